@@ -5,7 +5,7 @@ import type { Prng } from "#support/prng.ts";
 import { attrsOfRun, type Checks } from "./checks/checks.ts";
 import { type Disk, emptyDisk } from "./disk.ts";
 import { momVnodes, policyBook, type Scenario } from "./drawn/scenario.ts";
-import { createMomProcess, type MomProcess } from "./mom-process.ts";
+import { MomProcess } from "./mom-process.ts";
 import { createNetwork, type Network } from "./network.ts";
 import { createSchedProcess, type SchedProcess } from "./sched-process.ts";
 import { SchedProcesses } from "./sched-processes.ts";
@@ -73,14 +73,15 @@ export function createComplex(world: World, scenario: Scenario, checks: Checks):
     });
   const called = new Set<string>();
   const hosts = scenario.hosts.map((host) => ({ host, starter: starterOn(host.name, called) }));
-  const moms = hosts.map(({ host, starter }) =>
-    createMomProcess(world, {
-      host: host.name,
-      vnodes: momVnodes(host),
-      starter,
-      prepareFailure: (job, run_count) => prepareFailure(world, scenario, complex.failures, job, run_count),
-      dial: (name) => server.dialMom(name),
-    }),
+  const moms = hosts.map(
+    ({ host, starter }) =>
+      new MomProcess(world, {
+        host: host.name,
+        vnodes: momVnodes(host),
+        starter,
+        prepareFailure: (job, run_count) => prepareFailure(world, scenario, complex.failures, job, run_count),
+        dial: (name) => server.dialMom(name),
+      }),
   );
   const starters = hosts.map(({ starter }) => starter);
   return Object.assign(complex, { world, scenario, network, disk, server, scheds: processes.byName, moms, starters, book });

@@ -55,7 +55,7 @@ function carryOut({ world, server, scheds, moms, starters, network }: Complex, f
       random.pick(moms).pause(pauseOf(random));
       break;
     case "kill-mom-in-event":
-      random.pick(moms).killAtNextEvent(away_ms);
+      random.pick(moms).killInEvent(away_ms);
       break;
     case "kill-starter":
       random.pick(starters).kill();

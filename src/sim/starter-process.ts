@@ -6,7 +6,7 @@ import type { WaitStatus } from "#mom/job/process.ts";
 import { PLACEHOLDER } from "#mom/job/sister.ts";
 import type { ExitedRun, MomToStarter, RunKey, StartedRun, StarterRun, StarterToMom, StartSpec } from "#mom/job/starter-link.ts";
 import type { Prng } from "#support/prng.ts";
-import { pipe, type World } from "./world.ts";
+import { pipe, steadyMs, type World } from "./world.ts";
 
 /** The true state of a job's process. */
 export type VirtualProcess = RunKey & {
@@ -67,6 +67,8 @@ export class StarterProcess {
   #life = 0;
   #alive = false;
   #tell: ((frame: Told) => void) | null = null;
+  /** a mom that is connected and has not said hello yet */
+  #guest: ((frame: Told) => void) | null = null;
   #lost: (() => void) | null = null;
   #next_pid = 100;
 
@@ -109,6 +111,15 @@ export class StarterProcess {
     if (lost !== null) this.#world.after(this.#random.int(0, 5), lost);
   }
 
+  /** The starter ends if it has no job. */
+  #quit(): void {
+    if ([...this.#journal.runs.values()].some(({ state }) => state === "running")) return;
+    this.#world.trace.add(this.#who, "quit");
+    this.#alive = false;
+    this.#life++;
+    this.detach();
+  }
+
   /** The host goes down with its processes, and gets a new boot id. */
   reboot(): void {
     this.kill();
@@ -119,20 +130,26 @@ export class StarterProcess {
     for (const process of [...this.#processes.values()]) this.#die(process, KILLED);
   }
 
-  /** Connects a mom, which receives frames and learns of this starter's death. */
+  /** Connects a mom, which learns of this starter's death, and receives frames after its hello. */
   attach(lost: () => void, tell: (frame: Told) => void): void {
-    this.#tell = tell;
+    this.#tell = null;
+    this.#guest = tell;
     this.#lost = lost;
+  }
+
+  #welcome(): void {
+    this.#tell = this.#guest;
     const runs = [...this.#journal.runs.values()].map(
       (run): StarterRun => (this.#unwritten.has(run.job) && run.state === "ended" ? { ...run, state: "running" } : run),
     );
     const last = [...this.#journal.last].map(([job, run_count]) => ({ job, run_count }));
-    this.#send({ type: "starter-state", data: { pid: this.#life, runs, last } });
+    this.#send({ type: "starter-state", data: { pid: this.#life, runs, last, pongs: true } });
   }
 
   /** The mom has gone. */
   detach(): void {
     this.#tell = null;
+    this.#guest = null;
     this.#lost = null;
   }
 
@@ -142,6 +159,15 @@ export class StarterProcess {
     this.#into(() => {
       if (life !== this.#life || !this.#alive) return;
       switch (type) {
+        case "starter-hello":
+          this.#welcome();
+          break;
+        case "starter-ping":
+          this.#send({ type: "starter-pong", data: {} });
+          break;
+        case "starter-quit":
+          this.#quit();
+          break;
         case "starter-start":
           for (const spec of data.runs) this.#startRun(spec);
           break;
@@ -174,7 +200,7 @@ export class StarterProcess {
     const { called } = this.#options;
     const known = this.#journal.runs.get(job);
     if (known !== undefined && known.run_count >= run_count) return;
-    const at_ms = this.#world.now_ms;
+    const at_ms = steadyMs(this.#world);
     const drawn = this.#options.behaviour(job, run_count);
     // A sister's place stays until it is removed.
     const behaviour = path === PLACEHOLDER ? { ...drawn, run_ms: PLACE_MS } : drawn;
@@ -252,7 +278,7 @@ export class StarterProcess {
     const run = this.#journal.runs.get(job);
     // The starter that should have waited for the process is dead, so its status is never known.
     if (!this.#alive || run?.run_count !== run_count || run.state !== "running" || run.pid !== process.pid) return;
-    this.#writeExit(run, { job, run_count, status, cput_s: this.#cputOf(process), at_ms: this.#world.now_ms });
+    this.#writeExit(run, { job, run_count, status, cput_s: this.#cputOf(process), at_ms: steadyMs(this.#world) });
   }
 
   #writeExit({ job, run_count, pid, at_ms }: StartedRun, exit: ExitedRun): void {

@@ -103,6 +103,9 @@ export function createWorld(random: Prng, keep: number, onLine: ((line: TraceLin
   };
 }
 
+/** The steady clock of all hosts: milliseconds since the world began. */
+export const steadyMs = (world: World): number => world.now_ms - START_MS;
+
 /** Runs actions later, one after the other in the order in which they are given, like a pipe. */
 export function pipe(world: World, random: Prng, delay_ms_max: number): (act: () => void) => void {
   let free_ms = 0;

@@ -15,7 +15,7 @@ type AppendRequest = MomToAgent["agent-append"]["files"][number];
 
 const AGAIN_MS = 100;
 const AGAIN_MS_MAX = 10_000;
-/** Agents at most beside the main one. */
+/** Greatest number of agents besides the main one. */
 const BULK_AGENTS_MAX = 8;
 
 export class AgentClient {
@@ -51,7 +51,7 @@ export class AgentClient {
     this.#main.drop(request);
   }
 
-  /** For how many ms the main agent has not answered an open request; 0 without one. */
+  /** Time in ms for which a request to the main agent is unanswered; 0 if there is none. */
   silent_ms(): number {
     return this.#main.silent_ms();
   }

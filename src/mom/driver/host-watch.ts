@@ -64,7 +64,7 @@ export class HostWatch {
     happen({ kind: "sampled", seen: this.#ports.host.look(leaders, owners) });
   }
 
-  /** The load of the host by others, if the site wants to know it; once more after it no longer does. */
+  /** Measures the load of the host by others if the site wants it, and once more after the site no longer does. */
   #measure(now_ms: number): void {
     const { state, settings, happen } = this.#tools;
     const { load, kbd_idle } = settings();
@@ -75,7 +75,7 @@ export class HostWatch {
     happen({ kind: "measured", measure: this.#ports.host.measure(kbd_idle !== null) });
   }
 
-  /** Resources of the site, repeatedly; once more after there are none any more. */
+  /** Sends resources of the site repeatedly, and once more after the last one was removed. */
   #readSite(now_ms: number): void {
     const { state, settings, happen } = this.#tools;
     const { site } = settings();

@@ -24,7 +24,7 @@ export class StarterClient {
   #signals: (RunKey & { readonly signal: number })[] = [];
   #forgets: RunKey[] = [];
   #is_scheduled = false;
-  /** whether it answers pings; when the one was sent that it has not answered */
+  /** whether the starter answers pings, and when the unanswered ping was sent */
   #pongs = false;
   #pinged_ms: number | null = null;
 
@@ -84,7 +84,7 @@ export class StarterClient {
     this.#schedule();
   }
 
-  /** Asks whether it is there, and returns for how many ms it has not answered. */
+  /** Pings the starter, and returns the time in ms for which it has not answered. */
   silent_ms(): number {
     if (!this.#pongs || this.#link === null) return 0;
     if (this.#pinged_ms !== null) return this.#clock.steady_ms() - this.#pinged_ms;

@@ -1,0 +1,170 @@
+// The loop round the mom's core: the order in which records and messages leave, and the mom's ends of its links.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { DEFAULT_SETTINGS } from "#mom/config/config.ts";
+import { MomDriver } from "#mom/driver/mom-driver.ts";
+import type { ServerEnd } from "#mom/driver/ports.ts";
+import { job } from "../world.ts";
+import { type Bed, bed } from "./bed.ts";
+
+const IDENTITY = { host: "n1", port: 15002, pid: 1, is_system: false, alarm_s: 10 };
+const kinds = (words: readonly string[]): string[] => words.map((word) => word.split(" ")[0] ?? "");
+
+/** A mom that its server has welcomed. */
+function welcomed(): Bed {
+  const b = bed();
+  new MomDriver(b.ports, IDENTITY, DEFAULT_SETTINGS).start();
+  b.starter?.heard["starter-state"]({ pid: 1, runs: [], last: [], pongs: true });
+  b.server?.opened();
+  b.server?.frame("mom-welcome", { keep: [], kill: [], acknowledged: [] });
+  b.clock.endTurn();
+  return b;
+}
+
+function dialled({ server }: Bed): ServerEnd {
+  assert.ok(server !== null, "the server was not dialled");
+  return server;
+}
+
+/** Two jobs whose files are made. */
+function twoPrepared(b: Bed): void {
+  b.server?.frame("mom-start", { jobs: [job(), job({ id: "2.n1" })] });
+  b.clock.endTurn();
+  b.words.length = 0;
+  const made = (id: string) => ({ job: id, run_count: 1, ok: true, stdout: "/o", stderr: "/e" }) as const;
+  b.agents[0]?.heard["agent-prepared"]({ jobs: [made("1.n1"), made("2.n1")] });
+}
+
+/** A job runs and ends, and its output is delivered. */
+function end(b: Bed, id: string): void {
+  const run = { job: id, run_count: 1 };
+  b.starter?.heard["starter-started"]({ runs: [{ ...run, pid: 5, at_ms: 1 }] });
+  b.starter?.heard["starter-exited"]({ runs: [{ ...run, status: { code: 0 }, cput_s: 0, at_ms: 2 }] });
+  b.agents[0]?.heard["agent-finished"]({ jobs: [{ ...run, delivered: 2, total: 2, failures: [] }] });
+}
+
+test("the server is dialled when the starter has told its runs, and hears a hello", () => {
+  const b = bed();
+  new MomDriver(b.ports, IDENTITY, DEFAULT_SETTINGS).start();
+  assert.deepEqual(kinds(b.words), ["launch", "starter-hello"]);
+  assert.equal(b.server, null);
+  b.starter?.heard["starter-state"]({ pid: 1, runs: [], last: [] });
+  dialled(b).opened();
+  assert.equal(kinds(b.words).at(-1), "mom-hello");
+});
+
+test("the starts of one turn are one message to the starter", () => {
+  const b = welcomed();
+  twoPrepared(b);
+  assert.deepEqual(kinds(b.words), [], "the turn is not over");
+  b.clock.endTurn();
+  assert.deepEqual(kinds(b.words), ["starter-start"]);
+});
+
+test("records are written once in a turn, before the starter is told", () => {
+  const b = welcomed();
+  twoPrepared(b);
+  for (const id of ["1.n1", "2.n1"]) end(b, id);
+  b.clock.endTurn();
+  b.words.length = 0;
+  b.server?.frame("mom-obit-ack", {
+    jobs: [
+      { job: "1.n1", run_count: 1 },
+      { job: "2.n1", run_count: 1 },
+    ],
+  });
+  b.clock.endTurn();
+  assert.deepEqual(
+    b.words.map((word) => word.split(" ").slice(0, 2).join(" ").slice(0, 14)),
+    ["records 2", "starter-forget"],
+  );
+});
+
+test("a frame that is no message of a server ends the connection", () => {
+  const b = welcomed();
+  b.words.length = 0;
+  b.server?.frame("mom-start", { jobs: 5 });
+  assert.deepEqual(b.words, ["reconnect"]);
+});
+
+test("a mom that stood still gives its connection up, and acts on nothing that still comes over it", () => {
+  const b = welcomed();
+  b.words.length = 0;
+  b.clock.now_ms += 60_000;
+  b.server?.frame("mom-start", { jobs: [job()] });
+  b.server?.frame("mom-start", { jobs: [job({ id: "2.n1" })] });
+  b.clock.endTurn();
+  assert.deepEqual(b.words, ["reconnect"]);
+  b.server?.opened();
+  assert.match(b.words.at(-1) ?? "", /^mom-hello .*"jobs":\[\]/);
+});
+
+test("a pong tells the server of a full disk, and of a starter that does not answer", () => {
+  const b = welcomed();
+  const pong = (): string => {
+    b.server?.frame("mom-ping", { number: 1, silence_s: 40 });
+    return b.words.findLast((word) => word.startsWith("mom-pong")) ?? "";
+  };
+  assert.equal(pong(), 'mom-pong {"number":1}');
+  b.is_full = true;
+  b.server?.frame("mom-start", { jobs: [job()] });
+  b.clock.endTurn();
+  assert.match(pong(), /records cannot be written: ENOSPC/);
+  b.is_full = false;
+  b.server?.frame("mom-start", { jobs: [job({ id: "2.n1" })] });
+  b.clock.endTurn();
+  for (let s = 0; s < 21; s++) b.clock.pass(1000);
+  assert.match(pong(), /the starter of its jobs does not answer/);
+  b.starter?.heard["starter-pong"]({});
+  assert.match(pong(), /its file agent does not answer/);
+});
+
+test("a file agent that dies is started again after a pause, and asked again what it has not answered", () => {
+  const b = welcomed();
+  b.server?.frame("mom-start", { jobs: [job()] });
+  b.clock.endTurn();
+  assert.equal(kinds(b.words).at(-1), "agent-prepare");
+  b.words.length = 0;
+  b.agents[0]?.closed();
+  assert.deepEqual(b.words, []);
+  b.clock.pass(100);
+  assert.deepEqual(kinds(b.words), ["launch", "agent-prepare"]);
+});
+
+test("a request that would delay others goes to an agent of its own", () => {
+  const b = welcomed();
+  twoPrepared(b);
+  b.clock.endTurn();
+  const run = { job: "1.n1", run_count: 1 };
+  b.starter?.heard["starter-started"]({ runs: [{ ...run, pid: 5, at_ms: 1 }] });
+  b.starter?.heard["starter-exited"]({ runs: [{ ...run, status: { code: 0 }, cput_s: 0, at_ms: 2 }] });
+  b.clock.endTurn();
+  assert.equal(kinds(b.words).at(-1), "agent-finish");
+  b.words.length = 0;
+  b.agents[0]?.heard["agent-bulky"]({ jobs: [run] });
+  b.clock.endTurn();
+  assert.deepEqual(kinds(b.words), ["launch", "agent-finish"]);
+  assert.equal(b.words[0], "launch bulk");
+});
+
+test("a starter that is lost is connected again, and what was for it meanwhile is dropped", () => {
+  const b = welcomed();
+  b.starter?.lost();
+  twoPrepared(b);
+  b.clock.endTurn();
+  assert.deepEqual(kinds(b.words), []);
+  b.clock.pass(200);
+  assert.equal(kinds(b.words).at(-1), "starter-hello");
+  b.starter?.heard["starter-state"]({ pid: 2, runs: [], last: [] });
+  b.clock.endTurn();
+  assert.equal(kinds(b.words).at(-1), "starter-start");
+});
+
+test("a mom that is to leave its jobs ends when its agent has ended", () => {
+  const b = welcomed();
+  b.server?.frame("mom-quit", {});
+  assert.equal(b.words.includes("ended"), false);
+  b.agents[0]?.closed();
+  assert.deepEqual(kinds(b.words).slice(-2), ["starter-quit", "ended"]);
+});
