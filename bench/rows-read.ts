@@ -1,4 +1,5 @@
-// What the comparison of rows by likeness (src/store/alike-rows.ts) saves when a server reads its jobs: the same rows read with it and by JSON.parse alone.
+// The time that the comparison of similar rows (src/store/alike-rows.ts) saves when a server reads its jobs: the same rows are
+// read with it and with JSON.parse alone.
 
 import { shared } from "#server/state/intern.ts";
 import { jobData } from "#server/state/rows.ts";

@@ -5,9 +5,8 @@
 // I2. A mom repeats an obit at every reconnect until the server acknowledges it. To acknowledge an unknown obit is harmless.
 // I3. mom-hello lists every job that the mom holds. The server answers which jobs the mom must keep and which it must kill.
 // I4. A mom confirms a start before it starts any part of it, and it starts nothing before it is welcomed. A mom that was
-//     silent for too long ends the
-//     connection and sends hello again, because a start that it had not confirmed may run elsewhere by then
-//     (src/server/moms/heartbeat.ts, src/mom/driver/stall.ts).
+//     silent for too long ends the connection and sends hello again, because a start that it had not confirmed may run
+//     elsewhere by then (src/server/moms/heartbeat.ts, src/mom/driver/stall.ts).
 
 export type MomVnode = {
   readonly name: string;

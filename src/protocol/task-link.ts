@@ -3,8 +3,8 @@
 // MOM_HOME/sock/mom.sock.
 //
 // K1. The kernel tells the mom who is calling. The caller is either the owner of the job, who must also present the secret of
-//     the run on this host
-//     (PBS_JOBCOOKIE), or the user of the moms, who names the run. A mom acts only for a run that the server gave it.
+//     the run on this host (PBS_JOBCOOKIE), or the user of the moms, who names the run. A mom acts only for a run that the
+//     server gave it.
 
 // K2. The owner needs no secret to attach one of the owner's processes to the job, because the process may come from outside
 //     the job (ssh HOST pbs_attach -j JOB prog).

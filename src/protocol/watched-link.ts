@@ -4,8 +4,7 @@
 //
 // P1. A server that sends anything, on either connection, counts as answering.
 // P2. A question is given up after a time without an answer. The client waits for a request that changes something, because the
-//     server will carry it out when it
-//     continues, and the user must learn the result.
+//     server will carry it out when it continues, and the user must learn the result.
 // P3. There is at most one second connection, and it stays open until it is answered: a stopped server accepts only a few
 //     connections.
 

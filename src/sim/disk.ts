@@ -2,8 +2,7 @@
 //
 // D1. A restarted server finds exactly what commit() has accepted.
 // D2. The accounting file has the records of a batch after the batch has left. Records that a kill prevented are written at the
-//     next start, as the daemon does
-//     (src/server/shell/accounting-recovery.ts).
+//     next start, as the daemon does (src/server/shell/accounting-recovery.ts).
 
 import { loadFromStore } from "#server/driver/store-port.ts";
 import { type DueRecord, dueRecords } from "#server/state/rows.ts";

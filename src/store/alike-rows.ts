@@ -2,8 +2,7 @@
 // reader compares the parts that a text shares with the text before it, instead of parsing them again, and reuses their values.
 //
 // A1. The result equals that of JSON.parse, including the order of names. Each text has a record of its own. Its values may be
-//     shared with other records and must
-//     not be changed in place.
+//     shared with other records and must not be changed in place.
 // A2. A text that JSON.parse refuses is refused.
 //
 // A pattern is the sequence of a text's members. Members that were equal in all texts so far form runs, which are compared as a

@@ -2,8 +2,7 @@
 // in a daemon and must never reach a user's job.
 //
 // D1. Every descriptor above 2 that stays open has FD_CLOEXEC, so that later programs do not inherit it. Node opens its own
-//     descriptors with this flag, but sets
-//     it on inherited ones only up to the first unused number above 15.
+//     descriptors with this flag, but sets it on inherited ones only up to the first unused number above 15.
 
 import { closeSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 

@@ -3,8 +3,7 @@
 //
 // I1. The terminal gets its former settings back on every exit except by SIGKILL.
 // I2. A job without a user at its terminal is deleted: if the user ends qsub, or qsub dies, while the job waits, the job is
-//     deleted. Once the job runs, the end of
-//     its terminal ends it.
+//     deleted. Once the job runs, the end of its terminal ends it.
 // I3. While a question is shown, it owns the terminal; a job that connects meanwhile waits for the answer.
 
 import { setTimeout as sleep } from "node:timers/promises";

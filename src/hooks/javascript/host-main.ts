@@ -4,8 +4,7 @@
 // works and answers.
 //
 // H1. The process has no authority. Node's permission model lets it read only its own program, and start no children, workers
-//     or native code. Its environment is
-//     empty. If root starts it, it becomes the given user before it reads a frame.
+//     or native code. Its environment is empty. If root starts it, it becomes the given user before it reads a frame.
 // H2. A hook's context contains the language and the pbs module, which is made there from its text. It contains no object of
 //     this program.
 // H3. A hook that loops is killed together with this process by the daemon. If the daemon no longer exists, the time limit of

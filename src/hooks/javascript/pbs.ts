@@ -4,8 +4,7 @@
 // J1. Only texts cross the border: the run arrives as JSON, the answer leaves as JSON, and a question to the server is a text
 //     that is answered by a text.
 // J2. Each part is one class whose text is self-contained: it uses the language, its own members and its constructor arguments.
-//     The files of the parts import
-//     only types from each other; this file combines the parts.
+//     The files of the parts import only types from each other; this file combines the parts.
 
 import type { HookInput, HookLog, HookRequests } from "../run/hook-input.ts";
 import { HookEvent, type HookFacts } from "./event.ts";

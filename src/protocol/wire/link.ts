@@ -3,8 +3,7 @@
 //
 // K1. Texts leave in the order of the calls of send() and sendFrames().
 // K2. Everything sent in one turn of the event loop leaves in one system call. A reader that were woken for each frame would
-//     process each one alone, with one
-//     commit or cycle for each instead of one for all.
+//     process each one alone, with one commit or cycle for each instead of one for all.
 // K3. At most write_ahead_bytes wait in the socket and queue_chars_max in the queue. sendFrames takes frames from its source
 //     only when there is room.
 

@@ -1,15 +1,12 @@
 // One connection on the server's side: its limits, its counters, and what is sent.
 //
 // L1. Requests wait as text: a frame is decoded when its turn comes. While a request waits, nothing more is read from its
-//     client. A client that sends faster than
-//     it is served therefore fills its own socket and not the server's memory.
+//     client. A client that sends faster than it is served therefore fills its own socket and not the server's memory.
 // L2. A client is not served while it has too many open requests or does not read its replies. If a user exceeds a limit over
-//     all connections, the connections
-//     that contribute to it wait, and the others are served.
+//     all connections, the connections that contribute to it wait, and the others are served.
 // L3. The text of incomplete and waiting requests is bounded over all connections of a user, except for one request. Beyond the
-//     bound no connection is read
-//     while a complete request waits, because serving it makes room. If no request is complete, one connection is read until
-//     its request is complete.
+//     bound no connection is read while a complete request waits, because serving it makes room. If no request is complete, one
+//     connection is read until its request is complete.
 
 import type { Socket } from "node:net";
 import { encodeFrame, encodePartFrame, type Frame, FrameError, frameDecoder } from "./frame.ts";

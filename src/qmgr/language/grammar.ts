@@ -3,8 +3,7 @@
 // attributes.
 //
 // G1. The leftmost fault is reported, with the caret where PBS places it (faultOf): after an operator; at the start of a value,
-//     whatever is wrong inside the value;
-//     in a list of names at the sign before an empty part.
+//     whatever is wrong inside the value; in a list of names at the sign before an empty part.
 
 import {
   type BaseParser,

@@ -194,7 +194,7 @@ export class SchedDriver {
     else this.#handle(frame);
   }
 
-  /** A module wishes for a cycle. */
+  /** A module requests a cycle. */
   wake(): void {
     this.#reminders.wake();
   }

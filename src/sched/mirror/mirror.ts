@@ -375,7 +375,7 @@ function readRanking(universe: Universe): void {
   });
 }
 
-/** Reads server limits again; true when jobs had to be indexed and counted anew. */
+/** Reads server limits again. Returns true if jobs had to be indexed and counted again. */
 function updateProfile(universe: Universe, anyway: boolean): boolean {
   const before = universe.profile;
   readServer(universe);

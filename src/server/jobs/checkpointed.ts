@@ -10,7 +10,10 @@ export function discardCheckpoint(tx: Transaction, job: Job): void {
   if (host !== undefined) tx.act({ kind: "discard-on-host", job: job.id, host });
 }
 
-/** A host keeps output for a run that will never happen, or for a run that has its own output; also on the host of a run that ended before it was confirmed. */
+/**
+ * Discards output that a host keeps for a run that will not use it: the run never happens or has its own output. The host of a
+ * run that ended before it was confirmed is included.
+ */
 export function discardOutput(tx: Transaction, job: Job): void {
   const host = job.own.output_on;
   if (host !== undefined) tx.act({ kind: "discard-on-host", job: job.id, host });

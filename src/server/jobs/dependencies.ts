@@ -153,7 +153,7 @@ function mayTell(state: ServerState, type: Dependencies[number]["type"], id: str
   return type === "runone" || (isWaiting(other) && countLeft(dependenciesOf(state, other.attrs)) > 0);
 }
 
-/** Refuses a job that would wait for itself by way of others, and a search that meets too many entries. */
+/** Refuses a job that would wait for itself through other jobs, and a search that visits too many entries. */
 function refuseCircle(state: ServerState, id: string, others: Asked["others"], ids_max: number): void {
   const waiting = new Set(others.flatMap((other) => (isBefore(other.type) ? [other.id] : [])));
   waiting.add(id);

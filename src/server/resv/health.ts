@@ -132,7 +132,10 @@ const isOn = (exec_vnode: string, names: ReadonlySet<string>): boolean =>
     .flat()
     .some(({ vnode }) => names.has(vnode));
 
-/** Whether an occurrence has a vnode exclusively that was promised to another, or the other way round. */
+/**
+ * Whether an occurrence needs a vnode exclusively that is promised to another reservation, or another reservation needs one of
+ * its vnodes exclusively.
+ */
 function isInTheWay(state: ServerState, { id, attrs }: Resv, { start_s, end_s, place }: Occurrence): boolean {
   const spots = spotsOf(state, attrs.Resource_List["place"], attrs.promised?.places[place]);
   const claims = claimsOn(state, new Set(spots.keys()), id);

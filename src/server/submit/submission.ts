@@ -121,7 +121,7 @@ export function refuseLater(def: AttributeDef, value: string): void {
   if (what !== undefined && value !== "") throw new Reject(PBSE.NOSUP, `${pbseText(PBSE.NOSUP)}: ${what}`);
 }
 
-/** Makes an array of a job with indices, and the part of its default output paths behind the job's number. */
+/** Turns a job with indices into an array, and returns the end of its default output paths, which follows the job's number. */
 function arraySuffix(attrs: Attrs, { Resource_List }: ResolvedRequest): string {
   const indices = attrs["array_indices_submitted"];
   if (indices === undefined) {

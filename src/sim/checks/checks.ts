@@ -16,8 +16,7 @@
 // K9. A job over several hosts starts on its first host after it is present on all others.
 // K10. See promises.ts.
 // K11. A reservation whose submission was answered exists after every restart, until it has ended. Its records: U first, B only
-//     after a Y, one K or k at
-//      the end and nothing after it.
+//     after a Y, one K or k at the end and nothing after it.
 
 import type { HookOutcome, HookRun } from "#hooks/run/hook-input.ts";
 import type { Decision } from "#protocol/sched-link.ts";

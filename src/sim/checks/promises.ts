@@ -1,22 +1,17 @@
 // K10. A top job's published start moves to a later time only because of work that precedes it in the order, reservations,
-//     vnodes, commands, or a job that
-//      runs past its walltime and kill_delay. This check looks at whole complexes, cycle by cycle. It searches for the cause of
-//      each start that has moved
-//      among the changes since the cycle that published the start began.
+//     vnodes, commands, or a job that runs past its walltime and kill_delay. This check looks at whole complexes, cycle by
+//     cycle. It searches for the cause of each start that has moved among the changes since the cycle that published the start
+//     began.
 //
 // C1. Three states are compared. before: the state when cycle N - 1 began, from which the start was computed. begun: the state
-//     when cycle N began, with the start
-//     that N - 1 published and N moved. after: the state when N + 1 began, with the decisions of N. The comparison therefore
-//     contains every change in between,
-//     and no change that N - 1 already knew.
+//     when cycle N began, with the start that N - 1 published and N moved. after: the state when N + 1 began, with the
+//     decisions of N. The comparison therefore contains every change in between, and no change that N - 1 already knew.
 // C2. Only worlds with a known order of jobs are judged (judgedScenario): order by queues and submission, without preemption,
-//     hooks, sort keys and changes of
-//     the clock.
+//     hooks, sort keys and changes of the clock.
 // C3. Further causes: the server refused the start of a preceding job. A job of a reservation has its vnodes after the
-//     reservation's end, which counts as
-//     work of the reservation. A job was already past its end when the start was planned, and could have ended at any moment,
-//     but did not. A run began some
-//     time after the cycle that decided it, and starts behind it may move by that time.
+//     reservation's end, which counts as work of the reservation. A job was already past its end when the start was planned,
+//     and could have ended at any moment, but did not. A run began some time after the cycle that decided it, and starts behind
+//     it may move by that time.
 
 import { listOf } from "#model/attribute-reader.ts";
 import { arrayIdOf } from "#model/job-id.ts";
