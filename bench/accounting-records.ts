@@ -7,7 +7,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 const LOOK_MS = 20;
 const chunk = Buffer.alloc(1 << 20);
 
-/** Resolves when accounting has so many records of a type (S started, E ended) of ids that match. pbsHome: PBS_HOME of a complex that has had none of them. */
+/**
+ * Resolves when the accounting has this number of records of a type (S started, E ended) with matching ids. pbsHome: PBS_HOME
+ * of a complex that had none of them before.
+ */
 export async function untilRecorded(pbsHome: string, wanted: "S" | "E", count: number, id = /^/): Promise<void> {
   const directory = join(pbsHome, "server_priv", "accounting");
   const at = new Map<string, number>();

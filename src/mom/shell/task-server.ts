@@ -1,9 +1,5 @@
-// Where tasks of jobs ask: the mom's socket for them (src/protocol/task-link.ts), and her connections to other moms of a job. Frames to events, answers to frames;
-// what is granted is decided in run/tasks.ts.
-//
-// Q1. A question of a task here that is for another host of its job goes there over a connection of its own, and the answers come back over it.
-// Q2. The end of a task on a sister is told after what it wrote has been taken by the mother superior (task-output.ts).
-// Q3. Of a run only so many questions to other hosts are there at a time ($tasks_max).
+// The mom's socket for requests of tasks of jobs (src/protocol/task-link.ts), and the mom's connections to other moms of a job.
+// It turns frames into events, and answers into frames; run/tasks.ts decides what is granted.
 
 import { connect } from "node:net";
 import { type FrameOf, frameTypes, parseFrame } from "#protocol/schema-link.ts";

@@ -12,7 +12,7 @@ import { type ExitedRun, type RunKey, type StartedRun, type StarterRun, taskOf }
 export type JournalRecord =
   | { readonly t: "boot"; readonly boot: string }
   | (StartedRun & {
-      readonly t: "start" /** start time of the process in ticks since boot: tells a pid used again */;
+      readonly t: "start" /** start time of the process in ticks since boot; it distinguishes a process from a later one with the same pid */;
       readonly ticks: number;
       /** PBS_JOBCOOKIE of its processes */
       readonly cookie?: string;

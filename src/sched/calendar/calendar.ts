@@ -1,14 +1,16 @@
-// The calendar: which job or reservation holds which amounts of which vnode, and until when. Running (shapes/running.ts) is what the vnodes' assigned amounts count
-// now: jobs, and reservations whose period has begun. Booked is what begins later: plans of top jobs, occurrences of reservations, maintenance. The calendar
-// is kept by deltas: a start or end of a job is one insertion or removal, and nothing is rebuilt while the resources and the policy stay the same. Dedicated
-// and prime time do not belong to vnodes: they are in time-bounds.ts.
+// The calendar: which job or reservation holds which amounts of which vnode, and until when. Running entries
+// (shapes/running.ts) are the ones that the vnodes' assigned amounts count now: jobs, and reservations whose period has begun.
+// Bookings begin later: plans of top jobs, occurrences of reservations, maintenance. Deltas update the calendar: the start or
+// end of a job is one insertion or removal, and nothing is rebuilt while the resources and the policy stay the same. Dedicated
+// and prime time do not belong to vnodes; see time-bounds.ts.
 //
-// K3. A booking is in `bookings`, on each of its vnodes in `on`, and in the outlook of their hosts (place/outlook.ts), and nowhere else. The code that books also
-//     takes back: a cycle its plans when it ends, the mirror its reservations when they are gone.
+// K3. A booking is in `bookings`, on each of its vnodes in `on`, and in the outlook of their hosts (place/outlook.ts), and
+//     nowhere else. The code that makes a booking also removes it: a cycle removes its plans at its end, the mirror removes
+//     reservations that no longer exist.
 //
 //   running jobs          putRunningJob, dropRunning (mirror)    jobs a cycle starts      putBeside, dropBeside (cycle)
 //   running reservations  putBeside, dropBeside                  plans, occurrences       book, unbook
-//   what is there then    Forecast (forecast.ts)                 first possible start     findStart (start-search.ts)
+//   state at a time       Forecast (forecast.ts)                 first possible start     findStart (start-search.ts)
 
 import type { SchedJob } from "#protocol/sched-link.ts";
 import { moveHost } from "../place/node-sets.ts";

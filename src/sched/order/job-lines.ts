@@ -219,7 +219,7 @@ function matters(universe: Universe, queue: Queue | undefined): boolean {
 /** How long a job runs. */
 const TIMES: ReadonlySet<string> = new Set(["walltime", "soft_walltime", "min_walltime", "max_walltime"]);
 
-/** Whether a job-wide amount is looked at by a check of queue, server, limits or time. */
+/** Whether a check of queue, server, limits or time uses a job-wide amount. */
 function isJobWide(universe: Universe, name: string): boolean {
   if (universe.policy.resources.has(name) || universe.profile.resources.includes(name) || name === "preempt_targets") return true;
   return TIMES.has(name) && timesMatter(universe);

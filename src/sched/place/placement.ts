@@ -33,7 +33,10 @@ export function placeJob(context: PlaceContext, set: NodeSet | undefined, reques
   return "why" in found ? found : { placed: found.search.commit() };
 }
 
-/** Puts a job where it was found to fit before; null: some place is not free. The set is changed only on success. */
+/**
+ * Places a job where an earlier search found room. Returns null if a part of the place is not free any more. The set is changed
+ * only on success.
+ */
 export function placeAt(context: PlaceContext, set: NodeSet, { request, job }: Asking, chunks: PlacedChunks): Placed | null {
   const search = new Search(context, set, request, job);
   if (search.putAt(chunks)) return search.commit();

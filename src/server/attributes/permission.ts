@@ -108,7 +108,10 @@ function list(attrs: Attrs, name: string): readonly string[] | undefined {
 
 // --- holds
 
-/** Who may set and take back a hold: u everybody on his own jobs, o operators, s and p managers (docs/reference/commands.md 3). */
+/**
+ * The levels that may set and release each hold: u owners of the job and all higher levels, o operators, s and p managers
+ * (docs/reference/commands.md 3).
+ */
 const SETTERS: { readonly [letter: string]: readonly Identity["level"][] } = {
   u: ["user", "operator", "manager"],
   o: ["operator", "manager"],

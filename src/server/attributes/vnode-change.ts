@@ -1,4 +1,5 @@
-// What an administrator, or a hook in his place, sets of a vnode (docs/reference/attributes.md 5 and 10). It is marked, so that what the mom reports does not overwrite it.
+// Changes of a vnode by an administrator, or by a hook with an administrator's rights (docs/reference/attributes.md 5 and 10).
+// Changed attributes are marked, so that reports of the mom do not overwrite them.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { NODE_ATTRIBUTES } from "#model/tables/node-attributes.ts";

@@ -68,7 +68,7 @@ export class ServerDriver {
   /** Time spent on requests whose batch was not taken yet, and their text. Both are bounded while a batch is being written, because clients wait for both. */
   #gathered_ms = 0;
   #gathered_chars = 0;
-  /** the timer of the next tick: when it is due, and what cancels it */
+  /** the timer of the next tick: its time, and a function that cancels it */
   #tick: { readonly due_ms: number; readonly cancel: () => void } | null = null;
   #cancelProbe: () => void = () => undefined;
   #lost_records = 0;
