@@ -5,6 +5,7 @@
 // O2. Neighbouring steps differ: an interval that is given back leaves no step, so the length follows what is planned.
 
 import type { Amount } from "#sched/shapes/request.ts";
+import { present } from "#support/assert.ts";
 import { firstPlace } from "#support/search.ts";
 
 export type Profile = {
@@ -37,7 +38,7 @@ function change(profile: Profile, from_s: number, to_s: number, amounts: readonl
   const end = to_s === Number.POSITIVE_INFINITY ? times.length : split(profile, to_s);
   for (const { index, amount } of amounts) {
     const by = sign * amount;
-    for (let at = first * width + index; at < end * width; at += width) levels[at] = (levels[at] as number) + by;
+    for (let at = first * width + index; at < end * width; at += width) levels[at] = present(levels[at], "level") + by;
   }
   // The end first, because joining there leaves the position of the beginning unchanged.
   join(profile, end);
@@ -54,7 +55,7 @@ function split(profile: Profile, time_s: number): number {
   }
   if (times[at] === time_s) return at;
   times.splice(at + 1, 0, time_s);
-  if (width === 1) levels.splice(at + 1, 0, levels[at] as number);
+  if (width === 1) levels.splice(at + 1, 0, present(levels[at], "level"));
   else levels.splice((at + 1) * width, 0, ...levels.slice(at * width, (at + 1) * width));
   return at + 1;
 }
@@ -76,13 +77,13 @@ function stepAt({ times }: Profile, time_s: number): number {
 
 /** What is free of one amount at a time. */
 export function freeAt(profile: Profile, time_s: number, index = 0): number {
-  return profile.levels[Math.max(0, stepAt(profile, time_s)) * profile.width + index] as number;
+  return present(profile.levels[Math.max(0, stepAt(profile, time_s)) * profile.width + index], "level");
 }
 
 /** Whether amounts are free during all of [from, to). */
 export function isFree(profile: Profile, from_s: number, to_s: number, amounts: readonly Amount[]): boolean {
   const { times } = profile;
-  for (let at = Math.max(0, stepAt(profile, from_s)); at < times.length && (times[at] as number) < to_s; at++) {
+  for (let at = Math.max(0, stepAt(profile, from_s)); at < times.length && present(times[at], "time") < to_s; at++) {
     if (!hasAll(profile, at, amounts)) return false;
   }
   return true;
@@ -100,7 +101,7 @@ export function earliest(profile: Profile, from_s: number, duration_s: number, a
 }
 
 function hasAll({ levels, width }: Profile, at: number, amounts: readonly Amount[]): boolean {
-  for (const { index, amount } of amounts) if ((levels[at * width + index] as number) < amount) return false;
+  for (const { index, amount } of amounts) if (present(levels[at * width + index], "level") < amount) return false;
   return true;
 }
 

@@ -13,6 +13,7 @@
 //   state at a time       Forecast (forecast.ts)                 first possible start     findStart (start-search.ts)
 
 import type { SchedJob } from "#protocol/sched-link.ts";
+import { present } from "#support/assert.ts";
 import { moveHost } from "../place/node-sets.ts";
 import { outlookOf } from "../place/outlook.ts";
 import type { Booking, Calendar, Held, Holding, Part, Running } from "../shapes/booking.ts";
@@ -173,7 +174,7 @@ const PARTS_KEPT = 10_000;
 /** Equal hosts must have equal outlooks, in whatever order they were made. */
 function insertById(parts: Part[], part: Part): void {
   let at = parts.length;
-  while (at > 0 && (parts[at - 1] as Part).id > part.id) at--;
+  while (at > 0 && present(parts[at - 1], "part").id > part.id) at--;
   parts.splice(at, 0, part);
 }
 

@@ -5,9 +5,11 @@
 //     meanwhile.
 // F2. Jobs whose end is unknown (another scheduler's, suspended ones) stay on their vnodes.
 
+import { present } from "#support/assert.ts";
 import { moveHost, undoMoves } from "../place/node-sets.ts";
 import type { Running } from "../shapes/booking.ts";
 import type { Amount } from "../shapes/request.ts";
+import { amountAt } from "../shapes/resource-space.ts";
 import { endOf, holdingOf, jobsOn } from "../shapes/running.ts";
 import type { Universe } from "../shapes/universe.ts";
 import type { Host, HostBucket, NodeSet, Vnode, VnodeState } from "../shapes/vnode.ts";
@@ -60,7 +62,7 @@ export function createForecast(universe: Universe, set: NodeSet, now_s: number):
   function showBetween(from: number, to: number): void {
     const shown = new Set<Host>();
     for (let at = from; at < to; at++) {
-      for (const name of holdingOf(space, ends[at] as Running).keys()) {
+      for (const name of holdingOf(space, present(ends[at], "run")).keys()) {
         const vnode = universe.vnodes.get(name);
         if (vnode === undefined || vnode.set !== set || shown.has(vnode.host)) continue;
         shown.add(vnode.host);
@@ -80,8 +82,8 @@ export function createForecast(universe: Universe, set: NodeSet, now_s: number):
     goTo(wanted_s) {
       const before = over;
       at_s = Math.max(now_s, wanted_s);
-      while (over < ends.length && endOf(ends[over] as Running, now_s) <= at_s) over++;
-      while (over > 0 && endOf(ends[over - 1] as Running, now_s) > at_s) over--;
+      while (over < ends.length && endOf(present(ends[over], "run"), now_s) <= at_s) over++;
+      while (over > 0 && endOf(present(ends[over - 1], "run"), now_s) > at_s) over--;
       if (over !== before) showBetween(Math.min(before, over), Math.max(before, over));
     },
     isOver(id) {
@@ -94,10 +96,10 @@ export function createForecast(universe: Universe, set: NodeSet, now_s: number):
         if (!isBound(universe, index)) continue;
         let left = sums.get(index);
         if (left === undefined) sums.set(index, (left = sumsOf(universe, set, { ends, over }, index)));
-        while (enough < left.length && (left[enough] as number) + ROUNDING < amount) enough++;
+        while (enough < left.length && present(left[enough], "amount") + ROUNDING < amount) enough++;
       }
       if (enough === 0) return now_s;
-      return enough > ends.length ? Number.POSITIVE_INFINITY : endOf(ends[enough - 1] as Running, now_s);
+      return enough > ends.length ? Number.POSITIVE_INFINITY : endOf(present(ends[enough - 1], "run"), now_s);
     },
     get knowsEnough() {
       return sums.size > 0;
@@ -118,15 +120,15 @@ function sumsOf(universe: Universe, set: NodeSet, forecast: Pick<Forecast, "ends
   const { ends, over } = forecast;
   const left = new Float64Array(ends.length + 1);
   for (let at = 0; at < ends.length; at++) {
-    let sum = left[at] as number;
-    for (const [name, { amounts }] of holdingOf(universe.space, ends[at] as Running)) {
+    let sum = present(left[at], "amount");
+    for (const [name, { amounts }] of holdingOf(universe.space, present(ends[at], "run"))) {
       if (universe.vnodes.get(name)?.set !== set) continue;
       for (const one of amounts) if (one.index === index) sum += one.amount;
     }
     left[at + 1] = sum;
   }
-  const now = leftIn(set, index) - (left[over] as number);
-  for (let at = 0; at < left.length; at++) left[at] = (left[at] as number) + now;
+  const now = leftIn(set, index) - present(left[over], "amount");
+  for (let at = 0; at < left.length; at++) left[at] = present(left[at], "amount") + now;
   return left;
 }
 
@@ -134,7 +136,7 @@ function leftIn(set: NodeSet, index: number): number {
   let left = 0;
   for (const { count, states } of set.buckets.values()) {
     if (count === 0) continue;
-    for (const { spec, used } of states) left += count * Math.max(0, (spec.avail[index] as number) - (used[index] as number));
+    for (const { spec, used } of states) left += count * Math.max(0, amountAt(spec.avail, index) - amountAt(used, index));
   }
   return left;
 }
@@ -154,14 +156,14 @@ function statesAt(universe: Universe, host: Host, states: readonly VnodeState[],
   const then = host.vnodes.map((vnode) => thenOn(universe, vnode, times));
   if (then.every(({ ended }, at) => ended.length === 0 && states[at]?.closed === undefined)) return states;
   return host.vnodes.map((vnode, at) => {
-    const state = states[at] as VnodeState;
-    const there = then[at] as Then;
+    const state = present(states[at], "state");
+    const there = present(then[at], "state");
     const { ended, left } = there;
     if (ended.length === 0 && state.closed === undefined) return state;
     const used = [...state.used];
     for (const running of ended)
       for (const { index, amount } of holdingOf(universe.space, running).get(vnode.name)?.amounts ?? [])
-        used[index] = (used[index] as number) - amount;
+        used[index] = amountAt(used, index) - amount;
     const jobs = state.spec.max_running === undefined ? Math.min(1, left) : left;
     return { spec: state.spec, used, jobs, closed: closedAt(universe, vnode, { ...there, state, used, host: then }) };
   });
@@ -214,8 +216,8 @@ type Closing = Then & {
 /** The state word that keeps jobs away then. A word that comes from a running job or reservation disappears with it; each may outlast the other. */
 function closedAt({ space }: Universe, vnode: Vnode, { state, used, left, resvs, had_jobs, had_resvs, host }: Closing): string | undefined {
   const { closed, spec } = state;
-  const avail = spec.avail[space.ncpus] as number;
-  const busy = avail > 0 && (used[space.ncpus] as number) >= avail ? "job-busy" : undefined;
+  const avail = amountAt(spec.avail, space.ncpus);
+  const busy = avail > 0 && amountAt(used, space.ncpus) >= avail ? "job-busy" : undefined;
   if (closed === undefined || closed === "job-busy") return busy;
   if (closed !== "job-exclusive" && closed !== "resv-exclusive") return closed;
   // Its own, or one elsewhere on the host that takes the whole host.

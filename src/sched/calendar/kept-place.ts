@@ -2,12 +2,13 @@
 // true while nothing is in the way, even if a search would now find another place first.
 
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
+import { present } from "#support/assert.ts";
 import { statesDuring } from "../place/outlook.ts";
 import { ownersThen } from "../place/owners-then.ts";
 import type { Holding, Window } from "../shapes/booking.ts";
 import type { Piece, PlacedChunks } from "../shapes/placed.ts";
 import type { Amount, Chunk, Request } from "../shapes/request.ts";
-import { amountOf } from "../shapes/resource-space.ts";
+import { amountAt, amountOf } from "../shapes/resource-space.ts";
 import type { Universe } from "../shapes/universe.ts";
 import type { NodeSet } from "../shapes/vnode.ts";
 import { ineligible, isChecked, matchesAll } from "../shapes/vnode-fit.ts";
@@ -49,7 +50,7 @@ function amountsOf({ space }: Universe, pairs: readonly { readonly name: string;
 export function isPlaceFor(universe: Universe, request: Request, placed: PlacedChunks): boolean {
   const asked = request.chunks.flatMap((chunk) => Array.from({ length: chunk.count }, () => chunk));
   if (asked.length !== placed.length) return false;
-  if (!asked.every((chunk, at) => holdsChunk(universe, chunk, placed[at] as readonly Piece[]))) return false;
+  if (!asked.every((chunk, at) => holdsChunk(universe, chunk, present(placed[at], "place")))) return false;
   switch (request.place.arrangement) {
     case "scatter":
       return new Set(placed.map((pieces) => pieces[0]?.vnode.host)).size === placed.length;
@@ -100,8 +101,8 @@ export function isPlaceFree(
       return false;
     const used = [...state.used];
     for (const { index, amount } of amounts) {
-      used[index] = (used[index] as number) + amount;
-      if (isChecked(checks, index) && amount > 0 && (used[index] as number) > (state.spec.avail[index] as number)) return false;
+      used[index] = amountAt(used, index) + amount;
+      if (isChecked(checks, index) && amount > 0 && amountAt(used, index) > amountAt(state.spec.avail, index)) return false;
     }
   }
   return true;

@@ -7,6 +7,7 @@
 // T3. The walk ends at the last change, at `until_s`, or when `keepsOn` says so (sched_cycle_length).
 
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
+import { present } from "#support/assert.ts";
 import { createCopyCounts } from "../place/copy-counts.ts";
 import { startedBeside } from "../place/owners-then.ts";
 import { findPlace } from "../place/placement.ts";
@@ -151,12 +152,12 @@ function changesAfter(
   const further = bounds[Symbol.iterator]();
   let [end, plan, resv, bound] = [0, 0, 0, further.next()];
   const nextOne = (after_s: number): number => {
-    while (end < ends.length && endOf(ends[end] as Running, now_s) <= after_s) end++;
-    while (plan < planned.length && (planned[plan] as number) <= after_s) plan++;
-    while (resv < reserved.length && (reserved[resv] as number) <= after_s) resv++;
+    while (end < ends.length && endOf(present(ends[end], "run"), now_s) <= after_s) end++;
+    while (plan < planned.length && present(planned[plan], "time") <= after_s) plan++;
+    while (resv < reserved.length && present(reserved[resv], "time") <= after_s) resv++;
     while (bound.done !== true && bound.value <= after_s) bound = further.next();
     return Math.min(
-      end < ends.length ? endOf(ends[end] as Running, now_s) : Number.POSITIVE_INFINITY,
+      end < ends.length ? endOf(present(ends[end], "run"), now_s) : Number.POSITIVE_INFINITY,
       planned[plan] ?? Number.POSITIVE_INFINITY,
       reserved[resv] ?? Number.POSITIVE_INFINITY,
       bound.done === true ? Number.POSITIVE_INFINITY : bound.value,

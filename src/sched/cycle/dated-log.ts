@@ -1,5 +1,6 @@
 // The log of a cycle while it is made: each entry with its time, and places reserved for entries that are written later.
 
+import { present } from "#support/assert.ts";
 import type { CycleLog, LogRecord } from "../shapes/log-record.ts";
 
 type Entry = CycleLog[number];
@@ -29,7 +30,7 @@ export function createDatedLog(clock_s: () => number): DatedLog {
     },
     result: () => ({
       log: entries.flat(),
-      log_s: entries.flatMap((entry, at) => (Array.isArray(entry) ? entry : [entry]).map(() => times[at] as number)),
+      log_s: entries.flatMap((entry, at) => (Array.isArray(entry) ? entry : [entry]).map(() => present(times[at], "time"))),
     }),
   };
 }

@@ -2,6 +2,7 @@
 // whose start was refused.
 
 import type { Decision, SchedCycle, SchedToServer, Verdict } from "#protocol/sched-link.ts";
+import { nth } from "#support/assert.ts";
 import type { CycleResult } from "../cycle/result.ts";
 import { takeComment } from "../mirror/mirror.ts";
 import { leftWithoutRoom } from "../preempt/failed-victims.ts";
@@ -75,7 +76,7 @@ export function* logOf({ result, followUp, decisions, verdicts, began_ms }: Work
     ? decisions.flatMap(({ kind }, at) => (kind === "run" ? [{ decision: at }] : []))
     : (result?.log ?? []);
   for (const [at, entry] of log.entries()) {
-    const line = "decision" in entry ? verdictRecord(decisions[entry.decision] as Decision, verdicts[entry.decision] as Verdict) : entry;
+    const line = "decision" in entry ? verdictRecord(nth(decisions, entry.decision), nth(verdicts, entry.decision)) : entry;
     const after_s = followUp ? undefined : result?.log_s[at];
     if (line !== null) yield { ...line, at_ms: after_s === undefined ? undefined : began_ms + Math.floor(after_s * 1000) };
   }

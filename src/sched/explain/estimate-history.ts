@@ -4,6 +4,7 @@
 
 import type { Estimate } from "#protocol/explanation.ts";
 import type { Decision, Verdict } from "#protocol/sched-link.ts";
+import { present } from "#support/assert.ts";
 
 export type EstimateHistory = Map<string, Estimate[]>;
 
@@ -31,7 +32,7 @@ function note(history: EstimateHistory, job: string, estimate: Estimate): void {
   if (known.at(-1)?.start_s === estimate.start_s) return;
   history.delete(job);
   // The first entry stays, because it is the user's first information.
-  history.set(job, known.length < ENTRIES_MAX ? [...known, estimate] : [known[0] as Estimate, ...known.slice(2), estimate]);
+  history.set(job, known.length < ENTRIES_MAX ? [...known, estimate] : [present(known[0], "estimate"), ...known.slice(2), estimate]);
   if (history.size <= JOBS_MAX) return;
   const [oldest] = history.keys();
   if (oldest !== undefined) history.delete(oldest);

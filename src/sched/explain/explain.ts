@@ -11,6 +11,7 @@ import { subjobIndex } from "#model/job-id.ts";
 import type { ExplainedWhy, Explanation, Obstacle } from "#protocol/explanation.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
+import { present } from "#support/assert.ts";
 import { endsInOrder } from "../calendar/calendar.ts";
 import type { Plan } from "../calendar/planner.ts";
 import { createPlanner } from "../calendar/planner.ts";
@@ -268,7 +269,7 @@ function runningObstacle(universe: Universe, one: Running, { now_s, ...facts }: 
 
 /** `plan of 12.svr` belongs to job 12.svr, `R5.svr 0 (n1:ncpus=4)` is a place of R5.svr. */
 function bookedId({ id, kind }: Booking): string {
-  return kind === "plan" ? id.replace(/^(plan of|published) /, "") : (id.split(" ")[0] as string);
+  return kind === "plan" ? id.replace(/^(plan of|published) /, "") : present(id.split(" ")[0], "name");
 }
 
 /** Jobs whose end is known, and reservations. */

@@ -10,7 +10,7 @@ import { Search } from "../place/placement-search.ts";
 import { whyNotOn } from "../place/placement-why.ts";
 import type { JobEntry } from "../shapes/job-line.ts";
 import type { Chunk, Request } from "../shapes/request.ts";
-import { amountText, matchedText } from "../shapes/resource-space.ts";
+import { amountAt, amountText, matchedText } from "../shapes/resource-space.ts";
 import type { Universe } from "../shapes/universe.ts";
 import type { HostBucket, NodeSet, VnodeState } from "../shapes/vnode.ts";
 
@@ -56,9 +56,9 @@ function classOf(universe: Universe, view: Search, bucket: HostBucket): PlainCla
   return {
     hosts: bucket.count,
     examples: examplesOf(bucket),
-    has: amountsText(universe, request, states, ({ spec }, index) => spec.avail[index] as number),
+    has: amountsText(universe, request, states, ({ spec }, index) => amountAt(spec.avail, index)),
     free: amountsText(universe, request, states, (state, index) =>
-      isForGood(state) ? 0 : Math.max(0, (state.spec.avail[index] as number) - (state.used[index] as number)),
+      isForGood(state) ? 0 : Math.max(0, amountAt(state.spec.avail, index) - amountAt(state.used, index)),
     ),
     state: states.find(({ closed }) => closed !== undefined)?.closed ?? null,
     copies_now,

@@ -10,6 +10,7 @@ import { partitionsOf as servedPartitions } from "../resv/confirm-resv.ts";
 import { durationsOf, JOB_INFINITY_S } from "../shapes/durations.ts";
 import type { Policy } from "../shapes/policy.ts";
 import type { PolicyBook } from "../shapes/policy-book.ts";
+import { amountAt } from "../shapes/resource-space.ts";
 import type { RankContext, Universe } from "../shapes/universe.ts";
 import type { Vnode } from "../shapes/vnode.ts";
 import { partitionOf } from "../shapes/vnode-state.ts";
@@ -83,11 +84,11 @@ function barOf(universe: Universe, vnodes: readonly Vnode[], resource: string): 
   let [total, taken, closed] = [0, 0, 0];
   for (const vnode of vnodes) {
     const { spec, used } = vnode.state;
-    const avail = spec.avail[index] as number;
+    const avail = amountAt(spec.avail, index);
     if (!Number.isFinite(avail)) continue;
     total += avail;
-    taken += used[index] as number;
-    if (isClosed(vnode)) closed += Math.max(0, avail - (used[index] as number));
+    taken += amountAt(used, index);
+    if (isClosed(vnode)) closed += Math.max(0, avail - amountAt(used, index));
   }
   if (total === 0) return null;
   const reserved = heldBy(

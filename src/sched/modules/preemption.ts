@@ -18,7 +18,7 @@ import type { Placed } from "../shapes/placed.ts";
 import { methodsFor } from "../shapes/preempt-rules.ts";
 import type { LevelOf } from "../shapes/ranking.ts";
 import { logText } from "../shapes/reasons.ts";
-import { amountOf } from "../shapes/resource-space.ts";
+import { amountAt, amountOf } from "../shapes/resource-space.ts";
 import { readHolding } from "../shapes/running.ts";
 import type { Universe } from "../shapes/universe.ts";
 import type { Vnode } from "../shapes/vnode.ts";
@@ -329,7 +329,7 @@ class Attempt {
       if ((chunk.vnode ?? name) !== name || (chunk.host ?? host.name) !== host.name || !matchesAll(checks, state.spec, chunk)) return false;
       return (
         host.vnodes.length > 1 ||
-        chunk.amounts.every(({ index, amount }) => !isChecked(checks, index) || amount <= (state.spec.avail[index] as number))
+        chunk.amounts.every(({ index, amount }) => !isChecked(checks, index) || amount <= amountAt(state.spec.avail, index))
       );
     });
   }

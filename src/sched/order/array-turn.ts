@@ -7,6 +7,7 @@ import { type IndexRange, indexAt, indexCount, parseIndexList, positionOf } from
 import { arrayIdOf, subjobId, subjobIndex } from "#model/job-id.ts";
 import { SUBSTATE } from "#model/job-state.ts";
 import type { SchedJob } from "#protocol/sched-link.ts";
+import { present } from "#support/assert.ts";
 import type { JobEntry } from "../shapes/job-line.ts";
 import type { Universe } from "../shapes/universe.ts";
 
@@ -41,7 +42,7 @@ export function nextIndex({ ranges, range, place }: ArrayTurn): number | null {
 export function takeNext(turn: ArrayTurn): void {
   turn.started++;
   turn.place++;
-  if (turn.place < indexCount(turn.ranges[turn.range] as IndexRange)) return;
+  if (turn.place < indexCount(present(turn.ranges[turn.range], "range"))) return;
   turn.range++;
   turn.place = 0;
 }

@@ -4,6 +4,7 @@
 // Running reservations come before all queues. Within a source the preemption level decides first; then jobs that were preempted come
 // first, the earliest preempted one at the head. by_queue: express and preempted jobs of all queues come before the queues.
 
+import { present } from "#support/assert.ts";
 import { heapPop, heapPush, heapReplace } from "#support/heap.ts";
 import type { JobEntry, JobLine, Queue, Track } from "../shapes/job-line.ts";
 import type { Policy } from "../shapes/policy.ts";
@@ -43,9 +44,9 @@ export function jobsInOrder(ranks: RankContext, policy: Policy, levels: LevelOf 
 
   const current = (): Source | null => {
     for (; group < groups.length; group++, turn = 0) {
-      const sources = groups[group] as Source[];
+      const sources = present(groups[group], "group");
       for (let tries = sources.length; tries > 0; tries--) {
-        const source = sources[turn % sources.length] as Source;
+        const source = present(sources[turn % sources.length], "source");
         if (source.best() !== undefined) return source;
         turn++;
       }
@@ -190,7 +191,7 @@ function tiersOf({ ranks, levels }: Order, cursors: readonly Cursor[], queues: r
 
 function compareKeys(a: readonly number[], b: readonly number[]): number {
   const at = a.findIndex((value, index) => value !== b[index]);
-  return at < 0 ? 0 : (a[at] as number) < (b[at] as number) ? -1 : 1;
+  return at < 0 ? 0 : present(a[at], "value") < present(b[at], "value") ? -1 : 1;
 }
 
 /** One source after the other. */
@@ -245,7 +246,7 @@ function heapSource(ranks: RankContext, cursors: readonly Cursor[]): Source {
       return heap[0];
     },
     moved(alive) {
-      if (alive) heapReplace(heap, heap[0] as Cursor, before);
+      if (alive) heapReplace(heap, present(heap[0], "cursor"), before);
       else heapPop(heap, before);
     },
   };

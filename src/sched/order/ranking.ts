@@ -24,6 +24,7 @@ import { type Bounds, boundFormula } from "#model/formula/formula-bounds.ts";
 import { partsOf } from "#model/formula/formula-grammar.ts";
 import { isNumeric } from "#model/resource-table.ts";
 import type { AttrRecord, SchedJob } from "#protocol/sched-link.ts";
+import { present } from "#support/assert.ts";
 import type { JobEntry } from "../shapes/job-line.ts";
 import type { Policy } from "../shapes/policy.ts";
 import type { Parts, RankFormula, Ranking } from "../shapes/ranking.ts";
@@ -327,7 +328,7 @@ function compareEntities({ universe, fairshare }: RankContext, a: JobEntry, b: J
 /** Whether a job comes before another one of its strand; of any strand if there is no formula (K1). */
 export function inStrandBefore(a: JobEntry, b: JobEntry): boolean {
   for (let at = 0; at < a.order.length; at++) {
-    const [left, right] = [a.order[at] as number, b.order[at] as number];
+    const [left, right] = [present(a.order[at], "rank"), present(b.order[at], "rank")];
     if (left !== right) return left < right;
   }
   return rankBefore(a, b);

@@ -3,6 +3,7 @@
 
 import type { ShareNode } from "#model/fairshare.ts";
 import { entity, ratio } from "#model/fairshare.ts";
+import { present } from "#support/assert.ts";
 import { heapPop, heapPush, heapReplace } from "#support/heap.ts";
 import type { JobEntry, Track } from "../shapes/job-line.ts";
 import type { RankContext } from "../shapes/universe.ts";
@@ -38,7 +39,7 @@ export function shareSource(ranks: RankContext, cursors: readonly Cursor[]): Sou
     moved(alive) {
       const at = leaf(root);
       if (at === undefined) return;
-      if (alive) heapReplace(at.cursors, at.cursors[0] as Cursor, headBefore);
+      if (alive) heapReplace(at.cursors, present(at.cursors[0], "cursor"), headBefore);
       else heapPop(at.cursors, headBefore);
       for (let pick = at; pick.parent !== null; pick = pick.parent) {
         if (pick.below.length + pick.cursors.length === 0) heapPop(pick.parent.below, pickBefore);
@@ -84,13 +85,16 @@ const headBefore = (a: Cursor, b: Cursor): boolean => inStrandBefore(a.entry, b.
 /** Where the best job of a group is. A name that is both group and entity uses its own jobs when no member has a better claim. */
 function leaf(pick: Pick): Pick | undefined {
   let at = pick;
-  while (at.below.length > 0 && (at.cursors.length === 0 || !headBefore(at.cursors[0] as Cursor, headOf(at.below[0] as Pick)))) {
-    at = at.below[0] as Pick;
+  while (
+    at.below.length > 0 &&
+    (at.cursors.length === 0 || !headBefore(present(at.cursors[0], "cursor"), headOf(present(at.below[0], "pick"))))
+  ) {
+    at = present(at.below[0], "pick");
   }
   return at.cursors.length > 0 ? at : undefined;
 }
 
-const headOf = (pick: Pick): Cursor => (leaf(pick) as Pick).cursors[0] as Cursor;
+const headOf = (pick: Pick): Cursor => present((leaf(pick) as Pick).cursors[0], "cursor");
 
 /** By claim; if equal, by the claims of the best members, then by the jobs themselves. */
 function pickBefore(a: Pick, b: Pick): boolean {

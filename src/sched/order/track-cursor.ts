@@ -7,6 +7,7 @@
 // T1. A cursor gives all jobs of its track above the threshold, in the order of comesBefore.
 // T2. Bounds are computed again when their time is over, or when shares or priorities of queues have changed; a cycle leaves heap and strands as they were.
 
+import { present } from "#support/assert.ts";
 import { heapPop, heapPush, heapReplace } from "#support/heap.ts";
 import { firstPlace } from "#support/search.ts";
 import type { JobEntry, Strand, StrandBound, Track } from "../shapes/job-line.ts";
@@ -48,12 +49,12 @@ export function openTrack(track: Track, ranks: RankContext): TrackCursor | null 
 export function advanceTrack(cursor: TrackCursor, ranks: RankContext): boolean {
   const { track, heads, frontier } = cursor;
   const less = (a: Ranked, b: Ranked): boolean => comesBefore(ranks, a, b);
-  const head = heads[0] as Head;
+  const head = present(heads[0], "head");
   const next = nextMember(head.strand, head.at + 1);
   if (next < 0) heapPop(heads, less);
   else {
     head.at = next;
-    head.entry = head.strand.members[next] as JobEntry;
+    head.entry = present(head.strand.members[next], "member");
     head.value = worth(ranks, head.entry.job).value;
     heapReplace(heads, head, less);
   }
@@ -70,7 +71,7 @@ export function reorderTrack(cursor: TrackCursor, ranks: RankContext): void {
   if (cursor.heads.length < 2) return;
   const heads = cursor.heads.splice(0);
   for (const head of heads) heapPush(cursor.heads, head, (a, b) => comesBefore(ranks, a, b));
-  const best = cursor.heads[0] as Head;
+  const best = present(cursor.heads[0], "head");
   cursor.entry = best.entry;
   cursor.value = best.value;
 }
@@ -78,14 +79,14 @@ export function reorderTrack(cursor: TrackCursor, ranks: RankContext): void {
 function addHead(heads: Head[], strand: Strand, from: number, ranks: RankContext): void {
   const at = nextMember(strand, from);
   if (at < 0) return;
-  const entry = strand.members[at] as JobEntry;
+  const entry = present(strand.members[at], "member");
   heapPush(heads, { strand, at, entry, value: worth(ranks, entry.job).value }, (a, b) => comesBefore(ranks, a, b));
 }
 
 /** The position of the next job that exists and is above the threshold; -1: none. Jobs at or below the threshold are at the end. */
 function nextMember({ members }: Strand, from: number): number {
   for (let at = from; at < members.length; at++) {
-    const entry = members[at] as JobEntry;
+    const entry = present(members[at], "member");
     if (entry.under && !entry.gone) return -1;
     if (!entry.gone) return at;
   }
@@ -94,11 +95,11 @@ function nextMember({ members }: Strand, from: number): number {
 
 /** Evaluates strands as long as one might be worth as much as the best so far. */
 function lookAhead({ bounds }: Track, heads: Head[], frontier: number[], ranks: RankContext): void {
-  const less = (a: number, b: number): boolean => (bounds[a] as StrandBound).high > (bounds[b] as StrandBound).high;
+  const less = (a: number, b: number): boolean => present(bounds[a], "bound").high > present(bounds[b], "bound").high;
   for (;;) {
     const [at] = frontier;
     if (at === undefined) return;
-    const bound = bounds[at] as StrandBound;
+    const bound = present(bounds[at], "bound");
     const [best] = heads;
     if (best !== undefined && bound.high < best.value) return;
     heapPop(frontier, less);
@@ -123,7 +124,7 @@ function keepBounds(track: Track, ranks: RankContext): void {
   }
   for (const strand of track.fresh) {
     const at = strand.members.findIndex((entry) => !entry.gone);
-    const bound = { strand, high: worthUntil(ranks, (strand.members[at] as JobEntry).job, track.bounds_until_s).high };
+    const bound = { strand, high: worthUntil(ranks, present(strand.members[at], "member").job, track.bounds_until_s).high };
     strand.bound = bound;
     heapPush(track.bounds, bound, higher);
   }

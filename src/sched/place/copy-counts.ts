@@ -1,8 +1,10 @@
 // How many copies of each chunk the hosts of a set could take, kept up to date while hosts move between buckets. It gives a quick no for most times at which
 // a job does not fit. The counts are never too small, so a no is right; placement decides whether the copies fit together.
 
+import { present } from "#support/assert.ts";
 import type { Window } from "../shapes/booking.ts";
 import type { Chunk, Request } from "../shapes/request.ts";
+import { amountAt } from "../shapes/resource-space.ts";
 import type { Universe } from "../shapes/universe.ts";
 import type { HostBucket, NodeSet, VnodeState } from "../shapes/vnode.ts";
 import { type Checks, copiesThatFit, ineligible, isChecked, matchesAll } from "../shapes/vnode-fit.ts";
@@ -36,7 +38,7 @@ export function createCopyCounts({ checks }: Universe, set: NodeSet, request: Re
     if (bucket.outlook !== null || bucket.free_count === 0) return;
     let counts = known.get(bucket);
     if (counts === undefined) known.set(bucket, (counts = copies(bucket.states)));
-    for (let at = 0; at < sums.length; at++) sums[at] = (sums[at] as number) + hosts * (counts[at] as number);
+    for (let at = 0; at < sums.length; at++) sums[at] = amountAt(sums, at) + hosts * amountAt(counts, at);
   };
 
   return {
@@ -49,13 +51,13 @@ export function createCopyCounts({ checks }: Universe, set: NodeSet, request: Re
       add(to, 1);
     },
     allow(window) {
-      if (need.every((count, at) => count <= (sums[at] as number))) return true;
+      if (need.every((count, at) => count <= amountAt(sums, at))) return true;
       const all = [...sums];
       for (const bucket of set.booked) {
         const counts = copies(statesDuring(bucket, window));
-        for (let at = 0; at < all.length; at++) all[at] = (all[at] as number) + bucket.count * (counts[at] as number);
+        for (let at = 0; at < all.length; at++) all[at] = amountAt(all, at) + bucket.count * amountAt(counts, at);
       }
-      return need.every((count, at) => count <= (all[at] as number));
+      return need.every((count, at) => count <= amountAt(all, at));
     },
   };
 }
@@ -70,7 +72,7 @@ export function copiesOn(checks: Checks, request: Request, states: readonly Vnod
   const most = arrangement === "scatter" ? 1 : chunk.count;
   const whole = open.map((state) => copiesThatFit(checks, state, chunk, most));
   if (arrangement === "vscatter") return whole.filter((count) => count > 0).length;
-  if (open.length === 1) return whole[0] as number;
+  if (open.length === 1) return present(whole[0], "amount");
   return Math.min(most, Math.max(copiesTogether(checks, open, chunk, most), ...whole));
 }
 
@@ -79,7 +81,7 @@ function copiesTogether(checks: Checks, states: readonly VnodeState[], chunk: Ch
   let copies = most;
   for (const { index, amount } of chunk.amounts) {
     if (amount <= 0 || !isChecked(checks, index)) continue;
-    const left = states.reduce((sum, { spec, used }) => sum + Math.max(0, (spec.avail[index] as number) - (used[index] as number)), 0);
+    const left = states.reduce((sum, { spec, used }) => sum + Math.max(0, amountAt(spec.avail, index) - amountAt(used, index)), 0);
     copies = Math.min(copies, Math.floor(left / amount));
   }
   return copies;

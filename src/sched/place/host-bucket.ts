@@ -1,7 +1,9 @@
 // Buckets of equal hosts (shapes/universe.ts U2): how they are distinguished, and values that are computed once for all hosts of a bucket. Hosts of many vnodes
 // change one vnode at a time, so values that are equal in another bucket are taken from there.
 
+import { present } from "#support/assert.ts";
 import type { Policy } from "../shapes/policy.ts";
+import { amountAt } from "../shapes/resource-space.ts";
 import type { Universe } from "../shapes/universe.ts";
 import type { HostBucket, VnodeState } from "../shapes/vnode.ts";
 
@@ -12,11 +14,11 @@ export type BucketParts = Pick<HostBucket, "states" | "outlook" | "members">;
 export function vnodeKeys({ states }: BucketParts, like: HostBucket | null): readonly string[] {
   return like === null || like.states.length !== states.length
     ? states.map(stateKey)
-    : states.map((state, at) => (state === like.states[at] ? (like.keys[at] as string) : stateKey(state)));
+    : states.map((state, at) => (state === like.states[at] ? present(like.keys[at], "key") : stateKey(state)));
 }
 
 export function bucketKey({ outlook, members }: BucketParts, keys: readonly string[]): string {
-  let key = keys.length === 1 ? (keys[0] as string) : keys.join("|");
+  let key = keys.length === 1 ? present(keys[0], "key") : keys.join("|");
   if (members !== null) key += `/${members.map(Number).join("")}`;
   if (outlook !== null) key += `@${outlook.id}`;
   return key;
@@ -38,15 +40,13 @@ export function makeBucket(universe: Universe, policy: Policy, parts: BucketPart
   const { states, outlook, members } = parts;
   const width = universe.space.consumed.length;
   const same = like !== null && like.states.length === states.length ? like : null;
-  const ranks = states.map((state, at) =>
-    state === same?.states[at] ? (same.ranks[at] as readonly number[]) : rankOf(universe, policy, state),
-  );
+  const ranks = states.map((state, at) => (state === same?.states[at] ? present(same.ranks[at], "rank") : rankOf(universe, policy, state)));
   const walk =
-    same?.members === members && ranks.every((rank, at) => compareRanks(rank, same.ranks[at] as readonly number[]) === 0)
+    same?.members === members && ranks.every((rank, at) => compareRanks(rank, present(same.ranks[at], "rank")) === 0)
       ? same.walk
       : walkOf(ranks, members);
   const sums = (walk === same?.walk ? sumsFrom(same, states) : null) ?? sumsOf(states, walk, width);
-  const first = walk.find((at) => states[at]?.closed === undefined) ?? (walk[0] as number);
+  const first = walk.find((at) => states[at]?.closed === undefined) ?? present(walk[0], "vnode");
   return {
     key,
     keys,
@@ -56,7 +56,7 @@ export function makeBucket(universe: Universe, policy: Policy, parts: BucketPart
     during: new Map(),
     walk,
     ranks,
-    rank: ranks[first] as readonly number[],
+    rank: present(ranks[first], "rank"),
     used: states.map(({ used }) => used),
     ...sums,
     open: openTo(states, members),
@@ -70,7 +70,7 @@ type Sums = Pick<HostBucket, "total" | "free" | "free_count">;
 
 function sumsOf(states: readonly VnodeState[], walk: readonly number[], width: number): Sums {
   const sums = { total: new Array<number>(width).fill(0), free: new Array<number>(width).fill(0), free_count: 0 };
-  for (const at of walk) addState(sums, states[at] as VnodeState, 1);
+  for (const at of walk) addState(sums, present(states[at], "state"), 1);
   return sums;
 }
 
@@ -78,7 +78,7 @@ function sumsOf(states: readonly VnodeState[], walk: readonly number[], width: n
 function sumsFrom(same: HostBucket, states: readonly VnodeState[]): Sums | null {
   const sums = { total: [...same.total], free: [...same.free], free_count: same.free_count };
   for (let at = 0; at < states.length; at++) {
-    const [old, state] = [same.states[at] as VnodeState, states[at] as VnodeState];
+    const [old, state] = [present(same.states[at], "state"), present(states[at], "state")];
     if (old === state || same.members?.[at] === false) continue;
     if (!isWhole(old) || !isWhole(state)) return null;
     addState(sums, old, -1);
@@ -94,18 +94,18 @@ function addState(sums: { readonly total: number[]; readonly free: number[]; fre
   const { spec, used, closed } = state;
   if (closed === undefined) sums.free_count += sign;
   for (let at = 0; at < sums.total.length; at++) {
-    const avail = spec.avail[at] as number;
+    const avail = amountAt(spec.avail, at);
     if (avail === Number.POSITIVE_INFINITY) continue;
-    sums.total[at] = (sums.total[at] as number) + sign * avail;
+    sums.total[at] = amountAt(sums.total, at) + sign * avail;
     // Amounts that were lowered below their use do not reduce what other vnodes have left.
-    if (closed === undefined) sums.free[at] = (sums.free[at] as number) + sign * Math.max(0, avail - (used[at] as number));
+    if (closed === undefined) sums.free[at] = amountAt(sums.free, at) + sign * Math.max(0, avail - amountAt(used, at));
   }
 }
 
 /** The vnodes that belong to the set, in the order of node_sort_key. */
 function walkOf(ranks: readonly (readonly number[])[], members: HostBucket["members"]): readonly number[] {
   const walk = ranks.map((_, at) => at).filter((at) => members?.[at] !== false);
-  return walk.sort((a, b) => compareRanks(ranks[a] as readonly number[], ranks[b] as readonly number[]) || a - b);
+  return walk.sort((a, b) => compareRanks(present(ranks[a], "rank"), present(ranks[b], "rank")) || a - b);
 }
 
 /** The vnodes that every sharing job may use; null: it depends on the job, or there are none. */
@@ -140,13 +140,13 @@ function rankOf(universe: Universe, policy: Policy, state: VnodeState): readonly
 function resourceRank(universe: Universe, state: VnodeState, key: string, amount: "total" | "assigned" | "unused"): number {
   const at = universe.space.all.get(key)?.index ?? -1;
   if (at < 0) return state.spec.levels.get(key) ?? 0;
-  const [avail, used] = [state.spec.avail[at] as number, state.used[at] as number];
+  const [avail, used] = [amountAt(state.spec.avail, at), amountAt(state.used, at)];
   return amount === "total" ? avail : amount === "assigned" ? used : avail - used;
 }
 
 export function compareRanks(a: readonly number[], b: readonly number[]): number {
   for (let at = 0; at < a.length; at++) {
-    const [left, right] = [a[at] as number, b[at] as number];
+    const [left, right] = [present(a[at], "value"), present(b[at], "value")];
     if (left !== right) return left < right ? -1 : 1;
   }
   return 0;

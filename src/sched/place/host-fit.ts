@@ -1,6 +1,8 @@
 // Whether a host can take a chunk, whole on a vnode or split over its vnodes, and the split. Leaf functions: no search, no changes.
 
+import { present } from "#support/assert.ts";
 import type { Amount, Chunk } from "../shapes/request.ts";
+import { amountAt } from "../shapes/resource-space.ts";
 import type { HostBucket, Vnode, VnodeState } from "../shapes/vnode.ts";
 import type { Checks } from "../shapes/vnode-fit.ts";
 import { copiesThatFit, isChecked, matchesAll } from "../shapes/vnode-fit.ts";
@@ -17,9 +19,9 @@ export type HostView = {
   readonly taken: readonly boolean[] | null;
 };
 
-const stateAt = (view: HostView, at: number): VnodeState => view.bucket.states[at] as VnodeState;
+const stateAt = (view: HostView, at: number): VnodeState => present(view.bucket.states[at], "state");
 const leftAt = (view: HostView, at: number, index: number): number =>
-  Math.max(0, (stateAt(view, at).spec.avail[index] as number) - (view.used[at]?.[index] as number));
+  Math.max(0, amountAt(stateAt(view, at).spec.avail, index) - present(view.used[at]?.[index], "amount"));
 
 /** Whether a vnode may take a chunk as far as names and the job's other chunks are concerned. apart: a vnode takes at most one chunk. */
 export function mayTake(view: HostView, at: number, chunk: Chunk, apart: boolean): boolean {
@@ -31,7 +33,7 @@ export function mayTake(view: HostView, at: number, chunk: Chunk, apart: boolean
 export function fitsHost(checks: Checks, view: HostView, chunk: Chunk, apart: boolean): boolean {
   for (let at = 0; at < view.usable.length; at++) {
     if (!mayTake(view, at, chunk, apart)) continue;
-    if (copiesThatFit(checks, { spec: stateAt(view, at).spec, used: view.used[at] as number[] }, chunk, 1) > 0) return true;
+    if (copiesThatFit(checks, { spec: stateAt(view, at).spec, used: present(view.used[at], "amounts") }, chunk, 1) > 0) return true;
   }
   return !apart && canSplit(checks, view, chunk);
 }

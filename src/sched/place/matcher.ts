@@ -4,8 +4,10 @@
 // M1. A matcher never changes whether a job can be placed, only where: every host that it considers can take at least one copy.
 // M2. Its result depends only on what the vnodes have left and on the chunk, so hosts of one bucket are equal.
 
+import { present } from "#support/assert.ts";
 import type { MatcherName } from "../shapes/policy.ts";
 import type { Chunk } from "../shapes/request.ts";
+import { amountAt } from "../shapes/resource-space.ts";
 import type { Checks } from "../shapes/vnode-fit.ts";
 import { isChecked, matchesAll } from "../shapes/vnode-fit.ts";
 import type { HostView } from "./host-fit.ts";
@@ -46,7 +48,7 @@ export function fitOf(checks: Checks, view: HostView, chunk: Chunk, need: number
   const levels = chunk.amounts.flatMap(({ index, amount }) => {
     if (amount <= 0 || !isChecked(checks, index)) return [];
     const left = leftOn(checks, view, chunk, index);
-    return left === Number.POSITIVE_INFINITY ? [] : [{ left, amount, of: total[index] as number }];
+    return left === Number.POSITIVE_INFINITY ? [] : [{ left, amount, of: amountAt(total, index) }];
   });
   const copies = levels.reduce((least, { left, amount }) => Math.min(least, Math.floor(left / amount)), need);
   return { copies, left: levels.reduce((sum, { left, amount, of }) => sum + (left - copies * amount) / of, 0) };
@@ -57,7 +59,7 @@ function leftOn(checks: Checks, { bucket, used, usable }: HostView, chunk: Chunk
   for (let at = 0; at < usable.length; at++) {
     const spec = bucket.states[at]?.spec;
     if (usable[at] !== true || spec === undefined || !matchesAll(checks, spec, chunk)) continue;
-    sum += Math.max(0, (spec.avail[index] as number) - (used[at]?.[index] as number));
+    sum += Math.max(0, amountAt(spec.avail, index) - present(used[at]?.[index], "amount"));
   }
   return sum;
 }

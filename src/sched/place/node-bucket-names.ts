@@ -1,6 +1,6 @@
 // Names of node buckets for the log: `ncpus=16:accelerator=False`, the requested resources of a vnode and every boolean.
 
-import { amountText } from "../shapes/resource-space.ts";
+import { amountAt, amountText } from "../shapes/resource-space.ts";
 import type { Universe } from "../shapes/universe.ts";
 import type { VnodeSpec } from "../shapes/vnode.ts";
 
@@ -22,7 +22,7 @@ function nameOf({ space, policy }: Universe, spec: VnodeSpec, asked: ReadonlySet
     if (resource.type === "boolean") {
       parts.push(`${resource.name}=${spec.matches.get(resource.name) === true ? "True" : "False"}`);
     } else if (asked.has(resource.name) && policy.resources.has(resource.name)) {
-      const value = resource.index >= 0 ? amountText(resource, spec.avail[resource.index] as number) : spec.matches.get(resource.name);
+      const value = resource.index >= 0 ? amountText(resource, amountAt(spec.avail, resource.index)) : spec.matches.get(resource.name);
       if (value !== undefined) parts.push(`${resource.name}=${value}`);
     }
   }

@@ -6,6 +6,7 @@ import type { SchedNode } from "#protocol/sched-link.ts";
 import { heapPop, heapPush } from "#support/heap.ts";
 import type { Outlook } from "../shapes/booking.ts";
 import type { Policy } from "../shapes/policy.ts";
+import { amountAt } from "../shapes/resource-space.ts";
 import type { Universe } from "../shapes/universe.ts";
 import type { Host, HostBucket, Move, NodeSet, Vnode, VnodeSpec, VnodeState } from "../shapes/vnode.ts";
 import { hostOf, misjudged, recordOf, setKeyOfNode, shareHost, specOf, unshareHost, vnodeState } from "../shapes/vnode-state.ts";
@@ -351,8 +352,8 @@ function addSums(set: NodeSet, bucket: HostBucket, sign: 1 | -1): void {
   set.group?.grouping.changed.add(set);
   set.free_count += sign * bucket.free_count;
   for (let at = 0; at < set.total.length; at++) {
-    set.total[at] = (set.total[at] as number) + sign * (bucket.total[at] as number);
-    set.free[at] = (set.free[at] as number) + sign * (bucket.free[at] as number);
+    set.total[at] = amountAt(set.total, at) + sign * amountAt(bucket.total, at);
+    set.free[at] = amountAt(set.free, at) + sign * amountAt(bucket.free, at);
   }
 }
 

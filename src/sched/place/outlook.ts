@@ -6,8 +6,10 @@
 // K5. Equal outlooks of one calendar are the same object.
 // K6. Besides bookings, running entries count until their ends: an outlook says what is left of them when a booking begins.
 
+import { present } from "#support/assert.ts";
 import { firstPlace } from "#support/search.ts";
-import type { Left, Outlook, Part, Running, Span, VnodeOutlook, Window } from "../shapes/booking.ts";
+import type { Left, Outlook, Part, Running, VnodeOutlook, Window } from "../shapes/booking.ts";
+import { amountAt } from "../shapes/resource-space.ts";
 import { holdingOf, jobsOn } from "../shapes/running.ts";
 import type { Universe } from "../shapes/universe.ts";
 import type { HostBucket, Vnode, VnodeState } from "../shapes/vnode.ts";
@@ -22,7 +24,7 @@ export function outlookOf(universe: Universe, vnodes: readonly Vnode[]): Outlook
   let key = "";
   const booked: VnodeOutlook[] = [];
   for (let at = 0; at < vnodes.length; at++) {
-    const vnode = vnodes[at] as Vnode;
+    const vnode = present(vnodes[at], "vnode");
     const parts = calendar.on.get(vnode.name);
     if (parts === undefined) continue;
     const lefts = leftsOf(universe, vnode, parts);
@@ -94,7 +96,7 @@ function leftAt(universe: Universe, vnode: Vnode, from_s: number): Left {
     if (over) jobs--;
     if (over !== one.counted) continue;
     for (const { index, amount } of holdingOf(universe.space, one).get(vnode.name)?.amounts ?? [])
-      used[index] = (used[index] as number) + (over ? -amount : amount);
+      used[index] = amountAt(used, index) + (over ? -amount : amount);
   }
   return { from_s, used, jobs };
 }
@@ -116,7 +118,7 @@ export function statesDuring(bucket: HostBucket, window: Window | null): readonl
     if (during.size >= SHOWN_KEPT) during.clear();
     const worst = [...states];
     for (const booked of outlook.vnodes)
-      worst[booked.at] = worstOf(states[booked.at] as VnodeState, booked, { window, ncpus: outlook.ncpus });
+      worst[booked.at] = worstOf(present(states[booked.at], "state"), booked, { window, ncpus: outlook.ncpus });
     during.set(key, (shown = worst));
   }
   return shown;
@@ -140,9 +142,9 @@ function keyDuring(outlook: Outlook, window: Window): string {
     for (const part of parts) {
       const [low, high] = spansDuring(part, window);
       if (low < high) {
-        const { from_s } = part.times[low] as Span;
+        const { from_s } = present(part.times[low], "time");
         if (concerns(part, from_s, window)) any = true;
-        key += `${part.firm ? firstPlace(part.times, (span) => span.from_s >= window.firm_to_s) : ""}:${low}-${high}${(part.times[low] as Span).from_s <= window.from_s ? ((part.times[low] as Span).from_s < window.from_s ? "<" : "=") : ""}`;
+        key += `${part.firm ? firstPlace(part.times, (span) => span.from_s >= window.firm_to_s) : ""}:${low}-${high}${present(part.times[low], "time").from_s <= window.from_s ? (present(part.times[low], "time").from_s < window.from_s ? "<" : "=") : ""}`;
       }
       key += ",";
     }
@@ -174,7 +176,7 @@ function worstOf(state: VnodeState, { parts, lefts }: VnodeOutlook, { window, nc
   if (changes.length === 0) return state;
   const worst = { used: [...state.used], jobs: state.jobs };
   const now = state.used.map(() => 0);
-  const avail = state.spec.avail[ncpus] as number;
+  const avail = amountAt(state.spec.avail, ncpus);
   let jobs = 0;
   let cpus_of_plans = 0;
   let begins_without_cpus = false;
@@ -184,7 +186,7 @@ function worstOf(state: VnodeState, { parts, lefts }: VnodeOutlook, { window, nc
   // The last end of a walltime among the plans that have begun.
   let planned_to_s = Number.NEGATIVE_INFINITY;
   changes.forEach(({ at_s, to_s, sign, part, begins }, at) => {
-    for (const { index, amount } of part.amounts) now[index] = (now[index] as number) + sign * amount;
+    for (const { index, amount } of part.amounts) now[index] = amountAt(now, index) + sign * amount;
     if (part.own) jobs += sign;
     if (!part.firm) cpus_of_plans += sign * cpusOf(part, ncpus);
     if (sign === 1 && !part.firm) planned_to_s = Math.max(planned_to_s, to_s - part.grace_s);
@@ -200,11 +202,11 @@ function worstOf(state: VnodeState, { parts, lefts }: VnodeOutlook, { window, nc
     const first = at_s <= window.from_s;
     const left = first ? state : (lefts.findLast(({ from_s }) => from_s <= at_s) ?? state);
     for (let index = 0; index < now.length; index++)
-      worst.used[index] = Math.max(worst.used[index] as number, (left.used[index] as number) + (now[index] as number));
-    busy ||= first && avail > 0 && cpus_of_plans > 0 && (left.used[ncpus] as number) + cpus_of_plans >= avail;
+      worst.used[index] = Math.max(amountAt(worst.used, index), amountAt(left.used, index) + amountAt(now, index));
+    busy ||= first && avail > 0 && cpus_of_plans > 0 && amountAt(left.used, ncpus) + cpus_of_plans >= avail;
     // A job that requests no cpus there still needs one that is free, because the vnode is job-busy otherwise.
     if (begins_without_cpus && avail > 0)
-      worst.used[ncpus] = Math.max(worst.used[ncpus] as number, (left.used[ncpus] as number) + cpus_of_plans + 1);
+      worst.used[ncpus] = Math.max(amountAt(worst.used, ncpus), amountAt(left.used, ncpus) + cpus_of_plans + 1);
     begins_without_cpus = false;
     worst.jobs = Math.max(worst.jobs, state.spec.max_running === undefined ? Math.min(1, left.jobs + jobs) : left.jobs + jobs);
   });
@@ -223,7 +225,7 @@ function changesDuring(parts: readonly Part[], window: Window): Change[] {
   for (const part of parts) {
     const [low, high] = spansDuring(part, window);
     for (let at = low; at < high; at++) {
-      const { from_s, to_s } = part.times[at] as Span;
+      const { from_s, to_s } = present(part.times[at], "time");
       const begins = from_s >= window.from_s;
       changes.push(
         { at_s: Math.max(window.from_s, from_s), to_s, sign: 1, part, begins },

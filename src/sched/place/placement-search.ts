@@ -1,12 +1,14 @@
 // The search for a job's place: choosing the next host, taking it, giving it back (placement.ts P1-P5).
 
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
+import { present } from "#support/assert.ts";
 import { heapPop, heapPush, heapReplace } from "#support/heap.ts";
 import { firstPlace } from "#support/search.ts";
 import type { Window } from "../shapes/booking.ts";
 import type { Piece, Placed, PlacedChunks } from "../shapes/placed.ts";
 import type { Policy } from "../shapes/policy.ts";
 import type { Amount, Chunk, Request } from "../shapes/request.ts";
+import { amountAt } from "../shapes/resource-space.ts";
 import type { Universe } from "../shapes/universe.ts";
 import type { Host, HostBucket, Move, NodeSet, Vnode, VnodeState } from "../shapes/vnode.ts";
 import type { Checks, OwnerCounts } from "../shapes/vnode-fit.ts";
@@ -80,7 +82,7 @@ export class Search implements SearchView {
   /** free, scatter, vscatter: each chunk on the first host that can take it. null: all are placed. order: the order in which chunks choose. */
   spread(order: readonly number[] = this.request.chunks.map((_, at) => at)): Why | null {
     for (const at of order) {
-      const chunk = this.request.chunks[at] as Chunk;
+      const chunk = present(this.request.chunks[at], "chunk");
       const again = this.#touchedThatFit(chunk);
       let line: Line | null = null;
       for (let need = chunk.count, rounds = 0; need > 0; rounds++) {
@@ -106,7 +108,9 @@ export class Search implements SearchView {
     this.#startAgain();
     const choices = chunks.map((chunk) => this.#countHosts(chunk));
     if (choices.includes(0)) return false;
-    const order = chunks.map((_, at) => at).sort((a, b) => (choices[a] as number) - (choices[b] as number) || a - b);
+    const order = chunks
+      .map((_, at) => at)
+      .sort((a, b) => present(choices[a], "number of choices") - present(choices[b], "number of choices") || a - b);
     return order.some((at, place) => at !== place) && this.spread(order) === null;
   }
 
@@ -152,13 +156,13 @@ export class Search implements SearchView {
       this.#startAgain();
       failed ??= whyNotPacked(this, host, bucket);
     }
-    return failed ?? whyNot(this, naming ?? (chunks[0] as Chunk));
+    return failed ?? whyNot(this, naming ?? present(chunks[0], "chunk"));
   }
 
   /** A quick check of what a host has left in total. */
   #couldPack(bucket: HostBucket): boolean {
     return this.request.totals.every(
-      ({ index, amount }) => !isChecked(this.checks, index) || this.#isInfinite(index) || amount <= (bucket.free[index] as number),
+      ({ index, amount }) => !isChecked(this.checks, index) || this.#isInfinite(index) || amount <= amountAt(bucket.free, index),
     );
   }
 
@@ -176,7 +180,10 @@ export class Search implements SearchView {
     if (work === null) return false;
     const parts = pieces.map(({ vnode, amounts }) => ({ at: work.vnodes.indexOf(vnode), amounts }));
     for (const { at: index, amounts } of parts) {
-      const level = { spec: (work.bucket.states[index] as VnodeState).spec, used: work.used[index] as readonly number[] };
+      const level = {
+        spec: present(work.bucket.states[index], "state").spec,
+        used: present(work.used[index], "amounts"),
+      };
       if (work.usable[index] !== true || copiesThatFit(this.checks, level, { ...chunk, amounts }, 1) === 0) return false;
     }
     this.#put(work, at, parts);
@@ -350,7 +357,7 @@ export class Search implements SearchView {
     };
     const begin = firstAfter(hosts, after);
     for (let step = 0; step < hosts.length; step++) {
-      const host = hosts[(begin + step) % hosts.length] as Host;
+      const host = present(hosts[(begin + step) % hosts.length], "host");
       if (canTake(host)) return this.touched.get(host) ?? this.#touch(host);
     }
     return null;
@@ -369,7 +376,7 @@ export class Search implements SearchView {
   /** One host of each open bucket that the job may use, in the order of walking: if the first host of a bucket cannot take all chunks, none can. */
   #hostsInOrder(): Host[] {
     const firsts: Option[] = [];
-    const whole = { ...(this.request.chunks[0] as Chunk), amounts: this.request.totals, matches: [], levels: [] };
+    const whole = { ...present(this.request.chunks[0], "chunk"), amounts: this.request.totals, matches: [], levels: [] };
     for (const bucket of this.set.open) {
       const host = firstHost(bucket);
       if (host !== undefined && this.usableIn(bucket) !== null) firsts.push({ host, bucket, fit: this.#fitIn(bucket, host, whole, 1) });
@@ -443,7 +450,7 @@ export class Search implements SearchView {
     const usable = this.usableIn(bucket, host);
     if (usable === null) return false;
     const states = this.statesOf(bucket);
-    if (states.length === 1) return copiesThatFit(this.checks, states[0] as VnodeState, chunk, 1) > 0;
+    if (states.length === 1) return copiesThatFit(this.checks, present(states[0], "state"), chunk, 1) > 0;
     const vnodes = (host ?? firstHost(bucket))?.vnodes ?? [];
     return fitsHost(this.checks, { vnodes, bucket, used: this.#usedOf(bucket), usable, taken: null }, chunk, this.#isVscatter);
   }
@@ -460,7 +467,10 @@ export class Search implements SearchView {
     for (const index of work.bucket.walk) {
       if (copies === most) return copies;
       if (!mayTake(work, index, chunk, this.#isVscatter)) continue;
-      const level = { spec: (work.bucket.states[index] as VnodeState).spec, used: work.used[index] as number[] };
+      const level = {
+        spec: present(work.bucket.states[index], "state").spec,
+        used: present(work.used[index], "amounts"),
+      };
       const here = copiesThatFit(this.checks, level, chunk, this.#isVscatter ? 1 : most - copies);
       for (let copy = 0; copy < here; copy++) this.#put(work, at, [{ at: index, amounts: chunk.amounts }]);
       copies += here;
@@ -475,13 +485,13 @@ export class Search implements SearchView {
   /** One copy of the chunk number `at`, in parts. */
   #put(work: Work, at: number, parts: readonly { readonly at: number; readonly amounts: readonly Amount[] }[]): void {
     const pieces = parts.map(({ at: index, amounts }): Piece => {
-      const used = [...(work.used[index] as readonly number[])];
+      const used = [...present(work.used[index], "amounts")];
       work.used[index] = used;
-      for (const { index: resource, amount } of amounts) used[resource] = (used[resource] as number) + amount;
+      for (const { index: resource, amount } of amounts) used[resource] = amountAt(used, resource) + amount;
       work.taken[index] = true;
-      return { vnode: work.vnodes[index] as Vnode, amounts };
+      return { vnode: present(work.vnodes[index], "vnode"), amounts };
     });
-    (this.#placed[at] as Piece[][]).push(pieces);
+    present(this.#placed[at], "place").push(pieces);
   }
 }
 

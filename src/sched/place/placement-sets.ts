@@ -6,6 +6,7 @@
 // G3. Sets are tried smallest first: by cpus, then memory, then free cpus and memory, then in the order of their definition.
 
 import type { SchedNode } from "#protocol/sched-link.ts";
+import { present } from "#support/assert.ts";
 import { firstPlace } from "#support/search.ts";
 import { groupResources } from "../order/group-resources.ts";
 import { nodeSetOf } from "../order/job-lines.ts";
@@ -112,7 +113,7 @@ function orderOf({ space }: Universe, { resources }: Grouping): Before {
   return (a, b) => {
     for (const amounts of ["total", "free"] as const)
       for (const at of counted) {
-        const [left, right] = [a[amounts][at] as number, b[amounts][at] as number];
+        const [left, right] = [present(a[amounts][at], "value"), present(b[amounts][at], "value")];
         if (left !== right) return left < right;
       }
     const [left, right] = [resourceOf(resources, a), resourceOf(resources, b)];

@@ -2,7 +2,9 @@
 // otherwise why it may not use the first host. Reads a search under way and changes nothing.
 
 import type { Why } from "#protocol/sched-link.ts";
+import { present } from "#support/assert.ts";
 import type { Chunk, Request } from "../shapes/request.ts";
+import { amountAt } from "../shapes/resource-space.ts";
 import type { Host, HostBucket, NodeSet, Vnode, VnodeState } from "../shapes/vnode.ts";
 import type { Checks } from "../shapes/vnode-fit.ts";
 import { isChecked, lackOf, shortage } from "../shapes/vnode-fit.ts";
@@ -82,15 +84,15 @@ function whyNotHere(view: SearchView, { host, bucket, usable, used: taken }: Can
   const used = taken ?? states.map((state) => state.used);
   const flags = view.usableIn(bucket, host);
   if (!usable || flags === null) {
-    const at = bucket.walk.find((index) => bucket.states[index]?.closed === undefined) ?? (bucket.walk[0] as number);
-    return view.ineligibleOn(states[at] as VnodeState, states, host.vnodes[at]);
+    const at = bucket.walk.find((index) => bucket.states[index]?.closed === undefined) ?? present(bucket.walk[0], "vnode");
+    return view.ineligibleOn(present(states[at], "state"), states, host.vnodes[at]);
   }
   if (flags.length > 1 && view.request.place.arrangement !== "vscatter") {
     const why = hostShortage(view.checks, bucket, used, flags, chunk);
     if (why !== null) return why;
   }
-  const at = bucket.walk.find((index) => flags[index] === true) ?? (bucket.walk[0] as number);
-  return lackOf(view.checks, { spec: (bucket.states[at] as VnodeState).spec, used: used[at] as number[] }, chunk);
+  const at = bucket.walk.find((index) => flags[index] === true) ?? present(bucket.walk[0], "vnode");
+  return lackOf(view.checks, { spec: present(bucket.states[at], "state").spec, used: present(used[at], "amounts") }, chunk);
 }
 
 /** The first resource of which all usable vnodes of a host together have too little. */
@@ -105,9 +107,9 @@ function hostShortage(
     if (!isChecked(checks, index)) continue;
     let [have, total] = [0, 0];
     for (const at of bucket.walk) {
-      const { spec } = bucket.states[at] as VnodeState;
-      total += spec.avail[index] as number;
-      if (flags[at] === true) have += Math.max(0, (spec.avail[index] as number) - (used[at]?.[index] as number));
+      const { spec } = present(bucket.states[at], "state");
+      total += amountAt(spec.avail, index);
+      if (flags[at] === true) have += Math.max(0, amountAt(spec.avail, index) - present(used[at]?.[index], "amount"));
     }
     if (amount > have) return shortage(checks.space, checks.space.consumed[index]?.name ?? "", { want: amount, have, total });
   }
@@ -122,6 +124,6 @@ function whyNotNamed(view: SearchView, host: Host | null, chunk: Chunk): Why {
   const flags = view.usableIn(bucket, host);
   const at = chunk.vnode === undefined ? (flags?.indexOf(true) ?? -1) : host.vnodes.findIndex((vnode) => vnode.name === chunk.vnode);
   if (flags?.[at] !== true) return nothing;
-  const state = view.statesOf(bucket)[at] as VnodeState;
+  const state = present(view.statesOf(bucket)[at], "state");
   return lackOf(view.checks, { spec: state.spec, used: view.touched.get(host)?.used[at] ?? state.used }, chunk) ?? NOTHING;
 }

@@ -5,6 +5,7 @@
 // F2. No window, sharing or place makes more free than it says, so its no is right. Placement decides whether its yes is.
 
 import type { Chunk } from "../shapes/request.ts";
+import { amountAt } from "../shapes/resource-space.ts";
 import type { HostBucket, NodeSet, SetFront } from "../shapes/vnode.ts";
 import { type Checks, isChecked } from "../shapes/vnode-fit.ts";
 import { firstHost } from "./node-sets.ts";
@@ -27,7 +28,7 @@ export function isBeyond(checks: Checks, { front }: NodeSet, chunk: Chunk): bool
 }
 
 function isWithin(checks: Checks, { amounts }: Chunk, left: Left): boolean {
-  for (const { index, amount } of amounts) if (amount > (left[index] as number) && isChecked(checks, index)) return false;
+  for (const { index, amount } of amounts) if (amount > amountAt(left, index) && isChecked(checks, index)) return false;
   return true;
 }
 
@@ -48,10 +49,10 @@ function withCorner(corners: Left[], left: Left): Left[] {
   const kept = corners.filter((corner) => !covers(left, corner));
   if (kept.length < CORNERS_MAX) return [...kept, left];
   const last = kept.pop() as Left;
-  return [...kept, last.map((amount, index) => Math.max(amount, left[index] as number))];
+  return [...kept, last.map((amount, index) => Math.max(amount, amountAt(left, index)))];
 }
 
-const covers = (all: Left, left: Left): boolean => all.every((amount, index) => amount >= (left[index] as number));
+const covers = (all: Left, left: Left): boolean => all.every((amount, index) => amount >= amountAt(left, index));
 
 function leftOn({ states, walk }: HostBucket, width: number): Left {
   const left = Array.from({ length: width }, () => 0);
@@ -59,7 +60,7 @@ function leftOn({ states, walk }: HostBucket, width: number): Left {
     const state = states[at];
     if (state === undefined || state.closed !== undefined) continue;
     for (let index = 0; index < width; index++)
-      left[index] = (left[index] as number) + Math.max(0, (state.spec.avail[index] as number) - (state.used[index] as number));
+      left[index] = amountAt(left, index) + Math.max(0, amountAt(state.spec.avail, index) - amountAt(state.used, index));
   }
   return left;
 }

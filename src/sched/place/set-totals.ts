@@ -3,8 +3,9 @@
 // totals, or has a chunk that exceeds every host, can never run.
 
 import type { Why } from "#protocol/sched-link.ts";
+import { present } from "#support/assert.ts";
 import type { Chunk, Request } from "../shapes/request.ts";
-import { matchedText } from "../shapes/resource-space.ts";
+import { amountAt, matchedText } from "../shapes/resource-space.ts";
 import type { HostBucket, NodeSet, Vnode, VnodeSpec } from "../shapes/vnode.ts";
 import type { Checks } from "../shapes/vnode-fit.ts";
 import { isChecked, isMatchChecked, matchesAll, matchesValue, mismatch, shortage } from "../shapes/vnode-fit.ts";
@@ -31,7 +32,7 @@ function compare(checks: Checks, set: NodeSet | undefined, request: Request, tot
     if (nodes < request.chunk_count) return { code: total ? "NO_TOTAL_NODES" : "NO_FREE_NODES", module: "placement" };
   }
   for (const { index, amount } of request.totals) {
-    const { name } = checks.space.consumed[index] as { readonly name: string };
+    const { name } = present(checks.space.consumed[index], "resource");
     if (!isChecked(checks, index) || checks.policy.resource_unset_infinite.has(name)) continue;
     const all = set?.total[index] ?? 0;
     const have = total ? all : (set?.free[index] ?? 0);
@@ -80,14 +81,14 @@ function holdsChunk(checks: Checks, specs: readonly VnodeSpec[], chunk: Chunk): 
 }
 
 const hasAmounts = (checks: Checks, have: readonly number[], { amounts }: Chunk): boolean =>
-  amounts.every(({ index, amount }) => !isChecked(checks, index) || amount <= (have[index] as number));
+  amounts.every(({ index, amount }) => !isChecked(checks, index) || amount <= amountAt(have, index));
 
 /** The first resource of which no possible host of the chunk has enough; null: there is enough of each, but on no host of all of them. */
 function mostLacked(checks: Checks, specs: readonly VnodeSpec[], buckets: readonly HostBucket[], chunk: Chunk): Why | null {
   const matching = specs.filter((spec) => matchesAll(checks, spec, chunk));
   for (const { index, amount } of chunk.amounts) {
-    const { name } = checks.space.consumed[index] as { readonly name: string };
-    const most = Math.max(0, ...matching.map(({ avail }) => avail[index] as number), ...buckets.map(({ total }) => total[index] as number));
+    const { name } = present(checks.space.consumed[index], "resource");
+    const most = Math.max(0, ...matching.map(({ avail }) => amountAt(avail, index)), ...buckets.map(({ total }) => amountAt(total, index)));
     if (isChecked(checks, index) && amount > most) return shortage(checks.space, name, { want: amount, have: most, total: most });
   }
   return null;

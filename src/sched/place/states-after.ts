@@ -1,7 +1,9 @@
 // The states of a host's vnodes after a job was placed on them.
 
+import { present } from "#support/assert.ts";
 import type { Request } from "../shapes/request.ts";
 import type { ResourceSpace } from "../shapes/resource-space.ts";
+import { amountAt } from "../shapes/resource-space.ts";
 import type { HostBucket, PlacedHost, VnodeState } from "../shapes/vnode.ts";
 import { sharingOn } from "../shapes/vnode-fit.ts";
 import { isTaken } from "../shapes/vnode-state.ts";
@@ -23,7 +25,7 @@ function isSame(a: PlacedHost, b: PlacedHost): boolean {
   if (a.states !== b.states || a.shown !== b.shown) return false;
   for (let at = 0; at < a.states.length; at++) {
     if (a.taken[at] !== b.taken[at]) return false;
-    const [left, right] = [a.used[at] as readonly number[], b.used[at] as readonly number[]];
+    const [left, right] = [present(a.used[at], "amounts"), present(b.used[at], "amounts")];
     for (let index = 0; index < left.length; index++) if (left[index] !== right[index]) return false;
   }
   return true;
@@ -38,15 +40,15 @@ function statesAfter(space: ResourceSpace, { place }: Request, host: PlacedHost)
   const closedAfter = (state: VnodeState, here: readonly number[]): string | undefined => {
     if (state.closed !== undefined && !isTaken(state.closed)) return state.closed;
     if (sharingOn(place, state.spec) !== "shared" || (wholeHost && state.spec.sharing !== "ignore_excl")) return "job-exclusive";
-    const avail = state.spec.avail[space.ncpus] as number;
-    return avail > 0 && (here[space.ncpus] as number) >= avail ? "job-busy" : state.closed;
+    const avail = amountAt(state.spec.avail, space.ncpus);
+    return avail > 0 && amountAt(here, space.ncpus) >= avail ? "job-busy" : state.closed;
   };
 
   return states.map((state, at) => {
     const isTaken = taken[at] === true;
     if (!isTaken && !(wholeHost && state.spec.sharing !== "ignore_excl")) return state;
     const { spec } = state;
-    const here = used[at] as readonly number[];
+    const here = present(used[at], "amounts");
     const jobs = !isTaken ? state.jobs : spec.max_running === undefined ? 1 : state.jobs + 1;
     return { spec, used: here, jobs, closed: closedAfter(state, here) };
   });
@@ -56,6 +58,6 @@ function statesAfter(space: ResourceSpace, { place }: Request, host: PlacedHost)
 function usedNow({ states, shown, used }: PlacedHost): readonly (readonly number[])[] {
   if (shown === states) return used;
   return states.map((state, at) =>
-    state.used.map((amount, index) => amount + ((used[at]?.[index] as number) - (shown[at]?.used[index] as number))),
+    state.used.map((amount, index) => amount + (present(used[at]?.[index], "amount") - present(shown[at]?.used[index], "amount"))),
   );
 }

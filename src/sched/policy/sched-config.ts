@@ -7,6 +7,7 @@
 import { FAIRSHARE_ENTITIES } from "#model/fairshare.ts";
 import { parseFormulaText } from "#model/formula/formula-grammar.ts";
 import { parseDuration } from "#model/values/duration.ts";
+import { mustGet, present } from "#support/assert.ts";
 import { MODULES_DEFAULT, moduleNamed } from "../modules/index.ts";
 import type { DynProgram } from "../shapes/dyn-res.ts";
 import { parseDynRes } from "../shapes/dyn-res.ts";
@@ -206,7 +207,7 @@ function timesOf(word: string): Times | null {
 }
 
 function applyLine(draft: Draft, line: Line): void {
-  const row = KEYS.get(line.name) as ConfigKey;
+  const row = mustGet(KEYS, line.name);
   if (row.later !== undefined) {
     tellLater(draft, row, line);
     return;
@@ -268,7 +269,7 @@ function applyLine(draft: Draft, line: Line): void {
 }
 
 function set<K extends keyof Policy>(draft: Draft, { times }: Line, key: K, value: Policy[K]): void {
-  for (const time of times) (draft[time] as Mutable<Policy>)[key] = value;
+  for (const time of times) present(draft[time], "policy")[key] = value;
 }
 
 function tell(draft: Draft, { number }: Line, text: string): void {
@@ -345,7 +346,7 @@ function applyModules(draft: Draft, line: Line): void {
 }
 
 function applyList(draft: Draft, name: string, lines: readonly Line[]): void {
-  const row = KEYS.get(name) as ConfigKey;
+  const row = mustGet(KEYS, name);
   for (const line of lines) if (row.later !== undefined) tellLater(draft, row, line);
   if (name === "server_dyn_res") applyDynRes(draft, lines);
   if (name === "job_sort_key") applySortKeys(draft, lines, "job_sort_key", jobSortKey);

@@ -5,8 +5,10 @@
 
 import { isNodeUsable } from "#model/values/node-state.ts";
 import type { SchedJob } from "#protocol/sched-link.ts";
+import { present } from "#support/assert.ts";
 import { requestOf } from "../order/job-lines.ts";
 import { moveHost } from "../place/node-sets.ts";
+import { amountAt } from "../shapes/resource-space.ts";
 import { readHolding } from "../shapes/running.ts";
 import type { Universe } from "../shapes/universe.ts";
 import type { Host, Move, Vnode, VnodeState } from "../shapes/vnode.ts";
@@ -29,12 +31,12 @@ export function vacate(universe: Universe, job: SchedJob, released: ReadonlySet<
     const { bucket } = host;
     if (bucket === null) continue;
     const states = host.vnodes.map((vnode, at) => {
-      const state = bucket.states[at] as VnodeState;
+      const state = present(bucket.states[at], "state");
       if (!vnode.node.jobs.includes(job.id)) return state;
       const used = [...state.used];
       for (const { index, amount } of given.get(vnode.name)?.amounts ?? []) {
         const name = universe.space.consumed[index]?.name ?? "";
-        if (released === null || released.has(name)) used[index] = (used[index] as number) - amount;
+        if (released === null || released.has(name)) used[index] = amountAt(used, index) - amount;
       }
       return { spec: state.spec, used, ...withoutIt(universe, vnode, { job, state, used, jobs }) };
     });
@@ -51,8 +53,8 @@ function withoutIt(universe: Universe, vnode: Vnode, leaving: Leaving): Pick<Vno
   const there = vnode.node.jobs.flatMap((id) => (id === leaving.job.id || leaving.jobs.isGone(id) ? [] : (universe.jobs.get(id) ?? [])));
   const left = [...new Set(there), ...leaving.jobs.startedOn(vnode.name)];
   const words = stateWords(vnode.node);
-  const avail = spec.avail[universe.space.ncpus] as number;
-  const isFull = avail > 0 && (leaving.used[universe.space.ncpus] as number) >= avail;
+  const avail = amountAt(spec.avail, universe.space.ncpus);
+  const isFull = avail > 0 && amountAt(leaving.used, universe.space.ncpus) >= avail;
   const closed =
     words.find((word) => !isNodeUsable([word])) ??
     words.find((word) => word === "resv-exclusive") ??

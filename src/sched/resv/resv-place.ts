@@ -7,6 +7,7 @@
 import { type ExecChunk, type ExecVnode, execVnodeText, readExecVnode } from "#model/request/exec-vnode.ts";
 import { isNodeUsable } from "#model/values/node-state.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
+import { present } from "#support/assert.ts";
 import type { Forecast } from "../calendar/forecast.ts";
 import { execOf, findPlace, placedText } from "../place/placement.ts";
 import { checkTotals } from "../place/set-totals.ts";
@@ -65,7 +66,7 @@ function patternOf(view: ResvView, resv: ResvInfo, old: string): readonly Patter
       return there !== undefined && isNodeUsable(stateWords(there.node));
     }),
   }));
-  if (copies.length === chunks.length) return copies.map((chunk, at) => patterned(chunk, found[at] as (typeof found)[number]));
+  if (copies.length === chunks.length) return copies.map((chunk, at) => patterned(chunk, present(found[at], "place")));
   // Chunks were dropped: those in use are kept first, then those that are up.
   const left = [...found].sort((a, b) => Number(b.busy) - Number(a.busy) || Number(b.up) - Number(a.up));
   const pattern = copies.map((chunk): Patterned => {

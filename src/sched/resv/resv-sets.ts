@@ -8,6 +8,7 @@
 
 import { isNodeUsable } from "#model/values/node-state.ts";
 import type { SchedJob, SchedResv } from "#protocol/sched-link.ts";
+import { mustGet } from "#support/assert.ts";
 import { dropRunning, putRunning, runningTimes } from "../calendar/calendar.ts";
 import { askGroup, requestOf } from "../order/job-lines.ts";
 import { makeNodeSet, moveHost, newHost, recountVnode, settle } from "../place/node-sets.ts";
@@ -16,6 +17,7 @@ import { isRunning } from "../shapes/limits.ts";
 import type { PlacedChunks } from "../shapes/placed.ts";
 import type { Amount } from "../shapes/request.ts";
 import type { Insider, ResvInfo, ResvSet, ResvVnode } from "../shapes/reservation.ts";
+import { amountAt } from "../shapes/resource-space.ts";
 import { readHolding } from "../shapes/running.ts";
 import type { Universe } from "../shapes/universe.ts";
 import type { Move, Vnode, VnodeSpec, VnodeState } from "../shapes/vnode.ts";
@@ -180,7 +182,7 @@ function settleInsider(universe: Universe, { job, holding }: Insider): void {
 function addInsider(universe: Universe, inner: ResvVnode, { job, holding }: Insider, sign: 1 | -1): void {
   const { place } = requestOf(universe, job.schedselect, job.place);
   for (const { index, amount } of holding.get(inner.vnode.name)?.amounts ?? [])
-    inner.inside[index] = (inner.inside[index] as number) + sign * amount;
+    inner.inside[index] = amountAt(inner.inside, index) + sign * amount;
   inner.jobs += sign;
   if (sharingOn(place, inner.vnode.state.spec) !== "shared") inner.exclusive += sign;
 }
@@ -203,7 +205,7 @@ export function takeBeside(universe: Universe, id: string, chunks: PlacedChunks)
 
 function added(used: readonly number[], amounts: readonly Amount[]): number[] {
   const sums = [...used];
-  for (const { index, amount } of amounts) sums[index] = (sums[index] as number) + amount;
+  for (const { index, amount } of amounts) sums[index] = amountAt(sums, index) + amount;
   return sums;
 }
 
@@ -262,7 +264,7 @@ function addHosts(universe: Universe, resvSet: ResvSet): void {
 }
 
 function refresh(universe: Universe, resvSet: ResvSet, name: string): void {
-  const { vnode } = resvSet.vnodes.get(name) as ResvVnode;
+  const { vnode } = mustGet(resvSet.vnodes, name);
   vnode.state = stateInside(universe, resvSet, name);
   settle(universe, vnode.host);
 }
@@ -278,15 +280,15 @@ function grantedSpec(universe: Universe, spec: VnodeSpec, granted: readonly (num
 }
 
 function stateInside(universe: Universe, { resv, vnodes }: ResvSet, name: string): VnodeState {
-  const { vnode, granted, inside, jobs, exclusive } = vnodes.get(name) as ResvVnode;
-  const outer = universe.vnodes.get(name) as Vnode;
+  const { vnode, granted, inside, jobs, exclusive } = mustGet(vnodes, name);
+  const outer = mustGet(universe.vnodes, name);
   vnode.node = outer.node;
   const { spec } = vnode.state;
   const used = granted.map((amount, index) =>
-    amount === undefined ? (outer.state.used[index] as number) + promisedBy(universe, name, index, resv) : (inside[index] as number),
+    amount === undefined ? amountAt(outer.state.used, index) + promisedBy(universe, name, index, resv) : amountAt(inside, index),
   );
   const { ncpus } = universe.space;
-  const isFull = (spec.avail[ncpus] as number) > 0 && (used[ncpus] as number) >= (spec.avail[ncpus] as number);
+  const isFull = amountAt(spec.avail, ncpus) > 0 && amountAt(used, ncpus) >= amountAt(spec.avail, ncpus);
   const closed =
     stateWords(outer.node).find((word) => !isNodeUsable([word])) ?? (exclusive > 0 ? "job-exclusive" : isFull ? "job-busy" : undefined);
   return { spec, used, closed, jobs: spec.max_running === undefined ? Math.min(1, jobs) : new Set(outer.node.jobs).size };

@@ -4,8 +4,9 @@
 
 import { ENTITY_KINDS, type EntityKind, type LimitTable, limitOf } from "#model/limits/run-limits.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
+import { present } from "#support/assert.ts";
 import type { ResourceSpace } from "./resource-space.ts";
-import { amountOf } from "./resource-space.ts";
+import { amountAt, amountOf } from "./resource-space.ts";
 
 /** The properties that a class of jobs must distinguish because a limit looks at them. */
 export type LimitProfile = {
@@ -64,9 +65,9 @@ function countEntity(space: ResourceSpace, profile: LimitProfile, table: UsageTa
   if (usage === undefined) table.set(key, (usage = { jobs: 0, amounts: profile.resources.map(() => 0) }));
   usage.jobs += sign;
   for (let at = 0; at < profile.resources.length; at++) {
-    const resource = profile.resources[at] as string;
+    const resource = present(profile.resources[at], "resource");
     const amount = amountOf(space.all.get(resource), job.resources[resource]);
-    if (amount !== null) usage.amounts[at] = (usage.amounts[at] as number) + sign * amount;
+    if (amount !== null) usage.amounts[at] = amountAt(usage.amounts, at) + sign * amount;
   }
   if (usage.jobs === 0) table.delete(key);
 }

@@ -4,6 +4,7 @@
 // Placeholders: {resource}, {detail} the (R: A: T:) or (a != b) form, {where} queue, state or other object, {entity} user, group or project.
 
 import type { Why } from "#protocol/sched-link.ts";
+import { present } from "#support/assert.ts";
 
 type Row = readonly [comment: string, log?: string];
 
@@ -141,8 +142,8 @@ function rowOf(why: Why): Row {
 
 function fill(template: string, why: Why): string {
   const parts = CUT.get(template) ?? cut(template);
-  let text = parts[0] as string;
-  for (let at = 1; at < parts.length; at += 2) text += valueFor(parts[at] as string, why) + (parts[at + 1] as string);
+  let text = present(parts[0], "part");
+  for (let at = 1; at < parts.length; at += 2) text += valueFor(present(parts[at], "part"), why) + present(parts[at + 1], "part");
   return text;
 }
 

@@ -12,6 +12,7 @@ import { parseBoolean } from "#model/values/boolean.ts";
 import { parseDuration, renderDuration } from "#model/values/duration.ts";
 import { kbText, sizeKb } from "#model/values/size.ts";
 import type { SchedResource } from "#protocol/sched-link.ts";
+import { present } from "#support/assert.ts";
 
 export type Resource = {
   readonly name: string;
@@ -42,6 +43,11 @@ export function resourceSpace(defs: readonly SchedResource[]): ResourceSpace {
     all.set(def.name, resource);
   }
   return { all, consumed, ncpus: all.get("ncpus")?.index ?? -1 };
+}
+
+/** The amount of a resource in an array over all consumed resources. resource: its index; an index that no resource has is an assertion. */
+export function amountAt(amounts: readonly number[], resource: number): number {
+  return present(amounts[resource], "amount");
 }
 
 /** A value as a number that may be added and compared; null: it is a text or a boolean. */

@@ -5,7 +5,7 @@ import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import type { Policy } from "./policy.ts";
 import type { Chunk, Request } from "./request.ts";
 import type { ResourceSpace } from "./resource-space.ts";
-import { amountText, matchedText } from "./resource-space.ts";
+import { amountAt, amountText, matchedText } from "./resource-space.ts";
 import type { VnodeSpec, VnodeState } from "./vnode.ts";
 
 /** The amounts taken of a vnode, in a placement under way. */
@@ -80,7 +80,7 @@ export function copiesThatFit(checks: Checks, level: Level, chunk: Chunk, most: 
   let copies = most;
   for (const { index, amount } of chunk.amounts) {
     if (amount <= 0 || checks.checked[index] !== true) continue;
-    const left = (level.spec.avail[index] as number) - (level.used[index] as number);
+    const left = amountAt(level.spec.avail, index) - amountAt(level.used, index);
     if (left < amount) return 0;
     if (copies * amount > left) copies = Math.floor(left / amount);
   }
@@ -128,8 +128,8 @@ export function lackOf(checks: Checks, level: Level, chunk: Chunk): Why | null {
     if (policy.resources.has(resource) && amount > have) return shortage(space, resource, { want: amount, have, total: have });
   }
   for (const { index, amount } of chunk.amounts) {
-    const total = level.spec.avail[index] as number;
-    const have = total - (level.used[index] as number);
+    const total = amountAt(level.spec.avail, index);
+    const have = total - amountAt(level.used, index);
     if (isChecked(checks, index) && amount > have) return shortage(space, space.consumed[index]?.name ?? "", { want: amount, have, total });
   }
   return null;

@@ -2,6 +2,7 @@
 
 import { isNodeUsable } from "#model/values/node-state.ts";
 import type { SchedNode } from "#protocol/sched-link.ts";
+import { isRecord, isTextList } from "#support/guards.ts";
 import { amountOf, matchedOf } from "./resource-space.ts";
 import type { Universe } from "./universe.ts";
 import type { NodeSet, Vnode, VnodeSpec, VnodeState } from "./vnode.ts";
@@ -104,7 +105,10 @@ function makeSpec(universe: Universe, node: SchedNode, id: number): VnodeSpec {
     else if (resource !== undefined && resource.index >= 0) avail[resource.index] = amount;
     else levels.set(name, amount);
   }
-  const number = (name: string): number | undefined => (typeof node.attrs[name] === "number" ? (node.attrs[name] as number) : undefined);
+  const number = (name: string): number | undefined => {
+    const value = node.attrs[name];
+    return typeof value === "number" ? value : undefined;
+  };
   return {
     id,
     avail,
@@ -139,11 +143,11 @@ export function vnodeState(universe: Universe, node: SchedNode, spec: VnodeSpec)
 /** The words of a vnode's state; `free` has none. */
 export function stateWords(node: SchedNode): readonly string[] {
   const { state } = node.attrs;
-  return Array.isArray(state) ? (state as string[]) : typeof state === "string" ? [state] : [];
+  return isTextList(state) ? state : typeof state === "string" ? [state] : [];
 }
 
 export function recordOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+  return isRecord(value) ? value : {};
 }
 
 // --- hosts in several sets

@@ -1,5 +1,7 @@
 // The command line of pbs_sched (docs/reference/files.md 10). Pure: arguments in, options or a message out.
 
+import { nth } from "#support/assert.ts";
+
 export const USAGE = `usage: pbs_sched [-d home][-L logfile][-p file][-I schedname][-n][-N][-c clientsfile][-t num threads]
        pbs_sched --version
 `;
@@ -35,10 +37,10 @@ export function parseOptions(argv: readonly string[], cores: number): ParsedOpti
   if (argv[0] === "--help") return { kind: "help" };
   const values = new Map<string, string>();
   for (let at = 0; at < argv.length; at++) {
-    const word = argv[at] as string;
+    const word = nth(argv, at);
     if (word.length < 2 || !word.startsWith("-")) return wrong();
     for (let letter = 1; letter < word.length; letter++) {
-      const option = word[letter] as string;
+      const option = nth(word, letter);
       if (WITHOUT_VALUE.includes(option)) values.set(option, "");
       else if (WITH_VALUE.includes(option)) {
         const value = word.length > letter + 1 ? word.slice(letter + 1) : argv[++at];
