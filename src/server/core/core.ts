@@ -9,6 +9,7 @@ import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { MomToServer } from "#protocol/mom-link.ts";
 import type { SchedToServer } from "#protocol/sched-link.ts";
+import type { FrameOf } from "#protocol/schema-link.ts";
 import { checkAccess, identify } from "../attributes/permission.ts";
 import { type Batch, emptyOutbox, isEmptyOutbox } from "../engine/batch.ts";
 import type { Peer } from "../engine/identity.ts";
@@ -159,7 +160,7 @@ export function createCore(state: ServerState, config: ServerConfig, now_ms: num
     clientLost: (tokens) => forgetEntities(kernel, tokens),
     sched(link, type, data, time_ms) {
       at(time_ms);
-      scheds.frame(kernel, link, type, data);
+      scheds.frame(kernel, link, { type, data } as FrameOf<"sched-to-server">);
     },
     schedLost(link, time_ms) {
       at(time_ms);
@@ -179,7 +180,7 @@ export function createCore(state: ServerState, config: ServerConfig, now_ms: num
     },
     mom(link, type, data, time_ms) {
       at(time_ms);
-      moms.frame(kernel, link, type, data);
+      moms.frame(kernel, link, { type, data } as FrameOf<"mom-to-server">);
     },
     momLost(link, time_ms, why = "communication closed") {
       at(time_ms);

@@ -8,6 +8,7 @@
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { Reject } from "#model/pbse.ts";
 import type { MomHello, MomToServer, Usage } from "#protocol/mom-link.ts";
+import type { FrameOf } from "#protocol/schema-link.ts";
 import { mustGet } from "#support/assert.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
@@ -54,73 +55,70 @@ const momOfLink = (kernel: Kernel, link: number): MomRuntime | undefined => kern
 
 // --- frames
 
-export function frame<T extends keyof MomToServer>(kernel: Kernel, link: number, type: T, data: MomToServer[T]): void {
-  if (type === "mom-hello") return hello(kernel, link, data as MomHello);
+export function frame(kernel: Kernel, link: number, { type, data }: FrameOf<"mom-to-server">): void {
+  if (type === "mom-hello") return hello(kernel, link, data);
   const mom = momOfLink(kernel, link);
   if (mom === undefined) return;
   mom.heard_ms = kernel.now_ms;
   const tx = ownTransaction(kernel);
   switch (type) {
     case "mom-pong":
-      momAnswered(kernel, mom, (data as MomToServer["mom-pong"]).ill);
+      momAnswered(kernel, mom, data.ill);
       break;
     case "mom-accepted":
-      for (const { job, run_count } of (data as MomToServer["mom-accepted"]).runs)
-        if (mom.sent.get(job) === run_count) mom.sent.delete(job);
+      for (const { job, run_count } of data.runs) if (mom.sent.get(job) === run_count) mom.sent.delete(job);
       break;
     case "mom-vnodes":
-      mom.vnodes = (data as MomToServer["mom-vnodes"]).vnodes;
-      mom.patience = (data as MomToServer["mom-vnodes"]).patience ?? {};
+      mom.vnodes = data.vnodes;
+      mom.patience = data.patience ?? {};
       report(kernel, tx, mom);
       break;
     case "mom-joined": {
-      const job = runOf(kernel, data as MomToServer["mom-joined"]);
+      const job = runOf(kernel, data);
       if (job !== undefined) sisterReady(kernel, job, mom.host);
       break;
     }
     case "mom-started":
-      started(kernel, tx, mom.host, data as MomToServer["mom-started"]);
+      started(kernel, tx, mom.host, data);
       break;
     case "mom-site":
-      siteResources(kernel, tx, mom, (data as MomToServer["mom-site"]).resources);
+      siteResources(kernel, tx, mom, data.resources);
       break;
     case "mom-busy":
-      mom.busy = (data as MomToServer["mom-busy"]).busy;
+      mom.busy = data.busy;
       tellBusy(kernel, tx, mom);
       break;
     case "mom-idled": {
-      const { idled, ...key } = data as MomToServer["mom-idled"];
+      const { idled, ...key } = data;
       const job = runOf(kernel, key);
       if (job !== undefined && !isSister(job, mom.host) && isIdled(job) !== idled)
         tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: [], own: { idled: idled ? true : null } });
       break;
     }
     case "mom-usage":
-      for (const told of (data as MomToServer["mom-usage"]).jobs) usage(kernel, tx, mom.host, told);
+      for (const told of data.jobs) usage(kernel, tx, mom.host, told);
       break;
     case "mom-staging-out": {
-      const job = runOf(kernel, data as MomToServer["mom-staging-out"]);
+      const job = runOf(kernel, data);
       if (job !== undefined && isIn(job, "running") && isOnHost(kernel, job.id, mom.host)) releaseVnodes(tx, job, furtherVnodes(tx, job));
       break;
     }
     case "mom-obit":
-      obit(kernel, tx, mom, data as MomToServer["mom-obit"]);
+      obit(kernel, tx, mom, data);
       break;
     case "mom-hook": {
-      const told = data as MomToServer["mom-hook"];
-      const job = told.job === undefined ? undefined : runOf(kernel, told.job);
-      hookReported(kernel, told, vnodesOf(kernel, mom.host), job);
+      const job = data.job === undefined ? undefined : runOf(kernel, data.job);
+      hookReported(kernel, data, vnodesOf(kernel, mom.host), job);
       break;
     }
     case "mom-kept": {
-      const job = runOf(kernel, data as MomToServer["mom-kept"]);
-      const kept = data as MomToServer["mom-kept"];
-      if (job !== undefined && kept.why === "checkpoint") notCheckpointed(kernel, tx, job, kept.text);
-      else if (job !== undefined) jobKept(kernel, job, kept);
+      const job = runOf(kernel, data);
+      if (job !== undefined && data.why === "checkpoint") notCheckpointed(kernel, tx, job, data.text);
+      else if (job !== undefined) jobKept(kernel, job, data);
       break;
     }
     case "mom-result":
-      answered(kernel, tx, data as MomToServer["mom-result"]);
+      answered(kernel, tx, data);
       break;
   }
 }

@@ -3,7 +3,8 @@
 // I1. One scheduler for each name: a second one is refused with 15230, an unknown name with 15213.
 
 import { PBSE, pbseText, reject } from "#model/pbse.ts";
-import { SCHED_COMMAND, type SchedHello, type SchedToServer, WATCH_SIGNAL } from "#protocol/sched-link.ts";
+import { SCHED_COMMAND, type SchedHello, WATCH_SIGNAL } from "#protocol/sched-link.ts";
+import type { FrameOf } from "#protocol/schema-link.ts";
 import type { Kernel } from "../engine/kernel.ts";
 import { noCycle, runtimeOf, runtimeOfLink, type SchedRuntime, type Silence } from "../engine/sched-runtime.ts";
 import { forgetPreemptions } from "../jobs/preemption.ts";
@@ -23,14 +24,14 @@ import { afterCrash, silentText } from "./supervisor.ts";
 /** Time within which a lost connection may come back before the process counts as dead. */
 const RECONNECT_MS = 3000;
 
-export function frame<T extends keyof SchedToServer>(kernel: Kernel, link: number, type: T, data: SchedToServer[T]): void {
-  if (type === "sched-hello") return hello(kernel, link, data as SchedHello);
+export function frame(kernel: Kernel, link: number, { type, data }: FrameOf<"sched-to-server">): void {
+  if (type === "sched-hello") return hello(kernel, link, data);
   const runtime = runtimeOfLink(kernel, link);
   if (runtime === undefined) return;
   runtime.heard_ms = kernel.now_ms;
   switch (type) {
     case "sched-decisions": {
-      const { cycle, decisions, more } = data as SchedToServer["sched-decisions"];
+      const { cycle, decisions, more } = data;
       runtime.more = more === true && runtime.busy;
       runtime.deciding.push({ cycle, decisions, at: 0, verdicts: [], left: decisions.length, preempting: [] });
       decideOn(kernel, runtime);
@@ -40,16 +41,16 @@ export function frame<T extends keyof SchedToServer>(kernel: Kernel, link: numbe
       cycleEnd(kernel, runtime);
       break;
     case "sched-fault":
-      tellFault(kernel, runtime.name, (data as SchedToServer["sched-fault"]).fault);
+      tellFault(kernel, runtime.name, data.fault);
       break;
     case "sched-leaving":
       runtime.leaving = true;
       break;
     case "sched-problem":
-      tellProblem(kernel, runtime.name, (data as SchedToServer["sched-problem"]).problem);
+      tellProblem(kernel, runtime.name, data.problem);
       break;
     case "sched-answer": {
-      const { token, value } = data as SchedToServer["sched-answer"];
+      const { token, value } = data;
       schedAnswered(kernel, runtime.name, token, value);
       break;
     }
