@@ -68,7 +68,7 @@ function unrestOfScheds(complex: Complex, core: Core): string | null {
 
 function unrestOfSched({ scheds, book, world }: Complex, { kernel }: Core, sched: Sched): string | null {
   const { name, attrs } = sched;
-  const runtime = kernel.scheds.get(name);
+  const runtime = kernel.scheds.by_name.get(name);
   if (scheds.get(name)?.idle !== true || runtime?.link == null || runtime.busy || runtime.pending !== null)
     return `scheduler ${name} is ${attrs["state"]}`;
   if (kernel.timers.at(`accumulate:${name}`) !== undefined) return `scheduler ${name} waits for more jobs`;

@@ -32,10 +32,10 @@ export function carryOut(kernel: Kernel, action: Action): void {
       answerAtStart(kernel, action.job, action.token);
       break;
     case "await-end":
-      waitFor(kernel.waiters, action.job, action.token);
+      waitFor(kernel.jobs.waiters, action.job, action.token);
       break;
     case "await-rerun":
-      waitFor(kernel.reruns, action.job, action.token);
+      waitFor(kernel.jobs.reruns, action.job, action.token);
       kernel.timers.set(
         `rerun:${action.job}`,
         kernel.now_ms + Number(kernel.state.server["job_requeue_timeout"] ?? REQUEUE_TIMEOUT_S_DEFAULT) * 1000,
@@ -86,13 +86,13 @@ export function carryOut(kernel: Kernel, action: Action): void {
       break;
     }
     case "await-resv":
-      waitFor(kernel.resv_waiters, action.resv, action.token);
+      waitFor(kernel.resvs.waiters, action.resv, action.token);
       kernel.timers.set(`resv-wait:${action.resv}`, action.until_s * 1000);
       break;
     case "answer-resv":
-      for (const token of kernel.resv_waiters.get(action.resv) ?? [])
+      for (const token of kernel.resvs.waiters.get(action.resv) ?? [])
         kernel.out.clients.push({ kind: "ok", token, value: { id: action.resv, word: action.word } });
-      kernel.resv_waiters.delete(action.resv);
+      kernel.resvs.waiters.delete(action.resv);
       break;
     case "mail-resv": {
       const resv = kernel.state.resvs.get(action.resv);

@@ -18,19 +18,19 @@ export function clockSet(kernel: Kernel, by_ms: number): void {
   const text = `the system clock was set ${jumpText(by_ms)}`;
   ownTransaction(kernel).log({ event: LOG_EVENT.SYSTEM, class: "Svr", object: `Server@${kernel.config.host}`, text });
   kernel.timers.shift(by_ms, staysAt);
-  kernel.heartbeat_ms += by_ms;
-  kernel.sched_heartbeat_ms += by_ms;
-  for (const mom of kernel.moms.values()) mom.heard_ms += by_ms;
-  for (const runtime of kernel.scheds.values()) {
+  kernel.moms.heartbeat_ms += by_ms;
+  kernel.scheds.heartbeat_ms += by_ms;
+  for (const mom of kernel.moms.by_host.values()) mom.heard_ms += by_ms;
+  for (const runtime of kernel.scheds.by_name.values()) {
     runtime.away_ms += by_ms;
     runtime.heard_ms += by_ms;
     if (runtime.silent !== null) runtime.silent = { ...runtime.silent, heard_ms: runtime.silent.heard_ms + by_ms };
     runtime.crashes = runtime.crashes.map((crash_ms) => crash_ms + by_ms);
   }
-  for (const { sisters } of kernel.crews.values())
+  for (const { sisters } of kernel.moms.crews.values())
     for (const sister of sisters.values()) if (sister.away_since_ms !== null) sister.away_since_ms += by_ms;
-  for (const [id, start] of kernel.starting) {
+  for (const [id, start] of kernel.jobs.starting) {
     const waits = start.waits.map((wait) => (wait.until_ms === null ? wait : { ...wait, until_ms: wait.until_ms + by_ms }));
-    kernel.starting.set(id, { ...start, waits });
+    kernel.jobs.starting.set(id, { ...start, waits });
   }
 }

@@ -84,7 +84,7 @@ function makesAccrualStale(event: Event): boolean {
 /** A job has changed, and with a subjob its array. The scheduler whose comment the job had is told, too, and so it is when another client overwrites its comment. */
 function isNews({ scheds }: Kernel, id: string): void {
   const array = id.includes("[") ? arrayIdOf(id) : null;
-  for (const { own_comments } of scheds.values()) {
+  for (const { own_comments } of scheds.by_name.values()) {
     own_comments.delete(id);
     if (array !== null) own_comments.delete(array);
   }
@@ -130,7 +130,7 @@ function follow(kernel: Kernel, tx: Transaction, event: Event, apply: () => void
       const array = state.jobs.get(event.id) as Job;
       apply();
       isNews(kernel, event.id);
-      if (kernel.waiters.size > 0)
+      if (kernel.jobs.waiters.size > 0)
         for (const index of event.indices)
           answerWaiters(kernel, { id: subjobId(array.id, index), host: submitHost(array) }, { message: deletedText(tx) });
       endArrayIfOver(tx, array);
@@ -183,7 +183,7 @@ function follow(kernel: Kernel, tx: Transaction, event: Event, apply: () => void
     case "resource-put":
     case "resource-deleted":
       apply();
-      for (const name of kernel.scheds.keys()) cycles.configure(kernel, name);
+      for (const name of kernel.scheds.by_name.keys()) cycles.configure(kernel, name);
       momHooksChanged(kernel);
       break;
     case "hook-put":
@@ -244,15 +244,15 @@ function jobEnded(kernel: Kernel, tx: Transaction, id: string, apply: () => void
   preemptionMet(kernel, id);
   startMet(kernel, id);
   for (const timer of ["wait", "route", "rerun"]) kernel.timers.clear(`${timer}:${id}`);
-  for (const runtime of kernel.scheds.values()) {
+  for (const runtime of kernel.scheds.by_name.values()) {
     const at = runtime.qruns.indexOf(id);
     if (at >= 0 && runtime.running !== id) runtime.qruns.splice(at, 1);
   }
   cycles.jobGone(kernel, kernel.state.queues.get(job.attrs.queue));
   const exit_status = statusOfRun(job.attrs);
   answerWaiters(kernel, { id, host: submitHost(job) }, exit_status === undefined ? { message: deletedText(tx) } : { exit_status });
-  for (const token of kernel.reruns.get(id) ?? []) kernel.out.clients.push({ kind: "ok", token });
-  kernel.reruns.delete(id);
+  for (const token of kernel.jobs.reruns.get(id) ?? []) kernel.out.clients.push({ kind: "ok", token });
+  kernel.jobs.reruns.delete(id);
   if (array !== undefined) subjobEnded(tx, array, job);
   if (job.attrs["depend"] !== undefined) dependentsAtEnd(tx, job);
   if (resv !== undefined) resvJobsChanged(kernel, resv.id);
@@ -269,10 +269,10 @@ function answerWaiters(
   { id, host }: { readonly id: string; readonly host: string },
   value: { readonly message: string } | { readonly exit_status: number },
 ): void {
-  const tokens = kernel.waiters.get(id);
+  const tokens = kernel.jobs.waiters.get(id);
   if (tokens === undefined) return;
   for (const token of tokens) kernel.out.clients.push({ kind: "ok", token, value });
-  kernel.waiters.delete(id);
+  kernel.jobs.waiters.delete(id);
   const text = `check_block_wt: Write successful to client ${host} for job ${id}`;
   kernel.out.logs.push({ event: LOG_EVENT.DEBUG, class: "Job", object: id, text });
 }
@@ -281,8 +281,8 @@ function answerWaiters(
 export function forgetEntities(kernel: Kernel, tokens: readonly number[]): void {
   if (tokens.length === 0) return;
   const gone = new Set(tokens);
-  for (const token of tokens) kernel.waiting.delete(token);
-  for (const lists of [kernel.waiters, kernel.reruns, kernel.resv_waiters]) {
+  for (const token of tokens) kernel.requests.waiting.delete(token);
+  for (const lists of [kernel.jobs.waiters, kernel.jobs.reruns, kernel.resvs.waiters]) {
     for (const [id, list] of lists) {
       const left = list.filter((token) => !gone.has(token));
       if (left.length === 0) lists.delete(id);
@@ -290,7 +290,7 @@ export function forgetEntities(kernel: Kernel, tokens: readonly number[]): void 
     }
   }
   for (const token of tokens) forgetQuestion(kernel, token);
-  for (const [id, token] of kernel.qruns) if (gone.has(token)) kernel.qruns.delete(id);
+  for (const [id, token] of kernel.scheds.qruns) if (gone.has(token)) kernel.scheds.qruns.delete(id);
   forgetHands(kernel, gone);
   // Questions to moms stay open, because a mom's action on a job counts whether or not its client still waits.
 }
@@ -314,19 +314,19 @@ function serverChanged(kernel: Kernel, tx: Transaction, event: Extract<Event, { 
   const { state } = kernel;
   const mirrored: { [name: string]: unknown } = {};
   for (const name of MIRRORED) if (event.set[name] !== undefined) mirrored[name] = event.set[name];
-  if (Object.keys(mirrored).length > 0 && !kernel.mirroring && state.scheds.has(DEFAULT_SCHED)) {
-    kernel.mirroring = true;
+  if (Object.keys(mirrored).length > 0 && !kernel.scheds.mirroring && state.scheds.has(DEFAULT_SCHED)) {
+    kernel.scheds.mirroring = true;
     tx.apply({ kind: "changed", object: "sched", name: DEFAULT_SCHED, set: mirrored, unset: [] });
-    kernel.mirroring = false;
+    kernel.scheds.mirroring = false;
   }
   const mask = state.server["log_events"];
   if (event.set["log_events"] !== undefined && typeof mask === "number") kernel.out.actions.push({ kind: "log-events", mask });
   if (event.set["eligible_time_enable"] === true)
-    for (const name of kernel.scheds.keys()) cycles.trigger(kernel, name, SCHED_COMMAND.ETE_ON);
+    for (const name of kernel.scheds.by_name.keys()) cycles.trigger(kernel, name, SCHED_COMMAND.ETE_ON);
   if (event.set["job_sort_formula"] !== undefined || event.unset.includes("job_sort_formula")) {
     const formula = state.server["job_sort_formula"];
     kernel.out.actions.push({ kind: "formula", text: typeof formula === "string" ? formula : null });
-    for (const runtime of kernel.scheds.values()) formulaChanged(kernel, runtime);
+    for (const runtime of kernel.scheds.by_name.values()) formulaChanged(kernel, runtime);
   }
   if (event.set["node_silence_timeout"] !== undefined || event.unset.includes("node_silence_timeout")) heartbeatChanged(kernel);
   if (event.set["sched_silence_timeout"] !== undefined || event.unset.includes("sched_silence_timeout")) schedHeartbeatChanged(kernel);
@@ -351,7 +351,7 @@ function queueChanged(kernel: Kernel, tx: Transaction, event: Extract<Event, { k
   if (isRoute(queue)) {
     for (const id of [...queue.jobs]) routeSoon(kernel, tx, kernel.state.jobs.get(id) as Job, queue);
   } else if (kernel.state.server["eligible_time_enable"] === true) {
-    for (const name of kernel.scheds.keys()) cycles.trigger(kernel, name, SCHED_COMMAND.STARTQ);
+    for (const name of kernel.scheds.by_name.keys()) cycles.trigger(kernel, name, SCHED_COMMAND.STARTQ);
   }
 }
 
@@ -368,9 +368,9 @@ function schedCreated(kernel: Kernel, name: string): void {
 }
 
 function schedDeleted(kernel: Kernel, name: string): void {
-  const link = kernel.scheds.get(name)?.link ?? null;
+  const link = kernel.scheds.by_name.get(name)?.link ?? null;
   if (link !== null) kernel.out.actions.push({ kind: "drop-link", link });
-  kernel.scheds.delete(name);
+  kernel.scheds.by_name.delete(name);
   for (const timer of ["accumulate", "iteration", "sched-start", "sched-silent"]) kernel.timers.clear(`${timer}:${name}`);
 }
 
@@ -398,7 +398,7 @@ function schedChanged(
     if (isRemote(sched, kernel.config)) scheds.stopProcess(kernel, name);
     tellWhetherReached(kernel, sched);
   }
-  if (shouldRun(sched, kernel.config) && names.some((each) => DECIDE_START.has(each)) && kernel.stopping === "no")
+  if (shouldRun(sched, kernel.config) && names.some((each) => DECIDE_START.has(each)) && kernel.ending.stopping === "no")
     scheds.startProcess(kernel, name);
   if (names.includes("scheduling") || names.includes("partition")) askersChanged(kernel);
   if (event.set["scheduling"] === true) cycles.trigger(kernel, name, SCHED_COMMAND.CMD);
@@ -415,17 +415,17 @@ const DECIDE_START: ReadonlySet<string> = new Set(["scheduling", "partition", "s
 const SILENT: ReadonlySet<string> = new Set(["scheduling", "comment", "state"]);
 
 function rearmIteration(kernel: Kernel, name: string, iteration_s: number): void {
-  if (kernel.timers.at(`iteration:${name}`) === undefined && kernel.scheds.get(name)?.link === null) return;
+  if (kernel.timers.at(`iteration:${name}`) === undefined && kernel.scheds.by_name.get(name)?.link === null) return;
   if (iteration_s > 0) kernel.timers.set(`iteration:${name}`, kernel.now_ms + iteration_s * 1000);
   else kernel.timers.clear(`iteration:${name}`);
 }
 
 function mirrorToServer(kernel: Kernel, tx: Transaction, attrs: { readonly [name: string]: unknown }): void {
-  if (kernel.mirroring) return;
+  if (kernel.scheds.mirroring) return;
   const set: { [name: string]: unknown } = {};
   for (const name of MIRRORED) if (kernel.state.server[name] !== attrs[name]) set[name] = attrs[name];
   if (Object.keys(set).length === 0) return;
-  kernel.mirroring = true;
+  kernel.scheds.mirroring = true;
   tx.apply({ kind: "server-changed", set, unset: [] });
-  kernel.mirroring = false;
+  kernel.scheds.mirroring = false;
 }

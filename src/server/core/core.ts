@@ -14,16 +14,8 @@ import { checkAccess, identify } from "../attributes/permission.ts";
 import { type Batch, emptyOutbox, isEmptyOutbox } from "../engine/batch.ts";
 import type { Peer } from "../engine/identity.ts";
 import { joinAnswers } from "../engine/joint-answers.ts";
-import {
-  AnswerNeeded,
-  answer,
-  createKernel,
-  type Kernel,
-  nothingKnown,
-  refuse,
-  transaction,
-  type WaitingRequest,
-} from "../engine/kernel.ts";
+import { AnswerNeeded, answer, createKernel, type Kernel, refuse, transaction } from "../engine/kernel.ts";
+import { nothingKnown, type WaitingRequest } from "../engine/request-runtime.ts";
 import type { HookAsk, ServerConfig, Stream, Transaction } from "../engine/transaction.ts";
 import { managed, watchVnodes } from "../hooks/afterwards.ts";
 import { hookEnded, runHooks } from "../hooks/chain.ts";
@@ -112,17 +104,17 @@ export function createCore(state: ServerState, config: ServerConfig, now_ms: num
     },
     historyRead(token, jobs, time_ms) {
       at(time_ms);
-      const waiting = kernel.waiting.get(token);
+      const waiting = kernel.requests.waiting.get(token);
       if (waiting === undefined) return;
-      kernel.waiting.delete(token);
+      kernel.requests.waiting.delete(token);
       for (const [id, job] of jobs) waiting.known.jobs.set(id, job);
       serve(kernel, token, waiting);
     },
     hostResolved(token, host, found, time_ms) {
       at(time_ms);
-      const waiting = kernel.waiting.get(token);
+      const waiting = kernel.requests.waiting.get(token);
       if (waiting === undefined) return;
-      kernel.waiting.delete(token);
+      kernel.requests.waiting.delete(token);
       waiting.known.hosts.set(host, found);
       serve(kernel, token, waiting);
     },
@@ -133,7 +125,7 @@ export function createCore(state: ServerState, config: ServerConfig, now_ms: num
     hookQuery: (query) => answerQuery(kernel, query),
     historyPage(token, jobs, last, time_ms) {
       at(time_ms);
-      const waiting = kernel.waiting.get(token);
+      const waiting = kernel.requests.waiting.get(token);
       const stream = waiting?.stream;
       if (waiting === undefined || stream === undefined || "slice" in stream) return;
       const isDone = step(kernel, token, waiting, (tx) => {
@@ -144,12 +136,12 @@ export function createCore(state: ServerState, config: ServerConfig, now_ms: num
     },
     slice(token, time_ms) {
       at(time_ms);
-      const waiting = kernel.waiting.get(token);
+      const waiting = kernel.requests.waiting.get(token);
       const stream = waiting?.stream;
       if (waiting === undefined || stream === undefined || !("slice" in stream)) return false;
       const isDone = step(kernel, token, waiting, (tx) => stream.slice(tx));
       if (isDone) streamOver(kernel, token, waiting, stream);
-      return kernel.waiting.get(token) === waiting;
+      return kernel.requests.waiting.get(token) === waiting;
     },
     historyPurged(count) {
       state.history_count = Math.max(0, state.history_count - count);
@@ -203,9 +195,9 @@ export function createCore(state: ServerState, config: ServerConfig, now_ms: num
       tick(kernel);
     },
     take() {
-      if (kernel.settled.size > 0) decideOnSettled(kernel);
-      if (kernel.shutdown !== null) endWhenReady(kernel);
-      if (state.hooks.size > 0 || kernel.vnode_states.size > 0) watchVnodes(kernel);
+      if (kernel.scheds.settled.size > 0) decideOnSettled(kernel);
+      if (kernel.ending.how !== null) endWhenReady(kernel);
+      if (state.hooks.size > 0 || kernel.hooks.vnode_states.size > 0) watchVnodes(kernel);
       if (state.accrual.stale || state.accrual.dirty.size > 0) settleAccrual(kernel);
       const frames = deltas(kernel);
       const { changes, out } = kernel;
@@ -217,11 +209,11 @@ export function createCore(state: ServerState, config: ServerConfig, now_ms: num
       kernel.changes = noChanges();
       kernel.out = emptyOutbox();
       cyclesLeave(kernel);
-      kernel.starts.clear();
+      kernel.moms.starts.clear();
       return {
         ...out,
         changes,
-        clients: kernel.joint.last_part < 0 ? joinAnswers(kernel.joint, out.clients) : out.clients,
+        clients: kernel.requests.joint.last_part < 0 ? joinAnswers(kernel.requests.joint, out.clients) : out.clients,
         scheds: [...frames, ...out.scheds],
       };
     },
@@ -231,7 +223,7 @@ export function createCore(state: ServerState, config: ServerConfig, now_ms: num
 /** Asks the shell for the next input of a stream. */
 function follow(kernel: Kernel, token: number, waiting: WaitingRequest & { readonly stream: Stream }): void {
   const { stream } = waiting;
-  kernel.waiting.set(token, waiting);
+  kernel.requests.waiting.set(token, waiting);
   if ("slice" in stream) {
     kernel.out.actions.push({ kind: "go-on", token });
     return;
@@ -247,14 +239,14 @@ function step(kernel: Kernel, token: number, waiting: WaitingRequest, work: (tx:
     return !work(transaction(kernel, waiting.who, token, waiting.known));
   } catch (error) {
     if (!(error instanceof Reject)) throw error;
-    kernel.waiting.delete(token);
+    kernel.requests.waiting.delete(token);
     refuse(kernel, token, error);
     return false;
   }
 }
 
 function streamOver(kernel: Kernel, token: number, waiting: WaitingRequest, stream: Stream): void {
-  kernel.waiting.delete(token);
+  kernel.requests.waiting.delete(token);
   const next = stream.next?.() ?? null;
   if (next !== null) return follow(kernel, token, { ...waiting, stream: next });
   const value = stream.value?.();
@@ -267,7 +259,7 @@ function serve(kernel: Kernel, token: number, waiting: WaitingRequest): void {
   const tx = transaction(kernel, who, token, known);
   const clients = kernel.out.clients.length;
   try {
-    if (kernel.stopping !== "no" && request.kind !== "status" && request.kind !== "shutdown") throw reject(PBSE.SVRDOWN);
+    if (kernel.ending.stopping !== "no" && request.kind !== "status" && request.kind !== "shutdown") throw reject(PBSE.SVRDOWN);
     checkAccess(kernel.state, kernel.config.host, who);
     const result = handle(tx, request);
     if (typeof result === "object" && "stream" in result) {
@@ -284,7 +276,7 @@ function serve(kernel: Kernel, token: number, waiting: WaitingRequest): void {
     // Parts of a handler that did not reach its end are not sent.
     kernel.out.clients.length = clients;
     if (error instanceof AnswerNeeded) {
-      kernel.waiting.set(token, waiting);
+      kernel.requests.waiting.set(token, waiting);
       if (error.what === "hooks") return askHooks(kernel, token, waiting, error.asks);
       const [name = ""] = error.names;
       kernel.out.actions.push(
@@ -307,8 +299,8 @@ function askHooks(kernel: Kernel, token: number, waiting: WaitingRequest, asks: 
     runHooks(kernel, event, input(), (verdict) => {
       waiting.known.hooks.set(key, verdict);
       left--;
-      if (left > 0 || kernel.waiting.get(token) !== waiting) return;
-      kernel.waiting.delete(token);
+      if (left > 0 || kernel.requests.waiting.get(token) !== waiting) return;
+      kernel.requests.waiting.delete(token);
       serve(kernel, token, waiting);
     });
   }

@@ -14,12 +14,12 @@ export function beginShutdown(
   kernel: Kernel,
   how: { readonly manner: "quick" | "delay" | "immediate"; readonly scheds: boolean; readonly moms: boolean },
 ): void {
-  if (kernel.shutdown !== null && kernel.stopping === how.manner) {
-    if (how.manner === "immediate") kernel.shutdown = { ...how, manner: "quick" };
+  if (kernel.ending.how !== null && kernel.ending.stopping === how.manner) {
+    if (how.manner === "immediate") kernel.ending.how = { ...how, manner: "quick" };
     return endWhenReady(kernel);
   }
-  kernel.stopping = how.manner;
-  kernel.shutdown = how;
+  kernel.ending.stopping = how.manner;
+  kernel.ending.how = how;
   setServerState(kernel);
   if (how.manner !== "quick") for (const job of [...kernel.state.jobs.values()]) if (isWithMom(job)) endRun(kernel, job);
   endWhenReady(kernel);
@@ -27,14 +27,15 @@ export function beginShutdown(
 
 /** Asked with every batch: the shell is told once, when no job runs any more (quick: at once). */
 export function endWhenReady(kernel: Kernel): void {
-  if (kernel.shutdown === null || kernel.shutdown_told) return;
+  if (kernel.ending.how === null || kernel.ending.told) return;
   const running = ["R", "S", "U", "E"].some((state) => kernel.state.counts.has(state));
-  if (kernel.shutdown.manner !== "quick" && running) return;
-  kernel.shutdown_told = true;
-  if (kernel.shutdown.moms) for (const mom of kernel.moms.values()) kernel.out.moms.push({ link: mom.link, type: "mom-quit", data: {} });
-  if (kernel.shutdown.scheds) {
-    for (const runtime of kernel.scheds.values())
+  if (kernel.ending.how.manner !== "quick" && running) return;
+  kernel.ending.told = true;
+  if (kernel.ending.how.moms)
+    for (const mom of kernel.moms.by_host.values()) kernel.out.moms.push({ link: mom.link, type: "mom-quit", data: {} });
+  if (kernel.ending.how.scheds) {
+    for (const runtime of kernel.scheds.by_name.values())
       if (runtime.link !== null) kernel.out.scheds.push({ link: runtime.link, type: "sched-quit", data: {} });
   }
-  kernel.out.actions.push({ kind: "shutdown", ...kernel.shutdown });
+  kernel.out.actions.push({ kind: "shutdown", ...kernel.ending.how });
 }

@@ -49,9 +49,9 @@ function due(kernel: Kernel, kind: string, name: string): void {
       break;
     }
     case "rerun":
-      for (const token of kernel.reruns.get(name) ?? [])
+      for (const token of kernel.jobs.reruns.get(name) ?? [])
         refuse(kernel, token, new Reject(PBSE.TRYAGAIN, "Response timed out. Job rerun request still in progress for"));
-      kernel.reruns.delete(name);
+      kernel.jobs.reruns.delete(name);
       break;
     case "accumulate":
       trigger(kernel, name, SCHED_COMMAND.NEW);

@@ -53,7 +53,7 @@ export class Gate implements LinksPort, ClientsPort {
       scripts,
       cookies,
       clock,
-      isDeciding: () => [...this.#driver.core.kernel.scheds.values()].some(({ more }) => more),
+      isDeciding: () => [...this.#driver.core.kernel.scheds.by_name.values()].some(({ more }) => more),
       complain: (text) => log.note(LOG_EVENT.ERROR, text),
     });
   }

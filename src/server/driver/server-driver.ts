@@ -155,7 +155,7 @@ export class ServerDriver {
   schedLost(link: number, pid: number): void {
     if (this.#phase !== "serving") return;
     const { processes, clock } = this.#ports;
-    const name = [...this.#core.kernel.scheds.values()].find((runtime) => runtime.link === link)?.name;
+    const name = [...this.#core.kernel.scheds.by_name.values()].find((runtime) => runtime.link === link)?.name;
     this.do((core, now_ms) => core.schedLost(link, now_ms));
     if (name === undefined || processes.isChild(pid)) return;
     clock.after(LOOK_AFTER_MS, () => {
@@ -482,7 +482,7 @@ export class ServerDriver {
     if (this.#closing) return;
     this.#closing = true;
     // A scheduler ends after its cycle, for which it needs verdicts: it gets them until then.
-    const running = scheds ? [...this.#core.kernel.scheds.values()] : [];
+    const running = scheds ? [...this.#core.kernel.scheds.by_name.values()] : [];
     const stopped = running.map((runtime) => ({ name: runtime.name, pid: endablePid(runtime) }));
     this.#ports.processes.stopAll(stopped, () => this.#close());
   }

@@ -1,6 +1,6 @@
 // What the server knows about one mom and about the runs it takes part in. It is lost when the server ends; the mom says hello again.
 
-import type { MomHello, MomPatience, MomVnode, Usage } from "#protocol/mom-link.ts";
+import type { MomHello, MomJob, MomPatience, MomVnode, Usage } from "#protocol/mom-link.ts";
 import { hostOfJob } from "../state/job-hosts.ts";
 import type { ServerState } from "../state/state.ts";
 
@@ -61,9 +61,41 @@ export type Crew = {
   over: (() => void) | null;
 };
 
+/** All moms, the runs over several hosts, and the questions to moms. */
+export type Moms = {
+  /** by host name, in lower case */
+  readonly by_host: Map<string, MomRuntime>;
+  /** by connection: the mom that last said hello there */
+  readonly by_link: Map<number, MomRuntime>;
+  /** when the next heartbeat is due (moms/heartbeat.ts) */
+  heartbeat_ms: number;
+  /** number of the last mom-ping */
+  pings: number;
+  /** jobs to start, by connection: the lists of the mom-start frames of this batch */
+  readonly starts: Map<number, MomJob[]>;
+  readonly questions: Map<number, MomQuestion>;
+  next_question: number;
+  /** runs over several hosts, by job */
+  readonly crews: Map<string, Crew>;
+  /** the vnodes of a mom are being entered; new vnodes among them are not made by an administrator */
+  reporting: boolean;
+};
+
+export const noMoms = (now_ms: number): Moms => ({
+  by_host: new Map(),
+  by_link: new Map(),
+  heartbeat_ms: now_ms,
+  pings: 0,
+  starts: new Map(),
+  questions: new Map(),
+  next_question: 1,
+  crews: new Map(),
+  reporting: false,
+});
+
 /** The part of the kernel that holds moms. */
-type Hosts = { readonly state: ServerState; readonly moms: ReadonlyMap<string, MomRuntime> };
+type Hosts = { readonly state: ServerState; readonly moms: Pick<Moms, "by_host"> };
 
 /** The connected mom of a job. */
 export const momOfJob = (kernel: Hosts, id: string): MomRuntime | undefined =>
-  kernel.moms.get(hostOfJob(kernel.state.jobs.get(id)).toLowerCase());
+  kernel.moms.by_host.get(hostOfJob(kernel.state.jobs.get(id)).toLowerCase());

@@ -1,7 +1,7 @@
 // What the server knows about one scheduler: its connection, mirror, cycle and crashes. It is lost when the server ends; the scheduler says hello again.
 
 import type { Reject } from "#model/pbse.ts";
-import type { Decision, SchedCommand, SchedJob, Verdict } from "#protocol/sched-link.ts";
+import type { Decision, SchedCommand, SchedJob, SchedQuestion, Verdict } from "#protocol/sched-link.ts";
 import type { Changes } from "../state/changes.ts";
 import type { SchedFrame } from "./batch.ts";
 
@@ -84,10 +84,37 @@ export type SchedRuntime = {
 };
 
 /** The part of the kernel that holds runtimes. */
-type SchedTable = { readonly scheds: Map<string, SchedRuntime> };
+/** All schedulers, and the requests that they must answer. */
+export type Scheds = {
+  readonly by_name: Map<string, SchedRuntime>;
+  /** when the next heartbeat is due (scheds/heartbeat.ts) */
+  heartbeat_ms: number;
+  /** number of the last sched-ping */
+  pings: number;
+  /** job id -> token of a qrun that its scheduler must decide */
+  readonly qruns: Map<string, number>;
+  /** tokens of requests that a scheduler must answer: the scheduler, and the question */
+  readonly asked: Map<number, { readonly sched: string; readonly question: SchedQuestion; readonly user: string }>;
+  /** schedulers whose preemptions have settled: the rest of their decisions is examined before the batch leaves */
+  readonly settled: Set<string>;
+  /** a value is being copied between the server and the default scheduler */
+  mirroring: boolean;
+};
+
+export const noScheds = (now_ms: number): Scheds => ({
+  by_name: new Map(),
+  heartbeat_ms: now_ms,
+  pings: 0,
+  qruns: new Map(),
+  asked: new Map(),
+  settled: new Set(),
+  mirroring: false,
+});
+
+type SchedTable = { readonly scheds: Pick<Scheds, "by_name"> };
 
 export function runtimeOf(kernel: SchedTable, name: string): SchedRuntime {
-  let runtime = kernel.scheds.get(name);
+  let runtime = kernel.scheds.by_name.get(name);
   if (runtime === undefined) {
     runtime = {
       name,
@@ -115,7 +142,7 @@ export function runtimeOf(kernel: SchedTable, name: string): SchedRuntime {
       again: false,
       leaving: false,
     };
-    kernel.scheds.set(name, runtime);
+    kernel.scheds.by_name.set(name, runtime);
   }
   return runtime;
 }
@@ -138,7 +165,7 @@ type OfCycles = "busy" | "unsent" | "more" | "untold" | "held" | "deciding" | "p
 
 /** The runtime of a connection. */
 export function runtimeOfLink(kernel: SchedTable, link: number): SchedRuntime | undefined {
-  for (const runtime of kernel.scheds.values()) if (runtime.link === link) return runtime;
+  for (const runtime of kernel.scheds.by_name.values()) if (runtime.link === link) return runtime;
   return undefined;
 }
 

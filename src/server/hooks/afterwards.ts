@@ -26,9 +26,9 @@ const ignore = (): void => undefined;
 /** A job is in a (new) queue. A subjob that starts is in no queue of its own. */
 export function jobPosted(kernel: Kernel, tx: Transaction, job: Job): void {
   if (job.attrs["array_id"] !== undefined || !hasHooks(kernel, "postqueuejob")) return;
-  const posting = kernel.posting.get(job.id) ?? { chains: 0, waiting: [] };
+  const posting = kernel.hooks.posting.get(job.id) ?? { chains: 0, waiting: [] };
   posting.chains++;
-  kernel.posting.set(job.id, posting);
+  kernel.hooks.posting.set(job.id, posting);
   const input: HookInput = { ...eventBase(tx, "postqueuejob"), job: jobObject(tx, job.id, job.attrs), writable: { job: JOB_WRITABLE } };
   runHooks(kernel, "postqueuejob", input, (verdict) => {
     const live = kernel.state.jobs.get(job.id);
@@ -36,7 +36,7 @@ export function jobPosted(kernel: Kernel, tx: Transaction, job: Job): void {
       alterByHook(ownTransaction(kernel), live, verdict.changes.job ?? {}, verdict.by);
     posting.chains--;
     if (posting.chains > 0) return;
-    kernel.posting.delete(job.id);
+    kernel.hooks.posting.delete(job.id);
     for (const go of posting.waiting) go();
   });
 }
@@ -84,7 +84,8 @@ export function managed(
 
 /** Vnodes whose state has changed since the last batch. Without a hook for the event nothing is remembered. */
 export function watchVnodes(kernel: Kernel): void {
-  const { state, vnode_states, changes } = kernel;
+  const { state, changes } = kernel;
+  const { vnode_states } = kernel.hooks;
   if (!hasHooks(kernel, "modifyvnode")) return vnode_states.clear();
   if (vnode_states.size === 0) {
     for (const vnode of state.vnodes.values()) vnode_states.set(vnode.name, seen(vnode.attrs));
@@ -152,7 +153,7 @@ export function armPeriodic(kernel: Kernel, name: string): void {
 export function periodicDue(kernel: Kernel, name: string): void {
   armPeriodic(kernel, name);
   if (kernel.timers.at(`hook:${name}`) === undefined) return;
-  for (const chain of kernel.hook_runs.values()) if (isPeriodic(chain.event) && chain.hooks[chain.at]?.name === name) return;
+  for (const chain of kernel.hooks.runs.values()) if (isPeriodic(chain.event) && chain.hooks[chain.at]?.name === name) return;
   const tx = { ...ownTransaction(kernel), who: serverIdentity(kernel.config.host) };
   const input: HookInput = {
     ...eventBase(tx, "periodic"),

@@ -10,7 +10,8 @@ import { type Hook, type HookEvent, type HookScript, hooksOf } from "#model/tabl
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
 import { nth } from "#support/assert.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import type { Chain, Kernel } from "../engine/kernel.ts";
+import type { Chain } from "../engine/hook-runtime.ts";
+import type { Kernel } from "../engine/kernel.ts";
 import type { HookVerdict } from "../engine/transaction.ts";
 import { resourceTypes } from "./objects.ts";
 
@@ -31,8 +32,8 @@ export function runHooks(kernel: Kernel, event: HookEvent, input: HookInput, the
 function runNext(kernel: Kernel, chain: Chain): void {
   const hook = chain.hooks[chain.at];
   if (hook === undefined) return chain.then({ kind: "accept", changes: chain.changes, by: chain.by });
-  const run = kernel.next_hook_run++;
-  kernel.hook_runs.set(run, chain);
+  const run = kernel.hooks.next_run++;
+  kernel.hooks.runs.set(run, chain);
   log(kernel, hook.name, LOG_EVENT.DEBUG3, "started");
   kernel.out.actions.push({ kind: "run-hook", run, hook: hookRun(kernel, hook, chain.input) });
 }
@@ -45,9 +46,9 @@ function hookRun(kernel: Kernel, { name, attrs, script, config }: Hook, input: H
 
 /** A run has ended. */
 export function hookEnded(kernel: Kernel, run: number, outcome: HookOutcome): void {
-  const chain = kernel.hook_runs.get(run);
+  const chain = kernel.hooks.runs.get(run);
   if (chain === undefined) return;
-  kernel.hook_runs.delete(run);
+  kernel.hooks.runs.delete(run);
   const hook = nth(chain.hooks, chain.at);
   for (const { level, job, text } of outcome.logs) {
     if (job === null) log(kernel, hook.name, level, text);
@@ -98,7 +99,7 @@ export const encountered = (hook: string): Reject =>
 
 function honour(kernel: Kernel, requests: HookRequests): void {
   if (!requests.restart_cycle) return;
-  for (const name of kernel.scheds.keys())
+  for (const name of kernel.scheds.by_name.keys())
     kernel.follow.carryOut(kernel, { kind: "trigger-sched", sched: name, command: SCHED_COMMAND.CMD });
 }
 

@@ -81,9 +81,9 @@ function logSent({ config, out }: Kernel, file: string, host: string): void {
 
 /** A hook or a resource has changed. */
 export function momHooksChanged(kernel: Kernel): void {
-  if (kernel.moms.size === 0) return;
+  if (kernel.moms.by_host.size === 0) return;
   const hooks = momHooks(kernel);
-  for (const mom of kernel.moms.values()) tellHooks(kernel, mom, hooks);
+  for (const mom of kernel.moms.by_host.values()) tellHooks(kernel, mom, hooks);
 }
 
 // --- reports of moms about hooks
@@ -128,7 +128,7 @@ const change = (kernel: Kernel, name: string, changes: AttrChanges, hook: string
   changeVnodes(ownTransaction(kernel), { [name]: changes }, hook);
 
 function restartCycles(kernel: Kernel): void {
-  for (const name of kernel.scheds.keys())
+  for (const name of kernel.scheds.by_name.keys())
     kernel.follow.carryOut(kernel, { kind: "trigger-sched", sched: name, command: SCHED_COMMAND.CMD });
 }
 

@@ -21,7 +21,7 @@ import { ON_REJECTION } from "./objects.ts";
 
 /** Whether hooks must be asked before the job is started. */
 export const mustAsk = (kernel: Kernel, job: string): boolean =>
-  !isStopped(kernel.state.jobs.get(job)) && (kernel.posting.has(job) || hasHooks(kernel, "runjob"));
+  !isStopped(kernel.state.jobs.get(job)) && (kernel.hooks.posting.has(job) || hasHooks(kernel, "runjob"));
 
 const isStopped = (job: Job | undefined): boolean => job !== undefined && isSuspended(job);
 
@@ -43,7 +43,7 @@ export function askBeforeRun(
       if (subjob) settleStarted(ownTransaction(kernel), id, verdict);
     });
   };
-  const posted = kernel.posting.get(id);
+  const posted = kernel.hooks.posting.get(id);
   if (posted === undefined) ask();
   else posted.waiting.push(ask);
 }

@@ -20,13 +20,13 @@ const isEnding = (job: Job): boolean => job.own.termination !== undefined || isI
 
 /** A mom has not saved a job: while the server ends, the job is requeued, killed or waited for. */
 export function endUnsaved(kernel: Kernel, job: Job): void {
-  if (kernel.shutdown === null || kernel.shutdown.manner === "quick" || !isWithMom(job) || isEnding(job)) return;
+  if (kernel.ending.how === null || kernel.ending.how.manner === "quick" || !isWithMom(job) || isEnding(job)) return;
   const tx = ownTransaction(kernel);
   const { id } = job;
   if (job.attrs.Rerunable && (isRunning(job) || isSuspended(job))) {
     beginRerun(tx, job);
     tx.act({ kind: "terminate-job", job: id, why: "rerun" });
-  } else if (kernel.shutdown.manner === "immediate") {
+  } else if (kernel.ending.how.manner === "immediate") {
     tx.apply({ kind: "job-changed", id, set: {}, unset: [], own: { termination: { by: `${tx.who.user}@${tx.who.host}`, history: true } } });
     tx.act({ kind: "terminate-job", job: id, why: "delete" });
   }

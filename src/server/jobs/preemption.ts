@@ -16,7 +16,8 @@ import type { Decision, PreemptMethod, Verdict } from "#protocol/sched-link.ts";
 import { isKeyOf } from "#support/guards.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { schedulerIdentity } from "../engine/identity.ts";
-import { type Kernel, ownTransaction, type Preemption, transaction } from "../engine/kernel.ts";
+import type { Preemption } from "../engine/job-runtime.ts";
+import { type Kernel, ownTransaction, transaction } from "../engine/kernel.ts";
 import { momOfJob } from "../engine/mom-runtime.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { isIn, isSuspended, isWaiting } from "../state/job-phase.ts";
@@ -35,7 +36,7 @@ export function beginPreemption(kernel: Kernel, sched: string, decision: Extract
   const refusal = check(kernel, sched, decision.job);
   if (refusal === null) tryNext(kernel, preemption);
   else preemption.verdict = refused(refusal);
-  if (preemption.verdict === null) kernel.preemptions.set(preemption.job, preemption);
+  if (preemption.verdict === null) kernel.jobs.preemptions.set(preemption.job, preemption);
   return preemption;
 }
 
@@ -44,9 +45,9 @@ function check(kernel: Kernel, sched: string, id: string): Reject | null {
   if (job === undefined || isIn(job, "exiting")) return reject(PBSE.UNKJOBID);
   const queue = kernel.state.queues.get(job.attrs.queue);
   if (queue === undefined || schedOfQueue(kernel.state, queue)?.name !== sched) return reject(PBSE.PERM);
-  if (kernel.stopping !== "no") return reject(PBSE.SVRDOWN);
+  if (kernel.ending.stopping !== "no") return reject(PBSE.SVRDOWN);
   const runs = isIn(job, "starting", "running");
-  if (!runs || job.own.termination !== undefined || isResuming(job) || kernel.preemptions.has(id)) return reject(PBSE.BADSTATE);
+  if (!runs || job.own.termination !== undefined || isResuming(job) || kernel.jobs.preemptions.has(id)) return reject(PBSE.BADSTATE);
   return null;
 }
 
@@ -118,17 +119,17 @@ const refused = (why: Reject): Verdict => ({ ok: false, code: why.code, text: wh
 function settle(kernel: Kernel, preemption: Preemption, verdict: Verdict): void {
   preemption.verdict = verdict;
   if (!verdict.ok) logJob(ownTransaction(kernel), LOG_EVENT.DEBUG, preemption.job, "Job failed to be preempted");
-  if (kernel.preemptions.get(preemption.job) !== preemption) return;
-  kernel.preemptions.delete(preemption.job);
+  if (kernel.jobs.preemptions.get(preemption.job) !== preemption) return;
+  kernel.jobs.preemptions.delete(preemption.job);
   kernel.timers.clear(`preempt:${preemption.job}`);
-  kernel.settled.add(preemption.sched);
+  kernel.scheds.settled.add(preemption.sched);
 }
 
 // --- events of a preemption
 
 /** A job has changed its state or is gone. */
 export function preemptionMet(kernel: Kernel, id: string): void {
-  const preemption = kernel.preemptions.get(id);
+  const preemption = kernel.jobs.preemptions.get(id);
   if (preemption === undefined) return;
   const job = kernel.state.jobs.get(id);
   const { method } = preemption;
@@ -139,23 +140,23 @@ export function preemptionMet(kernel: Kernel, id: string): void {
 
 /** The mom refused the request or did not answer: the next method is tried. */
 export function preemptionRefused(kernel: Kernel, id: string, signal: string): void {
-  const preemption = kernel.preemptions.get(id);
+  const preemption = kernel.jobs.preemptions.get(id);
   if (preemption !== undefined && ASKED[preemption.method] === signal) tryNext(kernel, preemption);
 }
 const ASKED: { readonly [method in PreemptMethod]: string } = { S: "suspend", C: "checkpoint", R: "", D: "" };
 
 /** The timer: the run has not ended in time. */
 export function preemptionLate(kernel: Kernel, id: string): void {
-  const preemption = kernel.preemptions.get(id);
+  const preemption = kernel.jobs.preemptions.get(id);
   if (preemption !== undefined)
     settle(kernel, preemption, refused(new Reject(PBSE.TRYAGAIN, "Job failed to be preempted: it has not ended in time")));
 }
 
 /** The scheduler is gone and no longer waits for the room. Requests to the mom run to their end. */
 export function forgetPreemptions(kernel: Kernel, sched: string): void {
-  for (const [id, preemption] of kernel.preemptions) {
+  for (const [id, preemption] of kernel.jobs.preemptions) {
     if (preemption.sched !== sched) continue;
-    kernel.preemptions.delete(id);
+    kernel.jobs.preemptions.delete(id);
     kernel.timers.clear(`preempt:${id}`);
   }
 }

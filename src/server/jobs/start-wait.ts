@@ -10,7 +10,8 @@
 
 import { PBSE, pbseText, Reject } from "#model/pbse.ts";
 import type { Verdict } from "#protocol/sched-link.ts";
-import { type Kernel, refuse, type StartWait } from "../engine/kernel.ts";
+import type { StartWait } from "../engine/job-runtime.ts";
+import { type Kernel, refuse } from "../engine/kernel.ts";
 import { isIn, isWaiting } from "../state/job-phase.ts";
 import type { Sched } from "../state/state.ts";
 
@@ -52,7 +53,7 @@ export function forgetHands(kernel: Kernel, gone: ReadonlySet<number>): void {
 
 /** The awaited event may have happened: called whenever a job has changed or is gone. */
 export function startMet(kernel: Kernel, id: string): void {
-  const start = kernel.starting.get(id);
+  const start = kernel.jobs.starting.get(id);
   if (start === undefined) return;
   const job = kernel.state.jobs.get(id);
   // The reason why it came back is known only now: it disappears with the run.
@@ -62,12 +63,12 @@ export function startMet(kernel: Kernel, id: string): void {
 
 /** The job's mom is lost (W2). */
 export function startUnknown(kernel: Kernel, id: string): void {
-  settle(kernel, id, kernel.starting.get(id)?.waits ?? [], { ok: true });
+  settle(kernel, id, kernel.jobs.starting.get(id)?.waits ?? [], { ok: true });
 }
 
 /** The timer `starting`: some waits have lasted long enough. */
 export function startLate(kernel: Kernel, id: string): void {
-  const waits = kernel.starting.get(id)?.waits ?? [];
+  const waits = kernel.jobs.starting.get(id)?.waits ?? [];
   settle(
     kernel,
     id,
@@ -87,12 +88,12 @@ function isStarting({ state }: Kernel, id: string): boolean {
 }
 
 function add(kernel: Kernel, id: string, wait: StartWait): void {
-  const start = kernel.starting.get(id);
+  const start = kernel.jobs.starting.get(id);
   keep(kernel, id, start?.exit_status ?? null, [...(start?.waits ?? []), wait]);
 }
 
 function settle(kernel: Kernel, id: string, met: readonly StartWait[], verdict: Verdict): void {
-  const start = kernel.starting.get(id);
+  const start = kernel.jobs.starting.get(id);
   if (start === undefined) return;
   keep(
     kernel,
@@ -104,7 +105,7 @@ function settle(kernel: Kernel, id: string, met: readonly StartWait[], verdict: 
 }
 
 function forget(kernel: Kernel, isGone: (wait: StartWait) => boolean): void {
-  for (const [id, { waits, exit_status }] of kernel.starting) {
+  for (const [id, { waits, exit_status }] of kernel.jobs.starting) {
     const left = waits.filter((wait) => !isGone(wait));
     if (left.length < waits.length) keep(kernel, id, exit_status, left);
   }
@@ -112,8 +113,8 @@ function forget(kernel: Kernel, isGone: (wait: StartWait) => boolean): void {
 
 /** Registers a wait for a start. The timer is set for the first wait that ends. */
 function keep(kernel: Kernel, id: string, exit_status: number | null, waits: readonly StartWait[]): void {
-  if (waits.length === 0) kernel.starting.delete(id);
-  else kernel.starting.set(id, { waits, exit_status });
+  if (waits.length === 0) kernel.jobs.starting.delete(id);
+  else kernel.jobs.starting.set(id, { waits, exit_status });
   const times = waits.flatMap(({ until_ms }) => until_ms ?? []);
   if (times.length === 0) kernel.timers.clear(`starting:${id}`);
   else kernel.timers.set(`starting:${id}`, Math.min(...times));

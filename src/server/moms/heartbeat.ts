@@ -29,15 +29,15 @@ const silence_ms = ({ state }: Kernel): number => 1000 * limitOf(state, "node_si
 /** Starts the heartbeat when moms connect and when the attribute has changed. */
 function armHeartbeat(kernel: Kernel): void {
   kernel.timers.clear("heartbeat");
-  if (silence_ms(kernel) === 0 || kernel.moms.size === 0) return;
-  const heard = [...kernel.moms.values()].filter(isAsked).map(({ heard_ms }) => heard_ms);
-  kernel.heartbeat_ms = nextLook(kernel.now_ms, silence_ms(kernel), heard);
-  kernel.timers.set("heartbeat", kernel.heartbeat_ms);
+  if (silence_ms(kernel) === 0 || kernel.moms.by_host.size === 0) return;
+  const heard = [...kernel.moms.by_host.values()].filter(isAsked).map(({ heard_ms }) => heard_ms);
+  kernel.moms.heartbeat_ms = nextLook(kernel.now_ms, silence_ms(kernel), heard);
+  kernel.timers.set("heartbeat", kernel.moms.heartbeat_ms);
 }
 
 /** The attribute has changed: moms are told at once. */
 export function heartbeatChanged(kernel: Kernel): void {
-  for (const mom of kernel.moms.values()) {
+  for (const mom of kernel.moms.by_host.values()) {
     mom.heard_ms = kernel.now_ms;
     ping(kernel, mom);
   }
@@ -53,14 +53,14 @@ export function beginHeartbeat(kernel: Kernel, mom: MomRuntime): void {
 function ping(kernel: Kernel, mom: MomRuntime): void {
   if (!isAsked(mom)) return;
   const { link } = mom;
-  kernel.out.moms.push({ link, type: "mom-ping", data: { number: ++kernel.pings, silence_s: silence_ms(kernel) / 1000 } });
+  kernel.out.moms.push({ link, type: "mom-ping", data: { number: ++kernel.moms.pings, silence_s: silence_ms(kernel) / 1000 } });
 }
 
 /** The timer `heartbeat`. Returns the moms that are silent (H1). */
 export function heartbeat(kernel: Kernel): MomRuntime[] {
-  const stood_still = stoodStill(kernel.now_ms, kernel.heartbeat_ms, silence_ms(kernel));
+  const stood_still = stoodStill(kernel.now_ms, kernel.moms.heartbeat_ms, silence_ms(kernel));
   const silent: MomRuntime[] = [];
-  for (const mom of kernel.moms.values()) {
+  for (const mom of kernel.moms.by_host.values()) {
     if (stood_still) mom.heard_ms = kernel.now_ms;
     if (isAsked(mom) && kernel.now_ms - mom.heard_ms >= silence_ms(kernel)) silent.push(mom);
     else ping(kernel, mom);
@@ -90,7 +90,7 @@ export function momSilent(kernel: Kernel, mom: MomRuntime): void {
 
 /** The timer `still-silent`: the mom has not said hello since. */
 export function stillSilent(kernel: Kernel, key: string): void {
-  if (!kernel.moms.has(key)) hostDown(kernel, ownTransaction(kernel), key, words(kernel, 2));
+  if (!kernel.moms.by_host.has(key)) hostDown(kernel, ownTransaction(kernel), key, words(kernel, 2));
 }
 
 /** H4. ill undefined: the mom can start jobs again. */

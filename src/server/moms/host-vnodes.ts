@@ -27,12 +27,12 @@ export function vnodesOf(kernel: Kernel, host: string): Vnode[] {
 
 /** Applies a connected mom's report about its vnodes, at its hello and whenever it reports again. */
 export function report(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
-  kernel.reporting = true;
+  kernel.moms.reporting = true;
   reportVnodes(kernel, tx, mom);
   // A report about vnodes does not end the mom's silence or inability (heartbeat.ts H4).
   if (mom.ill !== null) hostUnknown(kernel, tx, mom.host, mom.ill);
   tellBusy(kernel, tx, mom);
-  kernel.reporting = false;
+  kernel.moms.reporting = false;
 }
 
 /** Creates, updates and revives the vnodes that a mom reports. A host is part of the complex only if an administrator created one of its vnodes. */
@@ -204,6 +204,6 @@ const statesOf = (vnode: Vnode): readonly string[] => listOf(vnode.attrs, "state
 /** An administrator created a node; if its mom is connected, the node is up at once. */
 export function nodeCreated(kernel: Kernel, tx: Transaction, name: string): void {
   const vnode = kernel.state.vnodes.get(name);
-  const mom = vnode === undefined ? undefined : kernel.moms.get(hostOf(vnode).toLowerCase());
-  if (mom !== undefined && !kernel.reporting) report(kernel, tx, mom);
+  const mom = vnode === undefined ? undefined : kernel.moms.by_host.get(hostOf(vnode).toLowerCase());
+  if (mom !== undefined && !kernel.moms.reporting) report(kernel, tx, mom);
 }

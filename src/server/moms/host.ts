@@ -51,7 +51,7 @@ import { acknowledgeObit } from "./starts.ts";
 
 const NODE_FAIL_REQUEUE_S_DEFAULT = 310;
 
-const momOfLink = (kernel: Kernel, link: number): MomRuntime | undefined => kernel.mom_links.get(link);
+const momOfLink = (kernel: Kernel, link: number): MomRuntime | undefined => kernel.moms.by_link.get(link);
 
 // --- frames
 
@@ -125,7 +125,7 @@ export function frame(kernel: Kernel, link: number, { type, data }: FrameOf<"mom
 
 function hello(kernel: Kernel, link: number, data: MomHello): void {
   const key = data.host.toLowerCase();
-  const old = kernel.moms.get(key);
+  const old = kernel.moms.by_host.get(key);
   // The same mom connects again after a connection whose loss was not noticed.
   if (old !== undefined) kernel.out.actions.push({ kind: "drop-link", link: old.link });
   const mom: MomRuntime = {
@@ -141,9 +141,9 @@ function hello(kernel: Kernel, link: number, data: MomHello): void {
     ill: null,
     sent: new Map(),
   };
-  kernel.moms.set(key, mom);
-  if (old !== undefined && kernel.mom_links.get(old.link) === old) kernel.mom_links.delete(old.link);
-  kernel.mom_links.set(link, mom);
+  kernel.moms.by_host.set(key, mom);
+  if (old !== undefined && kernel.moms.by_link.get(old.link) === old) kernel.moms.by_link.delete(old.link);
+  kernel.moms.by_link.set(link, mom);
   kernel.timers.clear(`silent:${key}`);
   kernel.timers.clear(`still-silent:${key}`);
   const tx = ownTransaction(kernel);
@@ -171,12 +171,12 @@ export function lost(kernel: Kernel, link: number, why: string): void {
 
 /** The mom is no longer connected: what waits for its answers now waits for its hello. */
 function forgetMom(kernel: Kernel, mom: MomRuntime): void {
-  kernel.moms.delete(mom.host.toLowerCase());
-  kernel.mom_links.delete(mom.link);
-  for (const [number, question] of kernel.questions) {
+  kernel.moms.by_host.delete(mom.host.toLowerCase());
+  kernel.moms.by_link.delete(mom.link);
+  for (const [number, question] of kernel.moms.questions) {
     if (isOnHost(kernel, question.job, mom.host)) questionUnanswered(kernel, number, true);
   }
-  for (const id of kernel.starting.keys()) if (isOnHost(kernel, id, mom.host)) startUnknown(kernel, id);
+  for (const id of kernel.jobs.starting.keys()) if (isOnHost(kernel, id, mom.host)) startUnknown(kernel, id);
   armSilence(kernel, mom.host);
   for (const job of jobsWithSister(kernel, mom.host.toLowerCase())) sisterAway(kernel, job, mom.host);
 }
@@ -199,7 +199,7 @@ function armSilence(kernel: Kernel, host: string): void {
 
 /** The timer `silent`: jobs of a host that was down too long are requeued, or deleted if they are not rerunnable. */
 export function hostSilentTooLong(kernel: Kernel, key: string): void {
-  if (kernel.moms.has(key)) return;
+  if (kernel.moms.by_host.has(key)) return;
   for (const job of jobsOfHost(kernel, key)) endRun(kernel, job, () => motherSilent(kernel, job));
 }
 
@@ -281,7 +281,7 @@ function reconcile(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
 /** Whether the host is one of the job's; not its first one when its run is over and only sisters are waited for. */
 function isWanted(kernel: Kernel, job: Job, host: string): boolean {
   if (isSister(job, host)) return true;
-  return isOnHost(kernel, job.id, host) && kernel.crews.get(job.id)?.over == null;
+  return isOnHost(kernel, job.id, host) && kernel.moms.crews.get(job.id)?.over == null;
 }
 
 /** The mom holds the job: repeats now what a broken connection had interrupted. */
@@ -371,8 +371,8 @@ function obit(kernel: Kernel, tx: Transaction, { link, host }: MomRuntime, data:
   if (crew === null) acknowledgeObit(kernel, link, data.job, data.run_count);
   endRun(kernel, job, () => {
     const own = ownTransaction(kernel);
-    const tokens = kernel.reruns.get(job.id);
-    kernel.reruns.delete(job.id);
+    const tokens = kernel.jobs.reruns.get(job.id);
+    kernel.jobs.reruns.delete(job.id);
     const used = crew === null ? data.used : sumOf(crew, data.used);
     jobObit(own, job, { ...data, used, exit_status: statusOfRun(crew, data.exit_status) });
     for (const token of tokens ?? []) kernel.out.clients.push({ kind: "ok", token });

@@ -21,13 +21,13 @@ export function startJob(kernel: Kernel, id: string): void {
   if (job === undefined) return;
   const crew = crewOf(kernel, job);
   if (crew !== null) return startCrew(kernel, job, crew);
-  const mom = kernel.moms.get(hostOfJob(job).toLowerCase());
+  const mom = kernel.moms.by_host.get(hostOfJob(job).toLowerCase());
   if (mom !== undefined) orderStart(kernel, job, mom);
 }
 
 /** Files of a job that a mom keeps and that are no longer needed. A mom that is not connected is told at its next hello. */
 export function discardOnHost(kernel: Kernel, host: string, job: string): void {
-  const link = kernel.moms.get(host.toLowerCase())?.link;
+  const link = kernel.moms.by_host.get(host.toLowerCase())?.link;
   if (link !== undefined) kernel.out.moms.push({ link, type: "mom-discard", data: { job } });
 }
 
@@ -64,7 +64,7 @@ function signalSisters(kernel: Kernel, id: string, signal: string): void {
   const job = kernel.state.jobs.get(id);
   const crew = job === undefined ? null : crewOf(kernel, job);
   for (const key of crew?.sisters.keys() ?? []) {
-    const link = kernel.moms.get(key)?.link;
+    const link = kernel.moms.by_host.get(key)?.link;
     if (link !== undefined) kernel.out.moms.push({ link, type: "mom-signal", data: { token: 0, job: id, signal } });
   }
 }
@@ -81,8 +81,8 @@ function question(kernel: Kernel, job: string, token: number, signal: string | n
     if (token !== 0) refuse(kernel, token, reject(PBSE.NORELYMOM, hostOfJob(kernel.state.jobs.get(job))));
     return null;
   }
-  const number = kernel.next_question++;
-  kernel.questions.set(number, { token, job, signal });
+  const number = kernel.moms.next_question++;
+  kernel.moms.questions.set(number, { token, job, signal });
   kernel.timers.set(`question:${number}`, kernel.now_ms + QUESTION_MS);
   return number;
 }

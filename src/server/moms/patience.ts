@@ -13,7 +13,7 @@ type Patient = Pick<Kernel, "moms" | "state">;
 const alarms_s = ({ state }: Patient, event: string): number =>
   hooksOf(state.hooks.values(), event).reduce((sum, { attrs }) => sum + attrs.alarm, 0);
 
-const wordOf = ({ moms }: Patient, mother: string) => moms.get(mother.toLowerCase())?.patience ?? {};
+const wordOf = ({ moms }: Patient, mother: string) => moms.by_host.get(mother.toLowerCase())?.patience ?? {};
 
 /** $sister_join_job_alarm, in ms: the time for sisters until their execjob_begin hooks have accepted the job. mother: host. */
 export const joinWait_ms = (kernel: Patient, mother: string): number =>

@@ -16,9 +16,9 @@ import { alignSisters } from "./sisters.ts";
 
 /** A mom answers a question. */
 export function answered(kernel: Kernel, tx: Transaction, data: MomToServer["mom-result"]): void {
-  const question = kernel.questions.get(data.token);
+  const question = kernel.moms.questions.get(data.token);
   if (question === undefined) return;
-  kernel.questions.delete(data.token);
+  kernel.moms.questions.delete(data.token);
   kernel.timers.clear(`question:${data.token}`);
   if (!data.ok) {
     if (question.token !== 0)
@@ -54,11 +54,11 @@ export function notCheckpointed(kernel: Kernel, tx: Transaction, job: Job, text:
 
 /** The mom is gone (its next hello reports what it has done) or has not answered in time; a later answer still counts. */
 export function questionUnanswered(kernel: Kernel, number: number, gone = false): void {
-  const question = kernel.questions.get(number);
+  const question = kernel.moms.questions.get(number);
   if (question === undefined) return;
   kernel.timers.clear(`question:${number}`);
-  if (gone || question.signal === null) kernel.questions.delete(number);
-  else kernel.questions.set(number, { ...question, token: 0 });
+  if (gone || question.signal === null) kernel.moms.questions.delete(number);
+  else kernel.moms.questions.set(number, { ...question, token: 0 });
   if (question.token !== 0) refuse(kernel, question.token, reject(PBSE.NORELYMOM, hostOfJob(kernel.state.jobs.get(question.job))));
   if (question.signal !== null) preemptionRefused(kernel, question.job, question.signal);
   const job = kernel.state.jobs.get(question.job);

@@ -14,7 +14,7 @@ export function vnodesBack(kernel: Kernel, vnodes: readonly Vnode[]): void {
   for (const vnode of vnodes) {
     const name = schedOfPartition(kernel.state, partitionOf(vnode))?.name ?? "";
     const timer = `accumulate:${name}`;
-    if ((kernel.scheds.get(name)?.link ?? null) === null || kernel.timers.at(timer) !== undefined) continue;
+    if ((kernel.scheds.by_name.get(name)?.link ?? null) === null || kernel.timers.at(timer) !== undefined) continue;
     kernel.timers.set(timer, kernel.now_ms + GATHER_MS);
   }
 }

@@ -38,15 +38,15 @@ export function crewOf(kernel: Kernel, job: Job): Crew | null {
   const [mother, ...others] = hostsOfJob(job);
   if (mother === undefined || others.length === 0) return null;
   const run_count = job.attrs.run_count ?? 0;
-  const known = kernel.crews.get(job.id);
+  const known = kernel.moms.crews.get(job.id);
   if (known?.run_count === run_count) return known;
   const sisters = others.map((host): [string, Sister] => {
-    const mom = kernel.moms.get(host.toLowerCase());
+    const mom = kernel.moms.by_host.get(host.toLowerCase());
     const state = mom === undefined ? "unknown" : stateIn(mom.hello, job.id, run_count);
     const stands = mom !== undefined && standsIn(mom.hello, job.id);
     return [host.toLowerCase(), { host, state, away_since_ms: mom === undefined ? kernel.now_ms : null, stands, missed: false, used: {} }];
   });
-  const mom = kernel.moms.get(mother.toLowerCase());
+  const mom = kernel.moms.by_host.get(mother.toLowerCase());
   const crew: Crew = {
     run_count,
     sisters: new Map(sisters),
@@ -56,7 +56,7 @@ export function crewOf(kernel: Kernel, job: Job): Crew | null {
     failed: false,
     over: null,
   };
-  kernel.crews.set(job.id, crew);
+  kernel.moms.crews.set(job.id, crew);
   return crew;
 }
 
@@ -75,7 +75,7 @@ const all = (crew: Crew, state: Sister["state"]): boolean => [...crew.sisters.va
 export function startCrew(kernel: Kernel, job: Job, crew: Crew): void {
   if (crew.over !== null) return;
   for (const [key, sister] of crew.sisters) {
-    const mom = kernel.moms.get(key);
+    const mom = kernel.moms.by_host.get(key);
     if (mom === undefined) sisterAway(kernel, job, sister.host);
     if (sister.state === "joined" || mom === undefined) continue;
     if (sister.state !== "ready") sister.state = "asked";
@@ -83,7 +83,7 @@ export function startCrew(kernel: Kernel, job: Job, crew: Crew): void {
   }
   if (!all(crew, "joined")) return awaitSisters(kernel, job, crew);
   kernel.timers.clear(`join:${job.id}`);
-  const mom = kernel.moms.get(hostOfJob(job).toLowerCase());
+  const mom = kernel.moms.by_host.get(hostOfJob(job).toLowerCase());
   if (mom === undefined) return;
   crew.begun = true;
   orderStart(kernel, job, mom);
@@ -119,10 +119,10 @@ export function sisterJoined(kernel: Kernel, job: Job, host: string): void {
 
 /** The timer `join`: a start waits for a sister for a limited time. */
 export function joinLate(kernel: Kernel, tx: Transaction, job: Job): void {
-  const crew = kernel.crews.get(job.id);
+  const crew = kernel.moms.crews.get(job.id);
   if (crew === undefined || crew.begun || crew.over !== null || crew.run_count !== job.attrs.run_count) return;
   // After a restart of the server the mother superior may have begun the run: its hello says so, or its silence ends the wait (node_fail_requeue).
-  if (!kernel.moms.has(hostOfJob(job).toLowerCase())) return;
+  if (!kernel.moms.by_host.has(hostOfJob(job).toLowerCase())) return;
   const late = (state: Sister["state"]): boolean => state !== "joined" && (state !== "ready" || crew.awaited === "prologue");
   const missing = [...crew.sisters.values()].filter(({ state }) => late(state)).map(({ host }) => host);
   joinFailed(kernel, tx, job, `no answer of ${missing.join(", ")} in time`, JOB_EXEC.JOINJOB, missing);
@@ -146,7 +146,7 @@ function startWithout(kernel: Kernel, tx: Transaction, job: Job, crew: Crew, hos
   const by_host = vnodesByHost(tx.state, job);
   for (const host of hosts) {
     const key = host.toLowerCase();
-    const link = kernel.moms.get(key)?.link;
+    const link = kernel.moms.by_host.get(key)?.link;
     // A sister that refused has ended the run and is no longer a host of the job; its obit is not answered together with those of the others (S3).
     if (crew.sisters.get(key)?.state === "gone" && link !== undefined) acknowledgeObit(kernel, link, job.id, crew.run_count);
     else letGo(kernel, job, key);
@@ -182,8 +182,8 @@ export function endRun(kernel: Kernel, job: Job, over: () => void): void {
 
 /** Tells a sister that holds the run, or may hold it, that it is over. */
 function letGo(kernel: Kernel, job: Job, key: string): void {
-  const mom = kernel.moms.get(key);
-  if (mom === undefined || kernel.crews.get(job.id)?.sisters.get(key)?.state === "gone") return;
+  const mom = kernel.moms.by_host.get(key);
+  if (mom === undefined || kernel.moms.crews.get(job.id)?.sisters.get(key)?.state === "gone") return;
   kernel.out.moms.push({
     link: mom.link,
     type: "mom-terminate",
@@ -192,8 +192,8 @@ function letGo(kernel: Kernel, job: Job, key: string): void {
 }
 
 function settle(kernel: Kernel, job: Job, crew: Crew): void {
-  if (crew.over === null || !all(crew, "gone") || kernel.crews.get(job.id) !== crew) return;
-  kernel.crews.delete(job.id);
+  if (crew.over === null || !all(crew, "gone") || kernel.moms.crews.get(job.id) !== crew) return;
+  kernel.moms.crews.delete(job.id);
   acknowledge(kernel, job, crew);
   const isStill = kernel.state.jobs.get(job.id) === job && isWithMom(job) && job.attrs.run_count === crew.run_count;
   if (isStill) crew.over();
@@ -202,7 +202,7 @@ function settle(kernel: Kernel, job: Job, crew: Crew): void {
 /** Acknowledges the obits that were kept back (S3). For a mom that has not ended the run the frame has no meaning. */
 function acknowledge(kernel: Kernel, job: Job, { run_count }: Crew): void {
   for (const host of hostsOfJob(job)) {
-    const link = kernel.moms.get(host.toLowerCase())?.link;
+    const link = kernel.moms.by_host.get(host.toLowerCase())?.link;
     if (link !== undefined) acknowledgeObit(kernel, link, job.id, run_count);
   }
 }
@@ -224,7 +224,7 @@ export function releaseSisters(kernel: Kernel, id: string, hosts: readonly strin
 function released(kernel: Kernel, tx: Transaction, job: Job, crew: Crew, host: string): boolean {
   const names = [...vnodesByHost(tx.state, job)].find(([each]) => each.toLowerCase() === host.toLowerCase())?.[1] ?? [];
   if (!isReleasing(kernel, job, host)) return false;
-  const link = kernel.moms.get(host.toLowerCase())?.link;
+  const link = kernel.moms.by_host.get(host.toLowerCase())?.link;
   if (link !== undefined) acknowledgeObit(kernel, link, job.id, crew.run_count);
   crew.sisters.delete(host.toLowerCase());
   giveUp(tx, job, new Set(names));
@@ -238,7 +238,7 @@ export function dismissCrew(kernel: Kernel, job: Job): void {
   kernel.timers.clear(`join:${job.id}`);
   for (const key of crew.sisters.keys()) letGo(kernel, job, key);
   acknowledge(kernel, job, crew);
-  kernel.crews.delete(job.id);
+  kernel.moms.crews.delete(job.id);
 }
 
 /** Nothing of the run is left with the sister. */
@@ -350,7 +350,7 @@ export function motherHello(kernel: Kernel, job: Job): void {
 export function sisterSilent(kernel: Kernel, tx: Transaction, name: string): void {
   const [id = "", host = ""] = name.split(" ");
   const job = kernel.state.jobs.get(id);
-  if (job === undefined || !isWithMom(job) || kernel.moms.has(host)) return;
+  if (job === undefined || !isWithMom(job) || kernel.moms.by_host.has(host)) return;
   const sister = crewOf(kernel, job)?.sisters.get(host);
   if (sister === undefined || sister.state === "gone") return;
   // The timer is of an earlier run, or from before the mother superior connected.
@@ -365,7 +365,7 @@ export function alignSisters(kernel: Kernel, job: Job): void {
   if (crew === null || !crew.begun || crew.over !== null) return;
   const stands = job.attrs.job_state === "S";
   for (const [key, sister] of crew.sisters) {
-    const link = kernel.moms.get(key)?.link;
+    const link = kernel.moms.by_host.get(key)?.link;
     if (link === undefined || sister.state !== "joined" || sister.stands === stands) continue;
     sister.stands = stands;
     // Token 0: nothing waits for the sister's answer.
@@ -405,7 +405,7 @@ const kbOf = (size: string | number | undefined): number => (typeof size === "st
 
 /** Limits hold for the whole job, and the mother superior enforces them. */
 function tellMother(kernel: Kernel, job: Job, crew: Crew): void {
-  const mom = kernel.moms.get(hostOfJob(job).toLowerCase());
+  const mom = kernel.moms.by_host.get(hostOfJob(job).toLowerCase());
   if (mom === undefined) return;
   const { cput = 0, mem, vmem } = sumOf(crew, {});
   const data = { job: job.id, run_count: crew.run_count, cput_s: Number(cput), mem_kb: kbOf(mem), vmem_kb: kbOf(vmem) };

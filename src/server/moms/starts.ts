@@ -10,13 +10,13 @@ import type { Job } from "../state/state.ts";
 /** All jobs started in a batch go to a mom in one frame. */
 export function orderStart(kernel: Kernel, job: Job, mom: MomRuntime): void {
   if (isAsked(mom)) mom.sent.set(job.id, job.attrs.run_count ?? 1);
-  const jobs = kernel.starts.get(mom.link);
+  const jobs = kernel.moms.starts.get(mom.link);
   if (jobs !== undefined) {
     jobs.push(momJob(kernel, job));
     return;
   }
   const first = [momJob(kernel, job)];
-  kernel.starts.set(mom.link, first);
+  kernel.moms.starts.set(mom.link, first);
   kernel.out.moms.push({ link: mom.link, type: "mom-start", data: { jobs: first } });
 }
 
@@ -30,7 +30,7 @@ export function acknowledgeObit(kernel: Kernel, link: number, job: string, run_c
 
 /** For jobs over several hosts. */
 function taskSockets(kernel: Kernel, hosts: readonly string[]): Pick<MomJob, "tasks"> {
-  const known = hosts.map((host) => [host, kernel.moms.get(host.toLowerCase())?.hello.tasks ?? ""] as const);
+  const known = hosts.map((host) => [host, kernel.moms.by_host.get(host.toLowerCase())?.hello.tasks ?? ""] as const);
   return { tasks: Object.fromEntries(known.filter(([, path]) => path !== "")) };
 }
 

@@ -25,12 +25,13 @@ export function questionOf(attrs: ResvAttrs): Question | null {
 }
 
 /** The attributes that the questions to schedulers depend on. */
-export type AskSource = Pick<Kernel, "state" | "refusals" | "timers">;
+export type AskSource = Pick<Kernel, "state" | "resvs" | "timers">;
 
 /** The question that the scheduler's mirror shows; undefined: none. */
 export function askOf(kernel: AskSource, resv: Resv, sched: Sched): ResvAsk | undefined {
   const kind = questionOf(resv.attrs);
-  if (kind === null || !isAsked(kernel.state, resv, sched) || kernel.refusals.get(resv.id)?.has(sched.name) === true) return undefined;
+  if (kind === null || !isAsked(kernel.state, resv, sched) || kernel.resvs.refusals.get(resv.id)?.has(sched.name) === true)
+    return undefined;
   const { attrs } = resv;
   const occurrences = placesWanted(kernel, resv, kind);
   return {
@@ -58,7 +59,7 @@ function isAsked(state: ServerState, { attrs }: Resv, sched: Sched): boolean {
 
 /** A question is new: every scheduler concerned gets a cycle. */
 export function askAll(kernel: Kernel, resv: Resv): void {
-  kernel.refusals.delete(resv.id);
+  kernel.resvs.refusals.delete(resv.id);
   kernel.changes.told.resvs.add(resv.id);
   const command: SchedCommand = questionOf(resv.attrs) === "reconfirm" ? SCHED_COMMAND.RESV_RECONFIRM : SCHED_COMMAND.NEW;
   for (const sched of kernel.state.scheds.values())
@@ -67,15 +68,15 @@ export function askAll(kernel: Kernel, resv: Resv): void {
 
 /** A scheduler has refused. Returns whether the question is settled. */
 export function refusedBy(kernel: Kernel, resv: Resv, sched: string): boolean {
-  const refusals = kernel.refusals.get(resv.id) ?? new Set<string>();
-  kernel.refusals.set(resv.id, refusals.add(sched));
+  const refusals = kernel.resvs.refusals.get(resv.id) ?? new Set<string>();
+  kernel.resvs.refusals.set(resv.id, refusals.add(sched));
   kernel.changes.told.resvs.add(resv.id);
   return isRefused(kernel, resv);
 }
 
 /** Whether all schedulers that could answer have refused (I2). */
 export function isRefused(kernel: Kernel, resv: Resv): boolean {
-  const refusals = kernel.refusals.get(resv.id);
+  const refusals = kernel.resvs.refusals.get(resv.id);
   if (refusals === undefined || refusals.size === 0 || questionOf(resv.attrs) === null) return false;
   for (const sched of kernel.state.scheds.values()) {
     if (!isAsked(kernel.state, resv, sched) || refusals.has(sched.name)) continue;

@@ -20,14 +20,14 @@ export function resvChanged(kernel: Kernel, id: string, before: ResvAttrs | null
   armResv(kernel, resv);
   const question = questionOf(resv.attrs);
   if (question === (before === null ? null : questionOf(before))) return;
-  kernel.refusals.delete(id);
+  kernel.resvs.refusals.delete(id);
   if (question !== null) askAll(kernel, resv);
 }
 
 export function resvGone(kernel: Kernel, id: string): void {
   for (const timer of ["resv", "resv-wait", "resv-idle"]) kernel.timers.clear(`${timer}:${id}`);
-  kernel.refusals.delete(id);
-  kernel.vain_confirms.delete(id);
+  kernel.resvs.refusals.delete(id);
+  kernel.resvs.vain_confirms.delete(id);
   const tx = ownTransaction(kernel);
   tx.act({ kind: "answer-resv", resv: id, word: "DENIED" });
   if (parseResvId(id)?.letter === "M") reconfirmConflicting(tx);

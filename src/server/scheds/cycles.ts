@@ -18,9 +18,9 @@ import { happened, logName } from "./state.ts";
 /** Triggers a cycle of a scheduler. Has no effect while the scheduler is not connected or its scheduling is False. */
 export function trigger(kernel: Kernel, name: string, command: SchedCommand): void {
   const sched = kernel.state.scheds.get(name);
-  const runtime = kernel.scheds.get(name);
+  const runtime = kernel.scheds.by_name.get(name);
   if (sched === undefined || runtime === undefined || runtime.link === null || sched.attrs["scheduling"] !== true) return;
-  if (kernel.stopping !== "no") return;
+  if (kernel.ending.stopping !== "no") return;
   kernel.timers.clear(`accumulate:${name}`);
   if (runtime.unsent === command) return;
   if (isOccupied(runtime)) runtime.pending = command;
@@ -29,7 +29,7 @@ export function trigger(kernel: Kernel, name: string, command: SchedCommand): vo
 
 /** The frames of a batch leave: later changes are news to the cycles that it begins. */
 export function cyclesLeave(kernel: Kernel): void {
-  for (const runtime of kernel.scheds.values()) runtime.unsent = null;
+  for (const runtime of kernel.scheds.by_name.values()) runtime.unsent = null;
 }
 
 const logError = (kernel: Kernel, text: string): void =>
@@ -47,7 +47,7 @@ export function jobQueued(kernel: Kernel, queue: Queue, job: string): void {
     return;
   }
   if (sched.attrs["scheduling"] !== true) return;
-  const runtime = kernel.scheds.get(sched.name);
+  const runtime = kernel.scheds.by_name.get(sched.name);
   if (runtime?.link === null) {
     if (runtime.started && runtime.silent === null) return; // it is starting: its first cycle includes the job
     logError(kernel, `Unable to reach scheduler associated with partition ${partitionOf(queue)}`);
@@ -69,12 +69,12 @@ export function jobGone(kernel: Kernel, queue: Queue | undefined): void {
 /** qrun without -H: the job's scheduler runs a cycle for that job alone. Refuses with 15099 if the scheduler cannot be reached. */
 export function requestRun(kernel: Kernel, name: string, job: string, token: number | null): void {
   const sched = kernel.state.scheds.get(name);
-  const runtime = kernel.scheds.get(name);
+  const runtime = kernel.scheds.by_name.get(name);
   if (sched === undefined || runtime === undefined || runtime.link === null) {
     logUnreachable(kernel, job);
     throw reject(PBSE.NOSCHEDULER);
   }
-  if (token !== null) kernel.qruns.set(job, token);
+  if (token !== null) kernel.scheds.qruns.set(job, token);
   runtime.qruns.push(job);
   if (!isOccupied(runtime)) nextCycle(kernel, sched, runtime);
 }
@@ -129,7 +129,7 @@ export function nextCycle(kernel: Kernel, sched: Sched, runtime: SchedRuntime): 
 
 /** The scheduler reads its attributes and files again. */
 export function configure(kernel: Kernel, name: string): void {
-  const link = kernel.scheds.get(name)?.link ?? null;
+  const link = kernel.scheds.by_name.get(name)?.link ?? null;
   if (link === null) return;
   kernel.out.logs.push({
     event: LOG_EVENT.SCHED,
@@ -142,9 +142,9 @@ export function configure(kernel: Kernel, name: string): void {
 
 /** Answers the qrun, if a client waits for it. error null: the job was sent for execution. */
 export function answerQrun(kernel: Kernel, job: string, error: Reject | null): void {
-  const token = kernel.qruns.get(job);
+  const token = kernel.scheds.qruns.get(job);
   if (token === undefined) return;
-  kernel.qruns.delete(job);
+  kernel.scheds.qruns.delete(job);
   if (error === null) answerAtStart(kernel, job, token);
   else refuse(kernel, token, error);
 }

@@ -18,9 +18,9 @@ import { answerQrun, isOccupied, nextCycle, trigger } from "./cycles.ts";
 
 /** Continues with the schedulers whose preemptions have settled. */
 export function decideOnSettled(kernel: Kernel): void {
-  for (const name of kernel.settled) {
-    kernel.settled.delete(name);
-    const runtime = kernel.scheds.get(name);
+  for (const name of kernel.scheds.settled) {
+    kernel.scheds.settled.delete(name);
+    const runtime = kernel.scheds.by_name.get(name);
     if (runtime !== undefined) decideOn(kernel, runtime);
   }
 }
@@ -76,7 +76,7 @@ function decideOne(
     const later = (met: Verdict): void => {
       if (!runtime.deciding.includes(frame)) return;
       give(frame, at, met);
-      kernel.settled.add(runtime.name);
+      kernel.scheds.settled.add(runtime.name);
     };
     if (wait !== "execjob_hook" || !verdict.ok || !awaitStart(kernel, runtime.name, decision.job, later)) give(frame, at, verdict);
   };
@@ -96,7 +96,7 @@ function decideOne(
     if (!runtime.deciding.includes(frame)) return;
     if (refused === null) begin(schedTransaction(kernel));
     else give(frame, at, refusedRun(runtime, job, refused));
-    kernel.settled.add(runtime.name);
+    kernel.scheds.settled.add(runtime.name);
   });
 }
 
@@ -156,7 +156,7 @@ function decide(kernel: Kernel, tx: Transaction, runtime: SchedRuntime, decision
       case "confirm-resv":
         confirmResv(kernel, tx, runtime.name, decision);
         // The cycle that confirmed a reservation looked at no job (docs/reference/scheduler.md 3).
-        kernel.vain_confirms.delete(decision.resv);
+        kernel.resvs.vain_confirms.delete(decision.resv);
         trigger(kernel, runtime.name, SCHED_COMMAND.NEW);
         break;
       case "deny-resv":
@@ -184,10 +184,10 @@ const VAIN_CONFIRMS_MAX = 5;
 function tryAgain(kernel: Kernel, sched: string, id: string): void {
   const resv = kernel.state.resvs.get(id);
   if (resv === undefined) return;
-  const times = (kernel.vain_confirms.get(id) ?? 0) + 1;
-  kernel.vain_confirms.set(id, times);
+  const times = (kernel.resvs.vain_confirms.get(id) ?? 0) + 1;
+  kernel.resvs.vain_confirms.set(id, times);
   if (times > VAIN_CONFIRMS_MAX) {
-    kernel.vain_confirms.delete(id);
+    kernel.resvs.vain_confirms.delete(id);
     refuseFor(kernel, ownTransaction(kernel), sched, resv);
   }
   trigger(kernel, sched, SCHED_COMMAND.NEW);

@@ -31,7 +31,7 @@ export function beginSchedHeartbeat(kernel: Kernel, runtime: SchedRuntime): void
 
 /** The attribute has changed: the new time counts from now. */
 export function schedHeartbeatChanged(kernel: Kernel): void {
-  for (const runtime of kernel.scheds.values()) {
+  for (const runtime of kernel.scheds.by_name.values()) {
     runtime.heard_ms = kernel.now_ms;
     kernel.timers.clear(`sched-silent:${runtime.name}`);
     if (runtime.silent !== null) armKill(kernel, runtime.name);
@@ -43,8 +43,8 @@ export function schedHeartbeatChanged(kernel: Kernel): void {
 /** The timer sched-heartbeat. */
 export function schedHeartbeat(kernel: Kernel): void {
   const silence_ms = schedSilence_ms(kernel);
-  const stood_still = stoodStill(kernel.now_ms, kernel.sched_heartbeat_ms, silence_ms);
-  for (const runtime of kernel.scheds.values()) {
+  const stood_still = stoodStill(kernel.now_ms, kernel.scheds.heartbeat_ms, silence_ms);
+  for (const runtime of kernel.scheds.by_name.values()) {
     if (stood_still) runtime.heard_ms = kernel.now_ms;
     ping(kernel, runtime);
     if (isAwaited(runtime) && kernel.now_ms - runtime.heard_ms >= silence_ms)
@@ -76,11 +76,11 @@ export function armKill(kernel: Kernel, name: string, ms = schedSilence_ms(kerne
 function arm(kernel: Kernel): void {
   kernel.timers.clear("sched-heartbeat");
   const silence_ms = schedSilence_ms(kernel);
-  const awaited = [...kernel.scheds.values()].filter(isAwaited);
+  const awaited = [...kernel.scheds.by_name.values()].filter(isAwaited);
   if (silence_ms === 0 || awaited.length === 0) return;
   const heard = awaited.map(({ heard_ms }) => heard_ms);
-  kernel.sched_heartbeat_ms = nextLook(kernel.now_ms, silence_ms, heard);
-  kernel.timers.set("sched-heartbeat", kernel.sched_heartbeat_ms);
+  kernel.scheds.heartbeat_ms = nextLook(kernel.now_ms, silence_ms, heard);
+  kernel.timers.set("sched-heartbeat", kernel.scheds.heartbeat_ms);
 }
 
 /** B6. A message from the scheduler is expected: it is connected and answers pings, or it is starting. */
@@ -88,5 +88,5 @@ const isAwaited = ({ link, pongs, started, leaving, silent }: SchedRuntime): boo
   silent === null && (link !== null ? pongs : started && !leaving);
 
 function ping(kernel: Kernel, { link, pongs }: SchedRuntime): void {
-  if (link !== null && pongs) kernel.out.scheds.push({ link, type: "sched-ping", data: { number: ++kernel.pings } });
+  if (link !== null && pongs) kernel.out.scheds.push({ link, type: "sched-ping", data: { number: ++kernel.scheds.pings } });
 }

@@ -26,7 +26,7 @@ import { remainingText, type Subjobs } from "../state/subjobs.ts";
 /** The frames that bring every connected scheduler up to date with the pending changes. Frames to schedulers that must wait for theirs are removed from `out`. */
 export function deltas(kernel: Kernel): SchedFrame[] {
   const frames: SchedFrame[] = [];
-  for (const runtime of kernel.scheds.values()) {
+  for (const runtime of kernel.scheds.by_name.values()) {
     const sched = kernel.state.scheds.get(runtime.name);
     if (runtime.link === null || sched === undefined) continue;
     const last = !runtime.more && runtime.untold !== null && runtime.held === null && hasRows(kernel.changes);

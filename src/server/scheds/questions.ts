@@ -18,25 +18,25 @@ const ANSWER_MS_MAX = 60_000;
 export function askSched(kernel: Kernel, name: string, question: SchedQuestion, user: string, token: number): void {
   const max = limitOf(kernel.state, "max_user_questions");
   let open = 0;
-  for (const asked of kernel.asked.values()) if (asked.user === user) open++;
+  for (const asked of kernel.scheds.asked.values()) if (asked.user === user) open++;
   if (open >= max) {
     const text = `${pbseText(PBSE.RESCUNAV) ?? ""}: ${max} questions to schedulers are not answered yet (max_user_questions)`;
     refuse(kernel, token, new Reject(PBSE.RESCUNAV, text));
     return;
   }
-  const link = kernel.scheds.get(name)?.link ?? null;
+  const link = kernel.scheds.by_name.get(name)?.link ?? null;
   if (link === null) {
     refuse(kernel, token, reject(PBSE.NOSCHEDULER));
     return;
   }
-  kernel.asked.set(token, { sched: name, question, user });
+  kernel.scheds.asked.set(token, { sched: name, question, user });
   kernel.timers.set(`asked:${token}`, kernel.now_ms + ANSWER_MS_MAX);
   kernel.out.scheds.push({ link, type: "sched-ask", data: { token, question } });
 }
 
 /** The scheduler's answer. value null: it does not know the object of the question. */
 export function schedAnswered(kernel: Kernel, name: string, token: number, value: unknown): void {
-  const asked = kernel.asked.get(token);
+  const asked = kernel.scheds.asked.get(token);
   if (asked?.sched !== name) return;
   forgetQuestion(kernel, token);
   if (value === null) refuse(kernel, token, reject(PBSE.UNKJOBID));
@@ -54,12 +54,12 @@ function completed(kernel: Kernel, answer: unknown): unknown {
 
 /** The scheduler will no longer answer. */
 export function askedInVain(kernel: Kernel, name: string): void {
-  for (const [token, { sched }] of kernel.asked) if (sched === name) questionOver(kernel, token);
+  for (const [token, { sched }] of kernel.scheds.asked) if (sched === name) questionOver(kernel, token);
 }
 
 /** There is no answer. An explanation still holds the facts that the server knows. */
 export function questionOver(kernel: Kernel, token: number): void {
-  const asked = kernel.asked.get(token);
+  const asked = kernel.scheds.asked.get(token);
   if (asked === undefined) return;
   forgetQuestion(kernel, token);
   const value = asked.question.kind === "explain" ? ownAnswer(kernel, asked.question.job) : null;
@@ -79,6 +79,6 @@ function ownAnswer(kernel: Kernel, id: string): unknown {
 }
 
 export function forgetQuestion(kernel: Kernel, token: number): void {
-  kernel.asked.delete(token);
+  kernel.scheds.asked.delete(token);
   kernel.timers.clear(`asked:${token}`);
 }

@@ -67,7 +67,11 @@ export function frame(kernel: Kernel, link: number, { type, data }: FrameOf<"sch
 function hello(kernel: Kernel, link: number, { name, pid, pongs }: SchedHello): void {
   const sched = kernel.state.scheds.get(name);
   const code =
-    sched === undefined ? PBSE.UNKSCHED : kernel.scheds.get(name)?.link !== null && kernel.scheds.has(name) ? PBSE.SCHEDCONNECTED : null;
+    sched === undefined
+      ? PBSE.UNKSCHED
+      : kernel.scheds.by_name.get(name)?.link !== null && kernel.scheds.by_name.has(name)
+        ? PBSE.SCHEDCONNECTED
+        : null;
   if (code !== null || sched === undefined) {
     const number = code ?? PBSE.UNKSCHED;
     kernel.out.scheds.push({ link, type: "sched-refused", data: { code: number, text: pbseText(number) ?? "" } });
@@ -130,7 +134,7 @@ export function lost(kernel: Kernel, link: number): void {
 
 /** The shell has looked at the process of a silent scheduler (heartbeat.ts B3, B4). */
 export function seen(kernel: Kernel, name: string, sight: SchedSight): void {
-  const runtime = kernel.scheds.get(name);
+  const runtime = kernel.scheds.by_name.get(name);
   const sched = kernel.state.scheds.get(name);
   if (runtime === undefined || sched === undefined) return;
   if (runtime.silent !== null) return seenAgain(kernel, runtime, runtime.silent, sight);
@@ -149,7 +153,7 @@ export function seen(kernel: Kernel, name: string, sight: SchedSight): void {
 
 /** The timer sched-silent (heartbeat.ts B4). */
 export function schedStillSilent(kernel: Kernel, name: string): void {
-  const silent = kernel.scheds.get(name)?.silent ?? null;
+  const silent = kernel.scheds.by_name.get(name)?.silent ?? null;
   if (silent === null) return;
   kernel.out.actions.push({ kind: "look-at-sched", sched: name, pid: silent.pid });
   // If the process cannot be killed at once (state D), it is tried again.
@@ -206,7 +210,7 @@ export function startProcess(kernel: Kernel, name: string): void {
 
 /** Tells the process to end; it is not started again. */
 export function stopProcess(kernel: Kernel, name: string): void {
-  const runtime = kernel.scheds.get(name);
+  const runtime = kernel.scheds.by_name.get(name);
   if (runtime === undefined) return;
   kernel.timers.clear(`sched-start:${name}`);
   runtime.leaving = true;
@@ -220,7 +224,7 @@ export const endablePid = ({ silent, link, pid }: SchedRuntime): number => silen
 
 /** Ends the process and starts a new one, because its user has changed. */
 export function restartProcess(kernel: Kernel, name: string): void {
-  const runtime = kernel.scheds.get(name);
+  const runtime = kernel.scheds.by_name.get(name);
   if (runtime?.started !== true) return;
   stopProcess(kernel, name);
   runtime.again = true;
@@ -230,7 +234,7 @@ export function restartProcess(kernel: Kernel, name: string): void {
 export type SchedEnd = { readonly code: number | null; readonly signal: string | null; readonly stopped: boolean; readonly pid?: number };
 
 export function exited(kernel: Kernel, name: string, how: SchedEnd): void {
-  const runtime = kernel.scheds.get(name);
+  const runtime = kernel.scheds.by_name.get(name);
   const sched = kernel.state.scheds.get(name);
   if (runtime === undefined || sched === undefined) return;
   // Another process of that name is connected: the one that ended is not, or no longer, the scheduler.
@@ -241,14 +245,14 @@ export function exited(kernel: Kernel, name: string, how: SchedEnd): void {
   kernel.timers.clear(`sched-start:${name}`);
   answersAgain(kernel, runtime, sched);
   sayNoPartition(kernel, sched);
-  if (runtime.again && shouldRun(sched, kernel.config) && kernel.stopping === "no") return startProcess(kernel, name);
-  if (how.stopped || runtime.leaving || how.code === 0 || kernel.stopping !== "no") return;
+  if (runtime.again && shouldRun(sched, kernel.config) && kernel.ending.stopping === "no") return startProcess(kernel, name);
+  if (how.stopped || runtime.leaving || how.code === 0 || kernel.ending.stopping !== "no") return;
   crashed(kernel, sched, runtime, endText(how, sched));
 }
 
 /** It was not started, because of a fault that must be mended first. */
 export function unfit(kernel: Kernel, name: string, text: string): void {
-  const runtime = kernel.scheds.get(name);
+  const runtime = kernel.scheds.by_name.get(name);
   if (runtime === undefined) return;
   runtime.started = false;
   runtime.again = false;
@@ -281,5 +285,5 @@ function crashed(kernel: Kernel, sched: Sched, runtime: SchedRuntime, why: strin
 /** The timer `sched-start`: the delay is over, or a lost scheduler did not come back. */
 export function startDue(kernel: Kernel, name: string): void {
   const sched = kernel.state.scheds.get(name);
-  if (sched !== undefined && shouldRun(sched, kernel.config) && kernel.stopping === "no") startProcess(kernel, name);
+  if (sched !== undefined && shouldRun(sched, kernel.config) && kernel.ending.stopping === "no") startProcess(kernel, name);
 }

@@ -53,7 +53,7 @@ export function happened(kernel: Kernel, name: string, happening: SchedHappening
 /** server_state follows the default scheduler and the manner of shutting down (docs/reference/attributes.md 2). */
 export function setServerState(kernel: Kernel): void {
   const defaultSched = (kernel.state.scheds.get(DEFAULT_SCHED)?.attrs["state"] ?? "down") as SchedState;
-  const { stopping } = kernel;
+  const { stopping } = kernel.ending;
   const server_state = serverState({ defaultSched, ...(stopping === "no" ? {} : { ending: stopping }) });
   if (kernel.state.server["server_state"] === server_state) return;
   ownTransaction(kernel).apply({ kind: "runtime", object: "server", name: "", set: { server_state } });

@@ -17,7 +17,7 @@ import { isFault, silentText } from "./supervisor.ts";
 /** The sources of the answer: the kernel. */
 export type ServedWorld = {
   readonly state: ServerState;
-  readonly scheds: ReadonlyMap<string, SchedRuntime>;
+  readonly scheds: { readonly by_name: ReadonlyMap<string, SchedRuntime> };
   readonly config: OwnHost;
   readonly timers: Pick<Timers, "at">;
   readonly now_ms: number;
@@ -65,7 +65,7 @@ type Away = Omit<Unserved, "sched" | "partition">;
 /** Why a scheduler runs no cycles; null: it does. */
 function whyAway(world: ServedWorld, sched: Sched): Away | null {
   const { name, attrs } = sched;
-  const runtime = world.scheds.get(name);
+  const runtime = world.scheds.by_name.get(name);
   const start = `qmgr -c "set sched ${name} scheduling = True"`;
   const { scheduling, comment } = attrs;
   if (scheduling !== true) {

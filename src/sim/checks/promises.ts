@@ -95,7 +95,7 @@ export function createPromiseCheck(scenario: Judged, now_ms: () => number): Prom
     counts,
     look(core) {
       if (!judges) return null;
-      for (const runtime of core.kernel.scheds.values()) {
+      for (const runtime of core.kernel.scheds.by_name.values()) {
         const track = tracks.get(runtime);
         if (track?.cycle === runtime.cycle && track.link === runtime.link) continue;
         // The cycle of a qrun publishes nothing.

@@ -54,7 +54,7 @@ export class Verdicts {
 
 function checkRun(core: Core, name: string, decision: Extract<Decision, { kind: "run" }>, late: boolean): void {
   // job_run_wait none: the hooks are still being asked.
-  if (core.kernel.scheds.get(name)?.asking.has(decision.job) === true) return;
+  if (core.kernel.scheds.by_name.get(name)?.asking.has(decision.job) === true) return;
   const sched = core.state.scheds.get(name);
   const partitions = sched === undefined ? [] : partitionsOf(sched);
   const job = core.state.jobs.get(decision.job);

@@ -47,7 +47,7 @@ test("the clock is set back by two days: crashes of a scheduler are forgotten af
     settle(h);
   };
   for (let at = 0; at < 3; at++) crash();
-  const runtime = h.core.kernel.scheds.get("default");
+  const runtime = h.core.kernel.scheds.by_name.get("default");
   assert.deepEqual([runtime?.crashes.length, runtime?.attention], [3, true]);
   setClock(h, -TWO_DAYS_S);
   advance(h, hour_s + 1);

@@ -466,7 +466,7 @@ test("qrun: the answer comes when the mom has the job, after the preemption; sch
 test("qrun: a start that was refused is answered at the end of the cycle, for the scheduler may try other victims", () => {
   const { h, victim, urgent, link } = world();
   sched(h, SCHED, "sched-cycle-end", { cycle: 1, jobs_considered: 0, cycle_ms: 1 });
-  while (commandsTo(h, SCHED).length > 1 && h.core.kernel.scheds.get("default")?.busy === true) cycle(h, SCHED);
+  while (commandsTo(h, SCHED).length > 1 && h.core.kernel.scheds.by_name.get("default")?.busy === true) cycle(h, SCHED);
   const token = h.next_token;
   ask(h, ROOT, { kind: "run-job", job: urgent });
   decide(h, preempt(victim, "S"), run(urgent));

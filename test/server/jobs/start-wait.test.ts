@@ -109,7 +109,7 @@ for (const [what, exit_status, verdict] of CAME_BACK) {
     decide(h, run(job));
     obit(h, link, job, exit_status);
     assert.deepEqual(verdicts(h), [verdict]);
-    assert.equal(h.core.kernel.starting.size, 0);
+    assert.equal(h.core.kernel.jobs.starting.size, 0);
   });
 }
 
@@ -138,7 +138,7 @@ test("execjob_hook: a scheduler that is lost meanwhile is told nothing of it whe
   schedLost(h, SCHED);
   schedHello(h, SCHED + 1);
   started(h, link, job);
-  assert.deepEqual([verdicts(h), h.core.kernel.starting.size, stateOf(h, job)], [null, 0, "R 42"]);
+  assert.deepEqual([verdicts(h), h.core.kernel.jobs.starting.size, stateOf(h, job)], [null, 0, "R 42"]);
 });
 
 test("throughput_mode False means execjob_hook, True runjob_hook", () => {
@@ -198,7 +198,7 @@ test("none: a job that the hook refuses is told so, and looked at again in the n
   endCycle(h);
   reply(h, REFUSES);
   assert.deepEqual([stateOf(h, job), jobAttrs(h, job).comment], ["Q 10", "Not Running: PBS Error: not today"]);
-  assert.equal(h.core.kernel.scheds.get("default")?.asking.size, 0);
+  assert.equal(h.core.kernel.scheds.by_name.get("default")?.asking.size, 0);
 });
 
 test("none: what was accepted is carried out even if the scheduler is lost, whose next cycle waits for it", () => {
@@ -215,7 +215,8 @@ test("none: who starts a job by hand hears what the hook says", () => {
   const { h, job } = world("none", true);
   decide(h);
   endCycle(h);
-  for (let given = commandsTo(h, SCHED).length; given > 1 && h.core.kernel.scheds.get("default")?.busy === true; given--) endCycle(h);
+  for (let given = commandsTo(h, SCHED).length; given > 1 && h.core.kernel.scheds.by_name.get("default")?.busy === true; given--)
+    endCycle(h);
   const token = h.next_token;
   ask(h, ROOT, { kind: "run-job", job });
   decide(h, run(job));
@@ -250,7 +251,7 @@ test("qrun is answered when the mom has taken the job or sent it back, or is los
       then(h, link, job);
       settle(h);
       assert.partialDeepStrictEqual({ answer: h.answers.get(token) }, { answer }, what);
-      assert.equal(h.core.kernel.starting.size, answer === undefined ? 1 : 0, what);
+      assert.equal(h.core.kernel.jobs.starting.size, answer === undefined ? 1 : 0, what);
     }
   }
   const { h, job } = world("none");
@@ -283,7 +284,7 @@ test("qrun of a job that a cycle under way starts: the scheduler and who asked b
     settle(h);
     assert.partialDeepStrictEqual({ answer: h.answers.get(token) }, { answer }, what);
     assert.partialDeepStrictEqual({ verdict: verdicts(h)?.[0] ?? null }, { verdict }, what);
-    assert.equal(h.core.kernel.starting.size, verdict === null ? 1 : 0, what);
+    assert.equal(h.core.kernel.jobs.starting.size, verdict === null ? 1 : 0, what);
   }
   const { h, job, link } = world("execjob_hook");
   const token = h.next_token;
@@ -291,7 +292,7 @@ test("qrun of a job that a cycle under way starts: the scheduler and who asked b
   decide(h, run(job));
   schedLost(h, SCHED);
   mom(h, link, "mom-started", { job, run_count: 1, session_id: 2, jobdir: "/" });
-  assert.deepEqual([h.answers.get(token)?.ok, h.core.kernel.starting.size], [true, 0], "the scheduler is lost");
+  assert.deepEqual([h.answers.get(token)?.ok, h.core.kernel.jobs.starting.size], [true, 0], "the scheduler is lost");
 });
 
 test("a client that is gone does not wait for its qrun", () => {
@@ -299,7 +300,7 @@ test("a client that is gone does not wait for its qrun", () => {
   const token = h.next_token;
   ask(h, ROOT, { kind: "run-job", job, exec_vnode: "(n1:ncpus=1)" });
   h.core.clientLost([token]);
-  assert.equal(h.core.kernel.starting.size, 0);
+  assert.equal(h.core.kernel.jobs.starting.size, 0);
 });
 
 test("what a job with a soft_walltime is expected to take now is published while it runs, and told back to its scheduler", () => {

@@ -89,7 +89,7 @@ test("a mom of an earlier release is not asked, and not taken for silent: it kno
     h.to_moms.map(({ type }) => type),
     ["mom-start"],
   );
-  assert.equal(h.core.kernel.moms.get("n1")?.sent.size, 0, "nothing is kept for an answer that never comes");
+  assert.equal(h.core.kernel.moms.by_host.get("n1")?.sent.size, 0, "nothing is kept for an answer that never comes");
 });
 
 test("the time is node_silence_timeout, from when it is set; 0: moms are not asked", () => {

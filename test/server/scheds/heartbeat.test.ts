@@ -125,7 +125,10 @@ test("it goes on before it is noticed: what it decided is checked as ever; after
   const other = addJob(h);
   stop(h);
   advance(h, 46);
-  sched(h, LINK, "sched-decisions", { cycle: h.core.kernel.scheds.get("default")?.cycle ?? 0, decisions: [{ ...run, job: other }] });
+  sched(h, LINK, "sched-decisions", {
+    cycle: h.core.kernel.scheds.by_name.get("default")?.cycle ?? 0,
+    decisions: [{ ...run, job: other }],
+  });
   assert.equal(stateOf(h, other), "Q 10", "its connection has ended");
   h.silent.clear();
   schedHello(h, LINK + 1);
@@ -152,7 +155,7 @@ test("a process that is still stopped after as long again is killed, and another
   settle(h);
   assert.deepEqual(done(h, "start-sched"), ["start-sched"]);
   assert.equal(shown(h), "down");
-  assert.equal(h.core.kernel.scheds.get("default")?.crashes.length, 1);
+  assert.equal(h.core.kernel.scheds.by_name.get("default")?.crashes.length, 1);
   h.sights.clear();
   schedHello(h, 2);
   assert.equal(shown(h), "scheduling");
@@ -191,7 +194,7 @@ test("the parts of a cycle are words, too, and so are answers to questions", () 
   stop(h);
   for (let part = 0; part < 10; part++) {
     advance(h, 40);
-    sched(h, LINK, "sched-decisions", { cycle: h.core.kernel.scheds.get("default")?.cycle ?? 0, decisions: [], more: true });
+    sched(h, LINK, "sched-decisions", { cycle: h.core.kernel.scheds.by_name.get("default")?.cycle ?? 0, decisions: [], more: true });
   }
   assert.equal(shown(h), "scheduling");
 });
