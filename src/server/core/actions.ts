@@ -8,14 +8,13 @@ import type { Kernel } from "../engine/kernel.ts";
 import { mailFor, mailForResv } from "../engine/mail.ts";
 import type { Action } from "../engine/transaction.ts";
 import { answerAtStart } from "../jobs/start-wait.ts";
+import { awaitEnd, awaitRerun, waitFor } from "../jobs/waiters.ts";
 import { discardOnHost, messageJob, modifyJobOnMom, signalJob, startJob, terminateJob } from "../moms/orders.ts";
 import { releaseSisters } from "../moms/sisters.ts";
 import * as cycles from "../scheds/cycles.ts";
 import { askSched } from "../scheds/questions.ts";
 import * as scheds from "../scheds/session.ts";
 import { beginShutdown } from "./shutdown.ts";
-
-const REQUEUE_TIMEOUT_S_DEFAULT = 45;
 
 export function carryOut(kernel: Kernel, action: Action): void {
   switch (action.kind) {
@@ -32,14 +31,10 @@ export function carryOut(kernel: Kernel, action: Action): void {
       answerAtStart(kernel, action.job, action.token);
       break;
     case "await-end":
-      waitFor(kernel.jobs.waiters, action.job, action.token);
+      awaitEnd(kernel, action.job, action.token);
       break;
     case "await-rerun":
-      waitFor(kernel.jobs.reruns, action.job, action.token);
-      kernel.timers.set(
-        `rerun:${action.job}`,
-        kernel.now_ms + Number(kernel.state.server["job_requeue_timeout"] ?? REQUEUE_TIMEOUT_S_DEFAULT) * 1000,
-      );
+      awaitRerun(kernel, action.job, action.token);
       break;
     case "shutdown":
       beginShutdown(kernel, action);
@@ -108,10 +103,4 @@ export function carryOut(kernel: Kernel, action: Action): void {
       return unreachable;
     }
   }
-}
-
-function waitFor(lists: Map<string, number[]>, job: string, token: number): void {
-  const list = lists.get(job);
-  if (list === undefined) lists.set(job, [token]);
-  else list.push(token);
 }

@@ -7,19 +7,19 @@
 // resv-idle:ID unused too long · hook:NAME a periodic hook runs · resv-health vnodes have had time to say hello · purge-history finished jobs have become
 // old.
 
-import { PBSE, Reject } from "#model/pbse.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
-import { type Kernel, ownTransaction, refuse } from "../engine/kernel.ts";
-import { periodicDue } from "../hooks/afterwards.ts";
-import { settleJob } from "../jobs/life.ts";
+import { type Kernel, ownTransaction } from "../engine/kernel.ts";
+import { armPeriodic, periodicDue, watchVnodes } from "../hooks/afterwards.ts";
+import { armJob, isRoute, settleJob } from "../jobs/life.ts";
 import { preemptionLate } from "../jobs/preemption.ts";
 import { startLate } from "../jobs/start-wait.ts";
+import { rerunLate } from "../jobs/waiters.ts";
 import { stillSilent } from "../moms/heartbeat.ts";
 import { beat, hostSilentTooLong } from "../moms/host.ts";
 import { questionUnanswered } from "../moms/questions.ts";
 import { joinLate, sisterSilent } from "../moms/sisters.ts";
 import { vnodesDue } from "../resv/health.ts";
-import { idleTooLong, resvDue, waitOver } from "../resv/timing.ts";
+import { armResv, idleTooLong, resvDue, waitOver } from "../resv/timing.ts";
 import { trigger } from "../scheds/cycles.ts";
 import { schedHeartbeat } from "../scheds/heartbeat.ts";
 import { questionOver } from "../scheds/questions.ts";
@@ -28,6 +28,20 @@ import { routeSoon } from "../submit/routing.ts";
 
 const PURGE_INTERVAL_MS = 3_600_000;
 const HISTORY_DURATION_S_DEFAULT = 336 * 3600;
+
+/** At the start of the server: the timers of all objects. */
+export function armAll(kernel: Kernel): void {
+  const { state, timers, now_ms } = kernel;
+  for (const job of state.jobs.values()) {
+    armJob(kernel, null, job);
+    const queue = state.queues.get(job.attrs.queue);
+    if (queue !== undefined && isRoute(queue)) timers.set(`route:${job.id}`, now_ms);
+  }
+  for (const resv of state.resvs.values()) armResv(kernel, resv);
+  for (const name of state.hooks.keys()) armPeriodic(kernel, name);
+  watchVnodes(kernel);
+  timers.set("purge-history", now_ms);
+}
 
 export function tick(kernel: Kernel): void {
   for (const timer of kernel.timers.due(kernel.now_ms)) {
@@ -49,9 +63,7 @@ function due(kernel: Kernel, kind: string, name: string): void {
       break;
     }
     case "rerun":
-      for (const token of kernel.jobs.reruns.get(name) ?? [])
-        refuse(kernel, token, new Reject(PBSE.TRYAGAIN, "Response timed out. Job rerun request still in progress for"));
-      kernel.jobs.reruns.delete(name);
+      rerunLate(kernel, name);
       break;
     case "accumulate":
       trigger(kernel, name, SCHED_COMMAND.NEW);

@@ -13,7 +13,7 @@ import { serverIdentity } from "./identity.ts";
 import { type JobRuntime, noJobs } from "./job-runtime.ts";
 import { splitToken } from "./joint-answers.ts";
 import { type Moms, noMoms } from "./mom-runtime.ts";
-import { type Known, noRequests, nothingKnown, type RequestRuntime } from "./request-runtime.ts";
+import { type Known, NOTHING_KNOWN, noRequests, type RequestRuntime } from "./request-runtime.ts";
 import { noResvs, type ResvRuntime } from "./resv-runtime.ts";
 import { noScheds, type Scheds } from "./sched-runtime.ts";
 import { createTimers, type Timers } from "./timers.ts";
@@ -91,7 +91,7 @@ export class AnswerNeeded extends Error {
 }
 
 /** A transaction of `who` at the kernel's time. known: answers that were already looked up for it. */
-export function transaction(kernel: Kernel, who: Identity, token: number, known: Known = NOTHING): Transaction {
+export function transaction(kernel: Kernel, who: Identity, token: number, known: Known = NOTHING_KNOWN): Transaction {
   const { state, config } = kernel;
   const now_s = Math.floor(kernel.now_ms / 1000);
   const tx: Transaction = {
@@ -139,7 +139,6 @@ export function transaction(kernel: Kernel, who: Identity, token: number, known:
   };
   return tx;
 }
-const NOTHING: Known = nothingKnown();
 
 /** A transaction of the server itself. */
 export function ownTransaction(kernel: Kernel): Transaction {

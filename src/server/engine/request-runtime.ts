@@ -13,6 +13,8 @@ export type Known = {
   readonly hooks: Map<string, HookVerdict>;
 };
 export const nothingKnown = (): Known => ({ jobs: new Map(), hosts: new Map(), hooks: new Map() });
+/** Of a request that has not asked yet. */
+export const NOTHING_KNOWN: Known = nothingKnown();
 /** A request that waits for such an answer. */
 export type WaitingRequest = { readonly who: Identity; readonly request: Request; readonly known: Known; readonly stream?: Stream };
 

@@ -54,7 +54,7 @@ export function unstartedAttrs({ states }: Subjobs): Attrs {
 /** An array that has begun counts no subjobs at its end: they have moved into the history with it. */
 const NONE_LEFT = "Queued:0 Running:0 Exiting:0 Expired:0";
 
-/** Deletes waiting subjobs: all, or those with these indices. If they were the last ones, the array ends (core/consequences.ts). */
+/** Deletes waiting subjobs: all, or those with these indices. If they were the last ones, the array ends (core/hearing.ts). */
 export function deleteWaitingSubjobs(tx: Transaction, array: Job, indices?: readonly number[]): void {
   if (array.subjobs === undefined) return;
   const gone = indices ?? [...indicesIn(array.subjobs, SUBJOB.QUEUED)];

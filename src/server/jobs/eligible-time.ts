@@ -5,12 +5,15 @@
 // time there.
 
 import { ACCRUE } from "#model/job-state.ts";
+import { RUN_LIMIT_ATTRS } from "#model/limits/run-limits.ts";
 import { renderDuration } from "#model/values/duration.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 import type { Transaction } from "../engine/transaction.ts";
+import { arrayOf } from "../state/apply.ts";
 import { clockId, clockKey, isExecutionQueue, isStopped, readAccrual, shownBy } from "../state/clocks.ts";
 import type { Clock, ClockKey } from "../state/entity-sums.ts";
+import { type AttrChange, changes } from "../state/event.ts";
 import { isWithMom, phaseName } from "../state/job-phase.ts";
 import type { Attrs, Job, ServerState } from "../state/state.ts";
 import { hasWaiting } from "../state/subjobs.ts";
@@ -53,7 +56,7 @@ export function keptEligible(state: ServerState, attrs: Attrs, eligible_s: numbe
 }
 
 /** After a change of a job: its accrue type or its clock may have changed. quiet: eligible_time_enable was switched, and no job did anything. */
-export function accrueJob(tx: Transaction, job: Job, quiet = false): void {
+function accrueJob(tx: Transaction, job: Job, quiet = false): void {
   const { state, now_s } = tx;
   const { attrs } = job;
   const before = typeof attrs["accrual_clock"] === "string" ? attrs["accrual_clock"] : Number(attrs["accrue_type"] ?? ACCRUE.INITIAL);
@@ -69,6 +72,21 @@ export function accrueJob(tx: Transaction, job: Job, quiet = false): void {
   if (!quiet) logChange(tx, job, { ...shown, type });
   tx.apply({ kind: "job-changed", id: job.id, ...changesFor(attrs, type, clock, shown.eligible_time, now_s) });
 }
+
+/** A job was made or has changed: its accrue type may have changed, and that of its array when the last subjob has started. */
+export function jobAccrues({ state }: Kernel, tx: Transaction, { id }: Job): void {
+  const job = state.jobs.get(id);
+  if (job === undefined) return;
+  accrueJob(tx, job);
+  const array = arrayOf(state, job);
+  if (array !== undefined) accrueJob(tx, array);
+}
+
+/** Attributes that decide which limits stand in the way of which jobs. */
+const LIMITING: readonly string[] = ["eligible_time_enable", "partition", "queue_type", ...RUN_LIMIT_ATTRS];
+
+/** Whether a change of the server, a queue or a scheduler makes it necessary to read the limits again. */
+export const movesLimits = (change: AttrChange): boolean => changes(change, ...LIMITING);
 
 function changesFor(attrs: Attrs, type: AccrueType, clock: Clock | null, eligible_s: number, now_s: number) {
   const gone = (...names: string[]): string[] => names.filter((name) => attrs[name] !== undefined);

@@ -12,9 +12,10 @@ import { restingState } from "#model/job-state.ts";
 import { isHeld } from "#model/values/hold.ts";
 import { mustGet } from "#support/assert.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
+import type { Kernel } from "../engine/kernel.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { type JobOwn, NOTHING_OWN } from "../state/job-own.ts";
-import { isIn, isWaiting, isWithMom } from "../state/job-phase.ts";
+import { isIn, isWaiting, isWithMom, phaseOf } from "../state/job-phase.ts";
 import type { Attrs, Job, JobAttrs, Queue } from "../state/state.ts";
 import { accountQueued } from "./accounting-record.ts";
 
@@ -34,7 +35,7 @@ export function waitingState(
 
 /**
  * A new job enters its queue: it is created, logged and accounted (server lines "enqueuing ..." and "Job Queued ...", record Q). attrs holds everything
- * but state, times, rank and queue_type; the checks of the queue are done. A routing queue sends the job on at once (core/consequences.ts).
+ * but state, times, rank and queue_type; the checks of the queue are done. A routing queue sends the job on at once (core/hearing.ts).
  */
 export function enqueueJob(
   tx: Transaction,
@@ -70,6 +71,14 @@ export function enqueueJob(
   accountQueued(tx, { id, seq, attrs: full, own });
   // A routing queue sends the job on at once and may even give it up, so the job may be gone afterwards.
   tx.apply({ kind: "job-created", id, seq, attrs: full, own, script });
+}
+
+/** The timer of a job that waits for Execution_Time. */
+export function armJob({ timers }: Pick<Kernel, "timers">, _tx: Transaction | null, job: Job): void {
+  const phase = phaseOf(job);
+  const timer = `wait:${job.id}`;
+  if (phase.name === "waiting") timers.set(timer, phase.until_s * 1000);
+  else if (timers.at(timer) !== undefined) timers.clear(timer);
 }
 
 /** The job is no longer a top job (I3): removes the mark, and the estimate if clear_topjob_estimates_enable says so or the job no longer waits. */

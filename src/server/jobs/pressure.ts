@@ -9,7 +9,7 @@ import { isHeld } from "#model/values/hold.ts";
 import { mustGet } from "#support/assert.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { isWaiting } from "../state/job-phase.ts";
-import type { Job, JobAttrs, Sched, ServerState } from "../state/state.ts";
+import type { Job, JobAttrs, ServerState } from "../state/state.ts";
 
 /** Weight of a new time in the moving average. */
 const WEIGHT = 0.25;
@@ -41,12 +41,6 @@ function expectedTime(state: ServerState, job: Job): number {
   const { soft_walltime, walltime } = job.attrs.Resource_List;
   const expected = learnedTime(state, job) ?? soft_walltime ?? walltime;
   return typeof expected === "number" ? Math.max(MOMENT_S, expected) : MOMENT_S;
-}
-
-/** Whether a scheduler's formula uses pressure. */
-export function wantsPressure({ server }: ServerState, { attrs }: Sched): boolean {
-  const formula = attrs["job_sort_formula"] ?? server["job_sort_formula"];
-  return typeof formula === "string" && /\bpressure\b/.test(formula);
 }
 
 /** Pressures at present; callers keep the result only for a moment. */

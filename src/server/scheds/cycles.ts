@@ -11,7 +11,7 @@ import { type Kernel, refuse } from "../engine/kernel.ts";
 import { type SchedRuntime, unreachableText } from "../engine/sched-runtime.ts";
 import { answerAtStart } from "../jobs/start-wait.ts";
 import { partitionOf, schedOfQueue } from "../state/partitions.ts";
-import type { Queue, Sched } from "../state/state.ts";
+import type { Job, Queue, Sched } from "../state/state.ts";
 import { tellReady } from "./comment.ts";
 import { happened, logName } from "./state.ts";
 
@@ -60,8 +60,13 @@ export function jobQueued(kernel: Kernel, queue: Queue, job: string): void {
   else if (kernel.timers.at(timer) === undefined) kernel.timers.set(timer, kernel.now_ms + wait_s * 1000);
 }
 
-/** A job of this queue has ended, or its resources have become free in another way. */
-export function jobGone(kernel: Kernel, queue: Queue | undefined): void {
+/** A job has ended: its scheduler gets a cycle, and is not to run it by hand. */
+export function jobGone(kernel: Kernel, { id, attrs }: Job): void {
+  for (const runtime of kernel.scheds.by_name.values()) {
+    const at = runtime.qruns.indexOf(id);
+    if (at >= 0 && runtime.running !== id) runtime.qruns.splice(at, 1);
+  }
+  const queue = kernel.state.queues.get(attrs.queue);
   const sched = queue === undefined ? undefined : schedOfQueue(kernel.state, queue);
   if (sched !== undefined) trigger(kernel, sched.name, SCHED_COMMAND.TERM);
 }

@@ -6,11 +6,12 @@
 // I3. While the decisions of a cycle come in parts, no deltas are sent. Changes of that time are sent in their latest form, before the verdicts on the last part.
 //     Of a subjob that is over by then, its usage is sent. Because large deltas take time, the last decisions are committed first.
 
+import { arrayIdOf } from "#model/job-id.ts";
 import type { Change, SchedClock, SchedJob, SchedNode, SchedQueue, SchedResource, SchedResv, Snapshot } from "#protocol/sched-link.ts";
 import type { SchedFrame } from "../engine/batch.ts";
 import type { Kernel } from "../engine/kernel.ts";
 import type { SchedRuntime } from "../engine/sched-runtime.ts";
-import { headsOfChains, pressuresNow, wantsPressure } from "../jobs/pressure.ts";
+import { headsOfChains, pressuresNow } from "../jobs/pressure.ts";
 import { killDelayOf } from "../jobs/queue-defaults.ts";
 import { type AskSource, askOf } from "../resv/asking.ts";
 import { addHeard, type Heard, hasRows, noChanges } from "../state/changes.ts";
@@ -54,6 +55,21 @@ export function deltas(kernel: Kernel): SchedFrame[] {
     runtime.begun.clear();
   }
   return frames;
+}
+
+/** A job has changed, and with a subjob its array. The scheduler whose comment the job had is told, too, and so it is when another client overwrites its comment. */
+export function jobIsNews({ scheds }: Kernel, id: string): void {
+  const array = id.includes("[") ? arrayIdOf(id) : null;
+  for (const { own_comments } of scheds.by_name.values()) {
+    own_comments.delete(id);
+    if (array !== null) own_comments.delete(array);
+  }
+}
+
+/** Whether a scheduler's formula uses pressure. */
+export function wantsPressure({ server }: ServerState, { attrs }: Sched): boolean {
+  const formula = attrs["job_sort_formula"] ?? server["job_sort_formula"];
+  return typeof formula === "string" && /\bpressure\b/.test(formula);
 }
 
 function takeOut(frames: SchedFrame[], link: number): SchedFrame[] {

@@ -7,6 +7,13 @@ import type { Clock } from "./entity-sums.ts";
 import type { JobOwn, OwnChange } from "./job-own.ts";
 import type { Attrs, JobAttrs } from "./state.ts";
 
+/** The part of an event that changes attributes. */
+export type AttrChange = { readonly set: Attrs; readonly unset: readonly string[] };
+
+/** Whether a change sets or unsets one of these attributes. */
+export const changes = ({ set, unset }: AttrChange, ...names: readonly string[]): boolean =>
+  names.some((name) => set[name] !== undefined || unset.includes(name));
+
 export type NamedObject = "queue" | "node" | "sched" | "resv";
 
 export type Event =

@@ -11,7 +11,7 @@ import type { Kernel } from "../engine/kernel.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { accountAborted, accountQueued } from "../jobs/accounting-record.ts";
 import { endWaiting } from "../jobs/end.ts";
-import { logJob, moveJob } from "../jobs/life.ts";
+import { isRoute, logJob, moveJob } from "../jobs/life.ts";
 import { isIn, isWaiting } from "../state/job-phase.ts";
 import type { Job, Queue } from "../state/state.ts";
 import { admitJob, localQueue } from "./admission.ts";
@@ -42,6 +42,13 @@ export function routeSoon(kernel: Kernel, tx: Transaction, job: Job, queue: Queu
   } else {
     giveUp(tx, job, "Job rejected by all possible destinations");
   }
+}
+
+/** A routing queue was started: its jobs go on. */
+export function queueStarted(kernel: Kernel, tx: Transaction, name: string): void {
+  const queue = kernel.state.queues.get(name);
+  if (queue === undefined || !isRoute(queue)) return;
+  for (const id of [...queue.jobs]) routeSoon(kernel, tx, kernel.state.jobs.get(id) as Job, queue);
 }
 
 function mayGo(job: Job, queue: Queue): boolean {

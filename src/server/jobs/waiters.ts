@@ -1,0 +1,67 @@
+// Clients that wait for a job: qsub -W block=true for its end, qrerun for the end of its run.
+
+import { subjobId } from "#model/job-id.ts";
+import { PBSE, Reject } from "#model/pbse.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { type Kernel, refuse } from "../engine/kernel.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import type { Job } from "../state/state.ts";
+import { statusOfRun } from "./end.ts";
+import { requestor } from "./life.ts";
+
+const REQUEUE_TIMEOUT_S_DEFAULT = 45;
+
+/** The request of this token is answered when the job has ended. */
+export const awaitEnd = (kernel: Kernel, job: string, token: number): void => waitFor(kernel.jobs.waiters, job, token);
+
+/** The request of this token is answered when the run has ended, and refused after job_requeue_timeout. */
+export function awaitRerun(kernel: Kernel, job: string, token: number): void {
+  waitFor(kernel.jobs.reruns, job, token);
+  const wait_s = Number(kernel.state.server["job_requeue_timeout"] ?? REQUEUE_TIMEOUT_S_DEFAULT);
+  kernel.timers.set(`rerun:${job}`, kernel.now_ms + wait_s * 1000);
+}
+
+/** Adds a token to those that wait for an object. */
+export function waitFor(lists: Map<string, number[]>, id: string, token: number): void {
+  const list = lists.get(id);
+  if (list === undefined) lists.set(id, [token]);
+  else list.push(token);
+}
+
+/** The timer rerun:ID. */
+export function rerunLate(kernel: Kernel, id: string): void {
+  for (const token of kernel.jobs.reruns.get(id) ?? [])
+    refuse(kernel, token, new Reject(PBSE.TRYAGAIN, "Response timed out. Job rerun request still in progress for"));
+  kernel.jobs.reruns.delete(id);
+}
+
+/** A job has ended. */
+export function jobOfWaiters(kernel: Kernel, tx: Transaction, job: Job): void {
+  const exit_status = statusOfRun(job.attrs);
+  answer(kernel, { id: job.id, host: submitHost(job) }, exit_status === undefined ? { message: deletedText(tx) } : { exit_status });
+  for (const token of kernel.jobs.reruns.get(job.id) ?? []) kernel.out.clients.push({ kind: "ok", token });
+  kernel.jobs.reruns.delete(job.id);
+}
+
+/** Subjobs that had not started were deleted. */
+export function subjobsOfWaiters(kernel: Kernel, tx: Transaction, array: Job, indices: readonly number[]): void {
+  for (const index of indices) answer(kernel, { id: subjobId(array.id, index), host: submitHost(array) }, { message: deletedText(tx) });
+}
+
+/** The message of qsub -W block=true for a job that never ran. */
+const deletedText = (tx: Transaction): string => `Job to be deleted at request of ${requestor(tx)}`;
+
+const submitHost = ({ attrs }: Job): string => String(attrs["Submit_Host"] ?? attrs.Job_Owner.replace(/^.*@/, ""));
+
+function answer(
+  kernel: Kernel,
+  { id, host }: { readonly id: string; readonly host: string },
+  value: { readonly message: string } | { readonly exit_status: number },
+): void {
+  const tokens = kernel.jobs.waiters.get(id);
+  if (tokens === undefined) return;
+  for (const token of tokens) kernel.out.clients.push({ kind: "ok", token, value });
+  kernel.jobs.waiters.delete(id);
+  const text = `check_block_wt: Write successful to client ${host} for job ${id}`;
+  kernel.out.logs.push({ event: LOG_EVENT.DEBUG, class: "Job", object: id, text });
+}

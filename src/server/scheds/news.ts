@@ -1,0 +1,138 @@
+// What follows for schedulers from changes of objects: their processes, their comments, what they are told, and the values that the default scheduler shares
+// with the server.
+//
+// N1. scheduling and scheduler_iteration of the server and of the default scheduler are one value (docs/reference/attributes.md 2, 3).
+
+import { DEFAULT_SCHED } from "#model/tables/sched-attributes.ts";
+import { SCHED_COMMAND } from "#protocol/sched-link.ts";
+import type { Kernel } from "../engine/kernel.ts";
+import { runtimeOf, type SchedRuntime } from "../engine/sched-runtime.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import { isRoute } from "../jobs/life.ts";
+import { askersChanged } from "../resv/timing.ts";
+import { type AttrChange, changes } from "../state/event.ts";
+import { isRemote, partitionOf, partitionsOf, schedOfPartition, shouldRun } from "../state/partitions.ts";
+import type { Attrs } from "../state/state.ts";
+import { commentFollows } from "./comment.ts";
+import { configure, trigger } from "./cycles.ts";
+import { wantsPressure } from "./mirror.ts";
+import { tellWhetherReached } from "./remote.ts";
+import { restartProcess, startProcess, stopProcess } from "./session.ts";
+import { setServerState } from "./state.ts";
+
+// --- objects that schedulers see
+
+/** A vnode is in another partition: jobs that found no vnode there have waited for it. */
+export function vnodeMoved(kernel: Kernel, _tx: Transaction, name: string): void {
+  const vnode = kernel.state.vnodes.get(name);
+  const sched = vnode === undefined ? undefined : schedOfPartition(kernel.state, partitionOf(vnode));
+  if (sched !== undefined) trigger(kernel, sched.name, SCHED_COMMAND.NEW);
+}
+
+/** An execution queue was started: the eligible time of its jobs goes on. */
+export function queueStarted(kernel: Kernel, _tx: Transaction, name: string): void {
+  const queue = kernel.state.queues.get(name);
+  if (queue === undefined || isRoute(queue) || kernel.state.server["eligible_time_enable"] !== true) return;
+  for (const sched of kernel.scheds.by_name.keys()) trigger(kernel, sched, SCHED_COMMAND.STARTQ);
+}
+
+// --- attributes of the server
+
+export function serverChanged(kernel: Kernel, _tx: Transaction, change: AttrChange): void {
+  const { server } = kernel.state;
+  if (change.set["eligible_time_enable"] === true)
+    for (const name of kernel.scheds.by_name.keys()) trigger(kernel, name, SCHED_COMMAND.ETE_ON);
+  if (!changes(change, "job_sort_formula")) return;
+  const formula = server["job_sort_formula"];
+  kernel.out.actions.push({ kind: "formula", text: typeof formula === "string" ? formula : null });
+  for (const runtime of kernel.scheds.by_name.values()) formulaChanged(kernel, runtime);
+}
+
+/** A formula that names `pressure` needs the pressure of all jobs. */
+function formulaChanged({ state }: Kernel, runtime: SchedRuntime): void {
+  const sched = state.scheds.get(runtime.name);
+  if (sched !== undefined && wantsPressure(state, sched)) runtime.needs_snapshot ||= runtime.link !== null;
+}
+
+/** N1. */
+const MIRRORED = ["scheduling", "scheduler_iteration"] as const;
+
+export function serverMirrored(kernel: Kernel, tx: Transaction, { set }: AttrChange): void {
+  const mirrored: { [name: string]: unknown } = {};
+  for (const name of MIRRORED) if (set[name] !== undefined) mirrored[name] = set[name];
+  if (Object.keys(mirrored).length === 0 || !kernel.state.scheds.has(DEFAULT_SCHED)) return;
+  mirrorOnce(kernel, () => tx.apply({ kind: "changed", object: "sched", name: DEFAULT_SCHED, set: mirrored, unset: [] }));
+}
+
+function schedMirrored(kernel: Kernel, tx: Transaction, attrs: Attrs): void {
+  const set: { [name: string]: unknown } = {};
+  for (const name of MIRRORED) if (kernel.state.server[name] !== attrs[name]) set[name] = attrs[name];
+  if (Object.keys(set).length > 0) mirrorOnce(kernel, () => tx.apply({ kind: "server-changed", set, unset: [] }));
+}
+
+/** A value that is being copied is not copied back. */
+function mirrorOnce({ scheds }: Kernel, copy: () => void): void {
+  if (scheds.mirroring) return;
+  scheds.mirroring = true;
+  copy();
+  scheds.mirroring = false;
+}
+
+// --- schedulers
+
+export function schedCreated(kernel: Kernel, _tx: Transaction, name: string): void {
+  runtimeOf(kernel, name);
+  const sched = kernel.state.scheds.get(name);
+  if (sched === undefined) return;
+  tellWhetherReached(kernel, sched);
+  kernel.out.actions.push({ kind: "prepare-sched", sched: name });
+  if (shouldRun(sched, kernel.config)) startProcess(kernel, name);
+  commentFollows(kernel, sched, Object.keys(sched.attrs), []);
+}
+
+export function schedDeleted(kernel: Kernel, _tx: Transaction, name: string): void {
+  stopProcess(kernel, name);
+  const link = kernel.scheds.by_name.get(name)?.link ?? null;
+  if (link !== null) kernel.out.actions.push({ kind: "drop-link", link });
+  kernel.scheds.by_name.delete(name);
+  for (const timer of ["accumulate", "iteration", "sched-start", "sched-silent"]) kernel.timers.clear(`${timer}:${name}`);
+}
+
+export function schedChanged(kernel: Kernel, tx: Transaction, name: string, change: AttrChange, before: Attrs): void {
+  const sched = kernel.state.scheds.get(name);
+  if (sched === undefined) return;
+  const runtime = runtimeOf(kernel, name);
+  const names = [...Object.keys(change.set), ...change.unset];
+  if (names.includes("partition")) {
+    runtime.needs_snapshot = runtime.link !== null;
+    if (partitionsOf(sched).length === 0 && (before["partition"] as readonly string[] | undefined)?.length) stopProcess(kernel, name);
+  }
+  if (names.includes("sched_user") && kernel.config.own_user === null) restartProcess(kernel, name);
+  if (names.includes("job_sort_formula")) formulaChanged(kernel, runtime);
+  if (names.some((attribute) => !SILENT.has(attribute))) configure(kernel, name);
+  if (names.includes("scheduler_iteration")) rearmIteration(kernel, name, Number(sched.attrs["scheduler_iteration"] ?? 600));
+  if (names.includes("sched_host") || names.includes("sched_port")) {
+    if (isRemote(sched, kernel.config)) stopProcess(kernel, name);
+    tellWhetherReached(kernel, sched);
+  }
+  if (shouldRun(sched, kernel.config) && names.some((each) => DECIDE_START.has(each)) && kernel.ending.stopping === "no")
+    startProcess(kernel, name);
+  if (names.includes("scheduling") || names.includes("partition")) askersChanged(kernel);
+  if (change.set["scheduling"] === true) trigger(kernel, name, SCHED_COMMAND.CMD);
+  commentFollows(kernel, sched, names, change.unset);
+  if (name !== DEFAULT_SCHED) return;
+  schedMirrored(kernel, tx, sched.attrs);
+  setServerState(kernel);
+}
+
+/** Attributes that decide whether the server keeps a process for a scheduler. */
+const DECIDE_START: ReadonlySet<string> = new Set(["scheduling", "partition", "sched_host", "sched_port"]);
+
+/** Attributes that the server sets itself or that only trigger a cycle: the scheduler need not read its files again. */
+const SILENT: ReadonlySet<string> = new Set(["scheduling", "comment", "state"]);
+
+function rearmIteration(kernel: Kernel, name: string, iteration_s: number): void {
+  if (kernel.timers.at(`iteration:${name}`) === undefined && kernel.scheds.by_name.get(name)?.link === null) return;
+  if (iteration_s > 0) kernel.timers.set(`iteration:${name}`, kernel.now_ms + iteration_s * 1000);
+  else kernel.timers.clear(`iteration:${name}`);
+}
