@@ -5,7 +5,7 @@
 import { type Settings, type SettingsTexts, settingsOf } from "#sched/policy/settings-text.ts";
 import type { LocalTime } from "#sched/shapes/local-time.ts";
 import { sharedAttrs } from "#server/state/intern.ts";
-import { stateOfRows } from "#server/state/rows.ts";
+import { stateOfRows } from "#server/state/load.ts";
 import type { JobAttrs, ServerState } from "#server/state/state.ts";
 import type { Loaded } from "#store/store.ts";
 

@@ -2,7 +2,8 @@
 
 import { isStoreError, type Loaded, type Store } from "#store/store.ts";
 import { shared } from "../state/intern.ts";
-import { jobOfHistory, stateOfRows } from "../state/rows.ts";
+import { stateOfRows } from "../state/load.ts";
+import { jobOfHistory } from "../state/rows.ts";
 import type { Job, ServerState } from "../state/state.ts";
 import type { Done, HistoryPort, StorePort } from "./ports.ts";
 

@@ -6,10 +6,12 @@ import { builtinResources, type ResourceDef } from "#model/resource-table.ts";
 import type { Hook } from "#model/tables/hook.ts";
 import { DEFAULT_SCHED, freshSched } from "#model/tables/sched-attributes.ts";
 import { SERVER_ATTRIBUTES } from "#model/tables/server-attributes.ts";
+import type { Loaded } from "#store/store.ts";
 import { addJob, addResv, arrayOf, indexVnode, newQueue, newVnode } from "./apply.ts";
 import { indexClock } from "./clocks.ts";
 import { type Clock, noAccrual, noUsage } from "./entity-sums.ts";
 import type { JobOwn } from "./job-own.ts";
+import { CLOCK_ROW, jobOfRows } from "./rows.ts";
 import type { Attrs, Job, JobAttrs, ResvAttrs, ServerState } from "./state.ts";
 import { loadSubjobs, noteLive } from "./subjobs.ts";
 import { refreshVnode } from "./vnode-states.ts";
@@ -125,4 +127,23 @@ export function freshState(
   state.server = { ...defaultAttributes(SERVER_ATTRIBUTES), server_host: config.host, pbs_version: config.pbs_version };
   state.scheds.set(DEFAULT_SCHED, { name: DEFAULT_SCHED, order: 0, attrs: { ...freshSched(DEFAULT_SCHED, config.home, config.host) } });
   return state;
+}
+
+/** The state of the loaded rows. name: the present name of the server (job ids keep the name they were made with). */
+export function stateOfRows(name: string, loaded: Loaded, history_count: number): ServerState {
+  const { objects, counters, jobs } = loaded;
+  return loadState(name, {
+    server: (objects.server.find((row) => !row.name.startsWith("."))?.data ?? {}) as Attrs,
+    counters: { next_seq: counters["next_seq"] ?? 0, next_order: counters["next_order"] ?? 1, next_rank: counters["next_rank"] ?? 0 },
+    history_count,
+    resources: objects.resources.map((row) => row.data as ResourceDef),
+    clocks: objects.server.filter((row) => row.name.startsWith(CLOCK_ROW)).map((row) => row.data as Clock),
+    queues: objects.queues.map((row) => ({ name: row.name, ...(row.data as { order: number; attrs: Attrs }) })),
+    vnodes: objects.vnodes.map((row) => ({ name: row.name, ...(row.data as { order: number; attrs: Attrs; set_by_admin: string[] }) })),
+    scheds: objects.scheds.map((row) => ({ name: row.name, ...(row.data as { order: number; attrs: Attrs }) })),
+    resvs: objects.resvs.map((row) => ({ id: row.name, ...(row.data as { attrs: Attrs }) })),
+    hooks: objects.hooks.map((row) => ({ name: row.name, ...(row.data as Omit<Hook, "name">) })),
+    run_times: objects.run_times.map((row) => ({ key: row.name, ...(row.data as { seconds: number }) })),
+    jobs: jobs.map(({ id, seq, data, run }) => ({ id, seq, ...jobOfRows(data, run) })),
+  });
 }

@@ -1,4 +1,4 @@
-// Objects as rows and back: the rows that a batch of changes writes into the store, and the state from loaded rows.
+// Objects as rows: the rows that a batch of changes writes into the store, and the values in such rows. load.ts makes the state from them.
 //
 // I1. Values are not copied deeply, because they are never changed in place (state.ts I3). Records of jobs are copied, so each row has its own.
 // I2. A row may hold values that a restart finds out again (states of schedulers); load ignores them (scheds/session.ts startAll).
@@ -10,13 +10,10 @@
 //     RUN_ATTRS: a name that the second row lacks is unset, whatever the whole row says.
 // J2. RUN_ATTRS belongs to the format of the store. A change of the list needs a step in store/schema.ts that joins the two rows.
 
-import type { ResourceDef } from "#model/resource-table.ts";
-import type { Hook } from "#model/tables/hook.ts";
 import { type Batch, type Data, type HistoryRow, type JobRow, type Loaded, type ObjectTable, WHOLE_JOB } from "#store/store.ts";
 import { type Changes, hasRows } from "./changes.ts";
 import type { Clock } from "./entity-sums.ts";
 import { type JobOwn, splitRow } from "./job-own.ts";
-import { loadState } from "./load.ts";
 import type { Attrs, Job, JobAttrs, ServerState } from "./state.ts";
 import { subjobsText } from "./subjobs.ts";
 
@@ -26,7 +23,7 @@ export type DueRecord = { readonly at_s: number; readonly type: string; readonly
 /** Row of table `server` besides the server's own: the accounting records of the last batch, which may not have reached the file before a kill. */
 const ACCOUNTING_ROW = ".accounting";
 /** Rows of table `server`, one for each clock of eligible time. */
-const CLOCK_ROW = ".clock ";
+export const CLOCK_ROW = ".clock ";
 
 /** The rows of a batch; null: nothing to write. due: its accounting records, which are stored until the next batch that has some. */
 export function rowsOf(state: ServerState, changes: Changes, due: readonly DueRecord[] = []): Batch | null {
@@ -106,25 +103,6 @@ export function dueRecords(loaded: Loaded): readonly DueRecord[] {
 
 /** A finished job in the form that the store returns. */
 export const jobOfHistory = (row: HistoryRow): Job => ({ id: row.id, seq: row.seq, ...splitRow(row.data) });
-
-/** The state of the loaded rows. name: the present name of the server (job ids keep the name they were made with). */
-export function stateOfRows(name: string, loaded: Loaded, history_count: number): ServerState {
-  const { objects, counters, jobs } = loaded;
-  return loadState(name, {
-    server: (objects.server.find((row) => !row.name.startsWith("."))?.data ?? {}) as Attrs,
-    counters: { next_seq: counters["next_seq"] ?? 0, next_order: counters["next_order"] ?? 1, next_rank: counters["next_rank"] ?? 0 },
-    history_count,
-    resources: objects.resources.map((row) => row.data as ResourceDef),
-    clocks: objects.server.filter((row) => row.name.startsWith(CLOCK_ROW)).map((row) => row.data as Clock),
-    queues: objects.queues.map((row) => ({ name: row.name, ...(row.data as { order: number; attrs: Attrs }) })),
-    vnodes: objects.vnodes.map((row) => ({ name: row.name, ...(row.data as { order: number; attrs: Attrs; set_by_admin: string[] }) })),
-    scheds: objects.scheds.map((row) => ({ name: row.name, ...(row.data as { order: number; attrs: Attrs }) })),
-    resvs: objects.resvs.map((row) => ({ id: row.name, ...(row.data as { attrs: Attrs }) })),
-    hooks: objects.hooks.map((row) => ({ name: row.name, ...(row.data as Omit<Hook, "name">) })),
-    run_times: objects.run_times.map((row) => ({ key: row.name, ...(row.data as { seconds: number }) })),
-    jobs: jobs.map(({ id, seq, data, run }) => ({ id, seq, ...jobOfRows(data, run) })),
-  });
-}
 
 // --- jobs
 //
