@@ -1,6 +1,7 @@
 // What the server knows about jobs beside their attributes: the requests and schedulers that wait for a job. It is lost when the server ends.
 
 import type { PreemptMethod, Verdict } from "#protocol/sched-link.ts";
+import type { Deciding } from "./sched-runtime.ts";
 
 /** A job that a scheduler wants to preempt (jobs/preemption.ts). */
 export type Preemption = {
@@ -14,13 +15,14 @@ export type Preemption = {
   verdict: Verdict | null;
 };
 
-/** A start that a scheduler waits for, or (token) the client that requested it by hand. until_ms: the latest time; null: none. */
-export type StartWait = {
-  readonly sched: string | null;
-  readonly token?: number;
-  readonly until_ms: number | null;
-  readonly then: (verdict: Verdict) => void;
-};
+/**
+ * A start that a decision of a scheduler waits for, or the client that requested it by hand (jobs/start-wait.ts). until_ms: the latest time; null: none.
+ * A decision's verdict is void if its frame has left the scheduler's list meanwhile.
+ */
+export type StartWait = { readonly until_ms: number | null } & (
+  | { readonly kind: "decision"; readonly sched: string; readonly frame: Deciding; readonly at: number }
+  | { readonly kind: "request"; readonly token: number }
+);
 
 /** Everything that waits for one start: a job that was requested by hand may be started by a cycle that was under way. */
 export type StartWaits = { waits: readonly StartWait[]; exit_status: number | null };

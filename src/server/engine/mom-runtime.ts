@@ -1,6 +1,6 @@
 // What the server knows about one mom and about the runs it takes part in. It is lost when the server ends; the mom says hello again.
 
-import type { MomHello, MomJob, MomPatience, MomVnode, Usage } from "#protocol/mom-link.ts";
+import type { MomHello, MomJob, MomPatience, MomToServer, MomVnode, Usage } from "#protocol/mom-link.ts";
 import { hostOfJob } from "../state/job-hosts.ts";
 import type { ServerState } from "../state/state.ts";
 
@@ -44,6 +44,14 @@ export type Sister = {
   used: Usage;
 };
 
+/** What follows when no host holds a run any more (moms/run-end.ts). */
+export type AfterRun =
+  | { readonly kind: "start-taken-back" }
+  | { readonly kind: "mother-silent" }
+  /** the server gives the run up */
+  | { readonly kind: "lost"; readonly exit_status: number; readonly used: Usage; readonly message?: string }
+  | { readonly kind: "obit"; readonly obit: MomToServer["mom-obit"] };
+
 /** What the server knows about the sisters of a run. */
 export type Crew = {
   readonly run_count: number;
@@ -57,8 +65,8 @@ export type Crew = {
   own: Usage;
   /** the run failed because of a sister */
   failed: boolean;
-  /** the run is over, and this must be done once every sister has released it; null: it is not over */
-  over: (() => void) | null;
+  /** the run is over: what follows once every sister has released it; null: it is not over */
+  over: AfterRun | null;
 };
 
 /** All moms, the runs over several hosts, and the questions to moms. */

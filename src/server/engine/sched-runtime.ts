@@ -17,6 +17,19 @@ export type Deciding = {
   readonly preempting: (readonly [at: number, preemption: { readonly verdict: Verdict | null }])[];
 };
 
+/** The verdict of a decision of the frame. */
+export function giveVerdict(frame: Deciding, at: number, verdict: Verdict): void {
+  frame.verdicts[at] = verdict;
+  frame.left--;
+}
+
+/** A verdict that comes later: the rest of the scheduler's decisions is examined. It is void if the link broke meanwhile. */
+export function giveLater({ scheds }: { readonly scheds: Scheds }, sched: string, frame: Deciding, at: number, verdict: Verdict): void {
+  if (scheds.by_name.get(sched)?.deciding.includes(frame) !== true) return;
+  giveVerdict(frame, at, verdict);
+  scheds.settled.add(sched);
+}
+
 /** heard_ms: time of its last message, epoch milliseconds; stopped: its process was found stopped, and is not only slow */
 export type Silence = { readonly pid: number; readonly heard_ms: number; readonly stopped: boolean };
 

@@ -12,6 +12,7 @@ import { PBSE, pbseText, Reject } from "#model/pbse.ts";
 import type { Verdict } from "#protocol/sched-link.ts";
 import type { StartWait } from "../engine/job-runtime.ts";
 import { type Kernel, refuse } from "../engine/kernel.ts";
+import { type Deciding, giveLater } from "../engine/sched-runtime.ts";
 import { isIn, isWaiting } from "../state/job-phase.ts";
 import type { Sched } from "../state/state.ts";
 
@@ -28,27 +29,31 @@ export const HAND_PATIENCE_S = 10;
 /** sched_cycle_length where the scheduler has none */
 const CYCLE_LENGTH_S = 1200;
 
-/** Waits for a job that was just sent to its mom. false: no wait is needed. */
-export function awaitStart(kernel: Kernel, sched: string, id: string, then: (verdict: Verdict) => void): boolean {
+/** The verdict of a decision waits for a job that was just sent to its mom. false: no wait is needed. */
+export function awaitStart(kernel: Kernel, sched: string, id: string, frame: Deciding, at: number): boolean {
   if (!isStarting(kernel, id)) return false;
   const length_s = Number(kernel.state.scheds.get(sched)?.attrs["sched_cycle_length"] ?? CYCLE_LENGTH_S);
-  add(kernel, id, { sched, until_ms: length_s > 0 ? kernel.now_ms + length_s * 1000 : null, then });
+  add(kernel, id, { kind: "decision", sched, frame, at, until_ms: length_s > 0 ? kernel.now_ms + length_s * 1000 : null });
   return true;
 }
 
 /** The request is answered when the mom has accepted the job or sent it back; at once if no wait is needed (a resumed job). */
 export function answerAtStart(kernel: Kernel, id: string, token: number): void {
-  const then = (verdict: Verdict): void => {
-    if (verdict.ok) kernel.out.clients.push({ kind: "ok", token });
-    else refuse(kernel, token, new Reject(verdict.code, verdict.text));
-  };
-  if (!isStarting(kernel, id)) return then({ ok: true });
-  add(kernel, id, { sched: null, token, until_ms: kernel.now_ms + HAND_PATIENCE_S * 1000, then });
+  const wait: StartWait = { kind: "request", token, until_ms: kernel.now_ms + HAND_PATIENCE_S * 1000 };
+  if (isStarting(kernel, id)) add(kernel, id, wait);
+  else goOn(kernel, wait, { ok: true });
+}
+
+/** What waited for the start goes on. */
+function goOn(kernel: Kernel, wait: StartWait, verdict: Verdict): void {
+  if (wait.kind === "decision") giveLater(kernel, wait.sched, wait.frame, wait.at, verdict);
+  else if (verdict.ok) kernel.out.clients.push({ kind: "ok", token: wait.token });
+  else refuse(kernel, wait.token, new Reject(verdict.code, verdict.text));
 }
 
 /** Clients that are gone no longer wait. */
 export function forgetHands(kernel: Kernel, gone: ReadonlySet<number>): void {
-  forget(kernel, ({ token }) => token !== undefined && gone.has(token));
+  forget(kernel, (wait) => wait.kind === "request" && gone.has(wait.token));
 }
 
 /** The awaited event may have happened: called whenever a job has changed or is gone. */
@@ -79,7 +84,7 @@ export function startLate(kernel: Kernel, id: string): void {
 
 /** The scheduler is lost and no longer waits. */
 export function forgetStarts(kernel: Kernel, sched: string): void {
-  forget(kernel, (wait) => wait.sched === sched);
+  forget(kernel, (wait) => wait.kind === "decision" && wait.sched === sched);
 }
 
 function isStarting({ state }: Kernel, id: string): boolean {
@@ -101,7 +106,7 @@ function settle(kernel: Kernel, id: string, met: readonly StartWait[], verdict: 
     start.exit_status,
     start.waits.filter((wait) => !met.includes(wait)),
   );
-  for (const wait of met) wait.then(verdict);
+  for (const wait of met) goOn(kernel, wait, verdict);
 }
 
 function forget(kernel: Kernel, isGone: (wait: StartWait) => boolean): void {

@@ -15,7 +15,6 @@ import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 import { isAsked, type MomRuntime } from "../engine/mom-runtime.ts";
 import { nextLook, stoodStill } from "../engine/silence.ts";
-import { requeue } from "../jobs/end.ts";
 import { logJob } from "../jobs/life.ts";
 import { hostOfJob } from "../state/job-hosts.ts";
 import { isIn, isWithMom } from "../state/job-phase.ts";
@@ -84,7 +83,7 @@ export function momSilent(kernel: Kernel, mom: MomRuntime): void {
     // A sister has as long as the start (sisters.ts).
     if (hostOfJob(job).toLowerCase() !== mom.host.toLowerCase()) continue;
     logJob(tx, LOG_EVENT.JOB, id, `Start taken back, execution node ${mom.host} does not answer`);
-    endRun(kernel, job, () => requeue(ownTransaction(kernel), job));
+    endRun(kernel, job, { kind: "start-taken-back" });
   }
 }
 

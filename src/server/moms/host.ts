@@ -32,6 +32,7 @@ import { allUnknown, hostDown, report, siteResources, tellBusy, vnodesAway, vnod
 import { startJob, terminateJob } from "./orders.ts";
 import { answered, notCheckpointed, questionUnanswered } from "./questions.ts";
 import { vnodesBack } from "./returned-hosts.ts";
+import { statusOfRun } from "./run-end.ts";
 import {
   alignSisters,
   crewOf,
@@ -43,8 +44,6 @@ import {
   sisterJoined,
   sisterObit,
   sisterReady,
-  statusOfRun,
-  sumOf,
   usageOfRun,
 } from "./sisters.ts";
 import { acknowledgeObit } from "./starts.ts";
@@ -200,23 +199,7 @@ function armSilence(kernel: Kernel, host: string): void {
 /** The timer `silent`: jobs of a host that was down too long are requeued, or deleted if they are not rerunnable. */
 export function hostSilentTooLong(kernel: Kernel, key: string): void {
   if (kernel.moms.by_host.has(key)) return;
-  for (const job of jobsOfHost(kernel, key)) endRun(kernel, job, () => motherSilent(kernel, job));
-}
-
-function motherSilent(kernel: Kernel, job: Job): void {
-  const tx = ownTransaction(kernel);
-  tx.apply({ kind: "job-changed", id: job.id, set: { Exit_status: JOB_EXEC.RERUN_MS_FAIL }, unset: [] });
-  const termination = job.own.termination;
-  const deleted = `Job deleted, execution node ${hostOfJob(job)} down`;
-  if (termination !== undefined) {
-    logJob(tx, LOG_EVENT.JOB, job.id, deleted);
-    finish(tx, job, "deleted", ` and terminated by ${termination.by}`, termination.history);
-  } else if (!job.attrs.Rerunable) {
-    abort(tx, job, deleted);
-  } else {
-    logJob(tx, LOG_EVENT.JOB, job.id, `Job requeued, execution node ${hostOfJob(job)} down`);
-    requeueOrAbort(tx, job);
-  }
+  for (const job of jobsOfHost(kernel, key)) endRun(kernel, job, { kind: "mother-silent" });
 }
 
 /** Jobs whose first chunk is on the host. */
@@ -313,7 +296,7 @@ function missing(kernel: Kernel, job: Job): void {
   if (crew !== null) crew.begun = true;
   const exit_status = statusOfRun(crew, isToRunAgain(kernel, job) ? JOB_EXEC.RERUN : JOB_EXEC.INITABT);
   const used = (job.attrs.resources_used as Usage) ?? {};
-  endRun(kernel, job, () => jobObit(ownTransaction(kernel), job, { exit_status, used }));
+  endRun(kernel, job, { kind: "lost", exit_status, used });
 }
 
 type HeldJob = MomHello["jobs"][number];
@@ -369,14 +352,7 @@ function obit(kernel: Kernel, tx: Transaction, { link, host }: MomRuntime, data:
   const crew = crewOf(kernel, job);
   if (isSister(job, host)) return sisterObit(kernel, tx, job, host, data);
   if (crew === null) acknowledgeObit(kernel, link, data.job, data.run_count);
-  endRun(kernel, job, () => {
-    const own = ownTransaction(kernel);
-    const tokens = kernel.jobs.reruns.get(job.id);
-    kernel.jobs.reruns.delete(job.id);
-    const used = crew === null ? data.used : sumOf(crew, data.used);
-    jobObit(own, job, { ...data, used, exit_status: statusOfRun(crew, data.exit_status) });
-    for (const token of tokens ?? []) kernel.out.clients.push({ kind: "ok", token });
-  });
+  endRun(kernel, job, { kind: "obit", obit: data });
 }
 
 /** The server had given the run up, so files that the mom has kept of it may not be needed. A later run on that mom takes care of them. */

@@ -14,7 +14,7 @@ import { sizeKb } from "#model/values/size.ts";
 import type { MomHello, MomToServer, Usage } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
-import type { Crew, MomRuntime, Sister } from "../engine/mom-runtime.ts";
+import type { AfterRun, Crew, MomRuntime, Sister } from "../engine/mom-runtime.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { beginRerun, jobObit } from "../jobs/end.ts";
 import { logJob } from "../jobs/life.ts";
@@ -23,6 +23,7 @@ import { hostOfJob, hostsOfJob, isSpread } from "../state/job-hosts.ts";
 import { isIn, isWithMom } from "../state/job-phase.ts";
 import type { Job } from "../state/state.ts";
 import { downtime_ms, joinWait_ms, launchWait_ms } from "./patience.ts";
+import { afterRun, kbOf, sumOf } from "./run-end.ts";
 import { acknowledgeObit, orderStart } from "./starts.ts";
 
 /** Whether the host is one of a job's hosts but not the first. */
@@ -134,7 +135,7 @@ function joinFailed(kernel: Kernel, tx: Transaction, job: Job, why: string, exit
   if (crew !== null && toleration(job) !== "none" && exit_status === JOB_EXEC.JOINJOB)
     return startWithout(kernel, tx, job, crew, hosts, why);
   logJob(tx, LOG_EVENT.ERROR, job.id, `Job could not be started on all its hosts: ${why}`);
-  endRun(kernel, job, () => jobObit(ownTransaction(kernel), job, { exit_status, used: {}, message: why }));
+  endRun(kernel, job, { kind: "lost", exit_status, used: {}, message: why });
 }
 
 /** The node failures that the job tolerates. */
@@ -165,15 +166,15 @@ export function isJoining(kernel: Kernel, job: Job): boolean {
 
 /** Ends a run that its mother superior does not know. */
 export function endJoining(kernel: Kernel, job: Job, exit_status: number): void {
-  endRun(kernel, job, () => jobObit(ownTransaction(kernel), job, { exit_status, used: {} }));
+  endRun(kernel, job, { kind: "lost", exit_status, used: {} });
 }
 
 // --- end
 
 /** The run is over on its first host. over: what follows once no sister holds the run; at once for a job on one host. */
-export function endRun(kernel: Kernel, job: Job, over: () => void): void {
+export function endRun(kernel: Kernel, job: Job, over: AfterRun): void {
   const crew = crewOf(kernel, job);
-  if (crew === null) return over();
+  if (crew === null) return afterRun(kernel, job, null, over);
   kernel.timers.clear(`join:${job.id}`);
   crew.over ??= over;
   for (const key of crew.sisters.keys()) letGo(kernel, job, key);
@@ -196,7 +197,7 @@ function settle(kernel: Kernel, job: Job, crew: Crew): void {
   kernel.moms.crews.delete(job.id);
   acknowledge(kernel, job, crew);
   const isStill = kernel.state.jobs.get(job.id) === job && isWithMom(job) && job.attrs.run_count === crew.run_count;
-  if (isStill) crew.over();
+  if (isStill) afterRun(kernel, job, crew, crew.over);
 }
 
 /** Acknowledges the obits that were kept back (S3). For a mom that has not ended the run the frame has no meaning. */
@@ -281,10 +282,6 @@ function sisterGone(
   beginRerun(tx, job);
   tx.act({ kind: "terminate-job", job: job.id, why: "rerun" });
 }
-
-/** The exit status of a run that was ended because of a sister. */
-export const statusOfRun = (crew: Crew | null, exit_status: number): number =>
-  crew?.failed === true && exit_status === JOB_EXEC.RERUN ? JOB_EXEC.RERUN_SIS_FAIL : exit_status;
 
 // --- hosts that connect and disconnect
 
@@ -387,21 +384,6 @@ export function usageOfRun(kernel: Kernel, job: Job, host: string, used: Usage):
   const known = job.attrs.resources_used as Usage | undefined;
   return known !== undefined && Object.keys(crew.own).length === 0 ? known : sumOf(crew, crew.own);
 }
-
-const ADDED = ["cput", "cpupercent"] as const;
-const ADDED_SIZES = ["mem", "vmem"] as const;
-
-/** own: usage of the mother superior. */
-export function sumOf(crew: Crew, own: Usage): Usage {
-  const sum: { [resource: string]: string | number } = { ...own };
-  for (const { used } of crew.sisters.values()) {
-    for (const name of ADDED) if (used[name] !== undefined) sum[name] = Number(sum[name] ?? 0) + Number(used[name]);
-    for (const name of ADDED_SIZES) if (used[name] !== undefined) sum[name] = `${kbOf(sum[name]) + kbOf(used[name])}kb`;
-  }
-  return sum;
-}
-
-const kbOf = (size: string | number | undefined): number => (typeof size === "string" ? (sizeKb(size) ?? 0) : 0);
 
 /** Limits hold for the whole job, and the mother superior enforces them. */
 function tellMother(kernel: Kernel, job: Job, crew: Crew): void {

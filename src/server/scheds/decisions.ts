@@ -7,7 +7,7 @@ import { type Decision, SCHED_COMMAND, type Verdict } from "#protocol/sched-link
 import { unreachable } from "#support/assert.ts";
 import { schedulerIdentity } from "../engine/identity.ts";
 import { type Kernel, ownTransaction, transaction } from "../engine/kernel.ts";
-import type { Deciding, SchedRuntime } from "../engine/sched-runtime.ts";
+import { type Deciding, giveVerdict, type SchedRuntime } from "../engine/sched-runtime.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { askBeforeRun, mustAsk } from "../hooks/running.ts";
 import { beginPreemption } from "../jobs/preemption.ts";
@@ -47,17 +47,12 @@ function decideFrame(kernel: Kernel, tx: Transaction, runtime: SchedRuntime, fra
     for (let first = frame.preempting[0]; first !== undefined; first = frame.preempting[0]) {
       const [at, { verdict }] = first;
       if (verdict === null) return false;
-      give(frame, at, verdict);
+      giveVerdict(frame, at, verdict);
       frame.preempting.shift();
     }
     if (decision === undefined) return true;
     decideOne(kernel, tx, runtime, frame, decision);
   }
-}
-
-function give(frame: Deciding, at: number, verdict: Verdict): void {
-  frame.verdicts[at] = verdict;
-  frame.left--;
 }
 
 /** A start waits for its hooks or its mom; later decisions need not wait for it. If the link breaks meanwhile, the decision is void. */
@@ -69,33 +64,29 @@ function decideOne(
   decision: Exclude<Decision, { kind: "preempt" }>,
 ): void {
   const { at } = frame;
-  if (decision.kind !== "run") return give(frame, at, decide(kernel, tx, runtime, decision));
+  if (decision.kind !== "run") return giveVerdict(frame, at, decide(kernel, tx, runtime, decision));
   const wait = runtime.running === decision.job ? "runjob_hook" : runWaitOf(kernel.state.scheds.get(runtime.name));
   const begin = (now: Transaction): void => {
     const verdict = decide(kernel, now, runtime, decision);
-    const later = (met: Verdict): void => {
-      if (!runtime.deciding.includes(frame)) return;
-      give(frame, at, met);
-      kernel.scheds.settled.add(runtime.name);
-    };
-    if (wait !== "execjob_hook" || !verdict.ok || !awaitStart(kernel, runtime.name, decision.job, later)) give(frame, at, verdict);
+    if (wait !== "execjob_hook" || !verdict.ok || !awaitStart(kernel, runtime.name, decision.job, frame, at))
+      giveVerdict(frame, at, verdict);
   };
   if (!mustAsk(kernel, decision.job)) return begin(tx);
   const { job, exec_vnode } = decision;
   const refusal = refusalOf(() => checkRun(tx, job, exec_vnode, runOptions(runtime, decision)));
   if (refusal !== null) {
-    give(frame, at, refusedRun(runtime, job, refusal));
+    giveVerdict(frame, at, refusedRun(runtime, job, refusal));
     return;
   }
   if (wait === "none") {
-    give(frame, at, { ok: true });
+    giveVerdict(frame, at, { ok: true });
     askLater(kernel, runtime, decision);
     return;
   }
   askBeforeRun(kernel, tx, job, exec_vnode, (refused) => {
     if (!runtime.deciding.includes(frame)) return;
     if (refused === null) begin(schedTransaction(kernel));
-    else give(frame, at, refusedRun(runtime, job, refused));
+    else giveVerdict(frame, at, refusedRun(runtime, job, refused));
     kernel.scheds.settled.add(runtime.name);
   });
 }

@@ -1,0 +1,76 @@
+// The end of a run, when no host holds it any more: what follows, and what the run has used on all its hosts.
+//
+// What follows is kept as data with the run's crew (engine/mom-runtime.ts AfterRun) while sisters still hold the run.
+
+import { JOB_EXEC } from "#model/exit-status.ts";
+import { sizeKb } from "#model/values/size.ts";
+import type { Usage } from "#protocol/mom-link.ts";
+import { unreachable } from "#support/assert.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { type Kernel, ownTransaction } from "../engine/kernel.ts";
+import type { AfterRun, Crew } from "../engine/mom-runtime.ts";
+import { abort, finish, jobObit, requeue, requeueOrAbort } from "../jobs/end.ts";
+import { logJob } from "../jobs/life.ts";
+import { hostOfJob } from "../state/job-hosts.ts";
+import type { Job } from "../state/state.ts";
+
+/** crew: null for a job on one host. */
+export function afterRun(kernel: Kernel, job: Job, crew: Crew | null, over: AfterRun): void {
+  switch (over.kind) {
+    case "start-taken-back":
+      return requeue(ownTransaction(kernel), job);
+    case "mother-silent":
+      return motherSilent(kernel, job);
+    case "lost": {
+      const { kind: _kind, ...obit } = over;
+      return jobObit(ownTransaction(kernel), job, obit);
+    }
+    case "obit": {
+      const { obit } = over;
+      const own = ownTransaction(kernel);
+      const tokens = kernel.jobs.reruns.get(job.id);
+      kernel.jobs.reruns.delete(job.id);
+      const used = crew === null ? obit.used : sumOf(crew, obit.used);
+      jobObit(own, job, { ...obit, used, exit_status: statusOfRun(crew, obit.exit_status) });
+      for (const token of tokens ?? []) kernel.out.clients.push({ kind: "ok", token });
+      return;
+    }
+    default:
+      unreachable(over);
+  }
+}
+
+function motherSilent(kernel: Kernel, job: Job): void {
+  const tx = ownTransaction(kernel);
+  tx.apply({ kind: "job-changed", id: job.id, set: { Exit_status: JOB_EXEC.RERUN_MS_FAIL }, unset: [] });
+  const termination = job.own.termination;
+  const deleted = `Job deleted, execution node ${hostOfJob(job)} down`;
+  if (termination !== undefined) {
+    logJob(tx, LOG_EVENT.JOB, job.id, deleted);
+    finish(tx, job, "deleted", ` and terminated by ${termination.by}`, termination.history);
+  } else if (!job.attrs.Rerunable) {
+    abort(tx, job, deleted);
+  } else {
+    logJob(tx, LOG_EVENT.JOB, job.id, `Job requeued, execution node ${hostOfJob(job)} down`);
+    requeueOrAbort(tx, job);
+  }
+}
+
+/** The exit status of a run that was ended because of a sister. */
+export const statusOfRun = (crew: Crew | null, exit_status: number): number =>
+  crew?.failed === true && exit_status === JOB_EXEC.RERUN ? JOB_EXEC.RERUN_SIS_FAIL : exit_status;
+
+const ADDED = ["cput", "cpupercent"] as const;
+const ADDED_SIZES = ["mem", "vmem"] as const;
+
+/** own: usage of the mother superior. */
+export function sumOf(crew: Crew, own: Usage): Usage {
+  const sum: { [resource: string]: string | number } = { ...own };
+  for (const { used } of crew.sisters.values()) {
+    for (const name of ADDED) if (used[name] !== undefined) sum[name] = Number(sum[name] ?? 0) + Number(used[name]);
+    for (const name of ADDED_SIZES) if (used[name] !== undefined) sum[name] = `${kbOf(sum[name]) + kbOf(used[name])}kb`;
+  }
+  return sum;
+}
+
+export const kbOf = (size: string | number | undefined): number => (typeof size === "string" ? (sizeKb(size) ?? 0) : 0);
