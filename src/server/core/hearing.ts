@@ -5,7 +5,6 @@
 //     later see the state after them.
 // I2. An entry with `when` is called only if the condition holds, so that an event costs nothing where nobody waits for it.
 
-import { LOG_EVENT } from "#support/log-event.ts";
 import type { Kernel } from "../engine/kernel.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { armPeriodic, jobOver, jobPosted, resvHappened, watchVnodes } from "../hooks/afterwards.ts";

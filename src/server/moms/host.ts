@@ -16,7 +16,6 @@ import type { MomRuntime } from "../engine/mom-runtime.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { hookReported, jobKept, tellHooks } from "../hooks/mom-hooks.ts";
 import { checkpointHost, isKeptOn } from "../jobs/checkpointed.ts";
-import { abort, finish, jobObit, requeueOrAbort } from "../jobs/end.ts";
 import { logJob } from "../jobs/life.ts";
 import { furtherVnodes, releaseVnodes } from "../jobs/release-nodes.ts";
 import { jobStarted } from "../jobs/run.ts";

@@ -10,13 +10,12 @@
 // S3. Obits of mother superior and sisters are acknowledged when the run is over, so that a server that was killed meanwhile gets them again.
 
 import { JOB_EXEC } from "#model/exit-status.ts";
-import { sizeKb } from "#model/values/size.ts";
 import type { MomHello, MomToServer, Usage } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 import type { AfterRun, Crew, MomRuntime, Sister } from "../engine/mom-runtime.ts";
 import type { Transaction } from "../engine/transaction.ts";
-import { beginRerun, jobObit } from "../jobs/end.ts";
+import { beginRerun } from "../jobs/end.ts";
 import { logJob } from "../jobs/life.ts";
 import { giveUp, releasingOf, vnodesByHost } from "../jobs/release-nodes.ts";
 import { hostOfJob, hostsOfJob, isSpread } from "../state/job-hosts.ts";

@@ -12,7 +12,6 @@
 
 import { type Batch, type Data, type HistoryRow, type JobRow, type Loaded, type ObjectTable, WHOLE_JOB } from "#store/store.ts";
 import { type Changes, hasRows } from "./changes.ts";
-import type { Clock } from "./entity-sums.ts";
 import { type JobOwn, splitRow } from "./job-own.ts";
 import type { Attrs, Job, JobAttrs, ServerState } from "./state.ts";
 import { subjobsText } from "./subjobs.ts";
