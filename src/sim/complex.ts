@@ -7,7 +7,7 @@ import { type Disk, emptyDisk } from "./disk.ts";
 import { momVnodes, policyBook, type Scenario } from "./drawn/scenario.ts";
 import { MomProcess } from "./mom-process.ts";
 import { createNetwork, type Network } from "./network.ts";
-import { createSchedProcess, type SchedProcess } from "./sched-process.ts";
+import { SchedProcess } from "./sched-process.ts";
 import { SchedProcesses } from "./sched-processes.ts";
 import { ServerProcess } from "./server-process.ts";
 import { type Behaviour, StarterProcess } from "./starter-process.ts";
@@ -37,7 +37,7 @@ export function createComplex(world: World, scenario: Scenario, checks: Checks):
   const book = policyBook(scenario.policy, scenario.keeps_plans);
   const complex = { failures: false };
   const makeSched = (name: string): SchedProcess =>
-    createSchedProcess(world, name, {
+    new SchedProcess(world, name, {
       book,
       cycle_ms_max: scenario.cycle_ms_max,
       first_pid: PIDS_PER_SCHED * (processes.byName.size + 1),

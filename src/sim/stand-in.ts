@@ -1,4 +1,4 @@
-// Continues a saved complex in virtual time: the real server core and real scheduler cycles, with moms that only keep time. A
+// Continues a saved complex in virtual time: the real drivers of server and schedulers, with moms that only keep time. A
 // job runs until its walltime is over. No client submits anything, and nothing fails.
 //
 // W1. A job that was running when the state was saved runs for the rest of its walltime. A suspended job keeps its remaining
@@ -12,14 +12,9 @@ import { listOf } from "#model/attribute-reader.ts";
 import { firstHost } from "#model/request/host-entry.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { MomHello, MomJob, MomToServer } from "#protocol/mom-link.ts";
-import type { Decision, SchedCycle, Verdict } from "#protocol/sched-link.ts";
-import { cycle } from "#sched/cycle/cycle.ts";
-import { type Memory, NO_MEMORY } from "#sched/cycle/result.ts";
-import { applyDelta, createUniverse } from "#sched/mirror/mirror.ts";
-import { mirrorOptions } from "#sched/modules/index.ts";
-import { failedVictims } from "#sched/preempt/failed-victims.ts";
+import type { SchedPorts } from "#sched/driver/ports.ts";
+import { SchedDriver } from "#sched/driver/sched-driver.ts";
 import type { PolicyBook } from "#sched/shapes/policy-book.ts";
-import type { Universe } from "#sched/shapes/universe.ts";
 import type { Core } from "#server/core/core.ts";
 import { HandClock } from "#server/driver/hand-clock.ts";
 import { immediatePorts } from "#server/driver/immediate-ports.ts";
@@ -31,19 +26,12 @@ import type { ServerConfig } from "#server/engine/transaction.ts";
 import { isWithMom } from "#server/state/job-phase.ts";
 import type { ServerState, Vnode } from "#server/state/state.ts";
 import { nth } from "#support/assert.ts";
+import { settingsOfBook, virtualModules } from "./sched-process.ts";
 
 /** The part of a run on a host, with the time of its end. Only the first host of a run ends the run. */
 type StandInRun = { readonly run_count: number; left_ms: number; since_ms: number | null; readonly leads: boolean };
 type StandInHost = { readonly name: string; readonly link: number; readonly runs: Map<string, StandInRun> };
-type StandInSched = {
-  readonly name: string;
-  readonly link: number;
-  universe: Universe | null;
-  memory: Memory;
-  work: { readonly cycle: number; readonly decisions: readonly Decision[] } | null;
-  waiting: SchedFrame[];
-  wake_s: number | null;
-};
+type StandInSched = { readonly name: string; readonly link: number; readonly driver: SchedDriver };
 
 /** The start of a job or subjob. */
 export type StandInStart = { readonly job: string; readonly start_s: number; readonly exec_vnode: string };
@@ -132,7 +120,7 @@ export class StandIn {
   run(until_s: number): void {
     let last_ms = this.#clock.now_ms;
     for (;;) {
-      const next_ms = Math.min(this.#firstEnd(), this.#firstWake(), this.#clock.next_ms);
+      const next_ms = Math.min(this.#firstEnd(), this.#clock.next_ms);
       if (next_ms > until_s * 1000 || (!this.#isComing() && next_ms > last_ms + PATIENCE_S * 1000)) return;
       const before = this.#starts.length + this.#ends.length;
       this.#step(next_ms);
@@ -186,77 +174,49 @@ export class StandIn {
   #startSched(name: string): void {
     if (this.#scheds.has(name)) return;
     const link = ++this.#links;
-    this.#scheds.set(name, { name, link, universe: null, memory: NO_MEMORY, work: null, waiting: [], wake_s: null });
-    this.#driver.sched(link, "sched-hello", { name, pid: link, version: "what-if" });
+    const driver = new SchedDriver(this.#schedPorts(name, link), { name, pid: link, version: "what-if" });
+    this.#scheds.set(name, { name, link, driver });
+    driver.start();
+    driver.opened();
   }
 
   #stopSched(name: string): void {
     const sched = this.#scheds.get(name);
     if (!this.#scheds.delete(name) || sched === undefined) return;
+    sched.driver.lost("it is stopped");
     this.#driver.schedLost(sched.link, sched.link);
+  }
+
+  #schedPorts(name: string, link: number): SchedPorts {
+    const settings = settingsOfBook(this.#bookOf(name));
+    return {
+      clock: this.#clock,
+      link: {
+        send: (type, data) => {
+          if (this.#scheds.get(name)?.link === link) this.#driver.sched(link, type, data);
+        },
+        reconnect() {
+          throw new Error(`scheduler ${name} does not understand the server`);
+        },
+        close: () => undefined,
+      },
+      directories: { sched_priv: "sched_priv", follow: () => ({ fault: null, moved: false }), release: () => undefined },
+      settings: { read: () => settings, version: () => "" },
+      usage: NO_USAGE_FILE,
+      programs: { ask: (_programs, _space, _alarm_s, done) => done(new Map()), stop: () => undefined },
+      modules: virtualModules((done) => done()),
+      log: { record: () => undefined, setMask: () => undefined, flush: () => undefined, reopen: () => undefined },
+      local: settings.book.local,
+      busy: () => undefined,
+      quit: () => this.#stopSched(name),
+    };
   }
 
   #toSched(frame: SchedFrame): void {
     const sched = [...this.#scheds.values()].find((each) => each.link === frame.link);
     if (sched === undefined) return;
-    if (frame.type === "sched-verdicts") this.#takeVerdicts(sched, frame.data.verdicts);
-    else if (sched.work !== null) sched.waiting.push(frame);
-    else this.#take(sched, frame);
-  }
-
-  #take(sched: StandInSched, frame: SchedFrame): void {
-    switch (frame.type) {
-      case "sched-snapshot":
-        sched.universe = createUniverse(frame.data, mirrorOptions(this.#bookOf(sched.name)));
-        return;
-      case "sched-delta":
-        if (sched.universe !== null) applyDelta(sched.universe, frame.data);
-        return;
-      case "sched-cycle":
-        return this.#runCycle(sched, frame.data);
-      case "sched-quit":
-      case "sched-refused":
-        return this.#stopSched(sched.name);
-      case "sched-ping":
-        return;
-      case "sched-ask":
-        return this.#driver.sched(sched.link, "sched-answer", { token: frame.data.token, value: null });
-      case "sched-configure":
-      case "sched-verdicts":
-        return;
-      default: {
-        const unreachable: never = frame;
-        return unreachable;
-      }
-    }
-  }
-
-  #runCycle(sched: StandInSched, { cycle: number, command, job }: SchedCycle): void {
-    if (sched.universe === null) return;
-    const input = { now_s: this.now_s, command, memory: sched.memory, ...(job === undefined ? {} : { job }) };
-    const result = cycle(sched.universe, this.#bookOf(sched.name), input);
-    sched.memory = result.memory;
-    sched.wake_s = result.bound_s;
-    sched.work = { cycle: number, decisions: result.decisions };
-    if (result.decisions.length === 0) this.#finishCycle(sched);
-    else this.#driver.sched(sched.link, "sched-decisions", { cycle: number, decisions: result.decisions });
-  }
-
-  #takeVerdicts(sched: StandInSched, verdicts: readonly Verdict[]): void {
-    if (sched.work === null) return;
-    sched.memory = {
-      ...sched.memory,
-      failed_victims: failedVictims(sched.memory.failed_victims, sched.work.decisions, verdicts, this.now_s),
-    };
-    this.#finishCycle(sched);
-  }
-
-  #finishCycle(sched: StandInSched): void {
-    if (sched.work === null) return;
-    const { cycle: number } = sched.work;
-    sched.work = null;
-    this.#driver.sched(sched.link, "sched-cycle-end", { cycle: number, jobs_considered: 0, cycle_ms: 1 });
-    for (const frame of sched.waiting.splice(0)) this.#toSched(frame);
+    if (frame.type === "sched-refused") this.#stopSched(sched.name);
+    else sched.driver.take(frame);
   }
 
   // --- hosts
@@ -316,29 +276,19 @@ export class StandIn {
     return first_ms;
   }
 
-  #firstWake(): number {
-    let first_ms = Number.POSITIVE_INFINITY;
-    for (const { wake_s } of this.#scheds.values()) if (wake_s !== null) first_ms = Math.min(first_ms, wake_s * 1000);
-    return first_ms;
-  }
-
   #step(at_ms: number): void {
     this.#clock.now_ms = Math.max(this.#clock.now_ms, at_ms);
     const { now_ms } = this.#clock;
     for (const host of this.#hosts)
       for (const [job, run] of [...host.runs]) if (endOf(run) <= now_ms) this.#endRun(host, job, run.run_count, 0);
-    for (const sched of this.#scheds.values()) {
-      if (sched.wake_s === null || sched.wake_s * 1000 > now_ms) continue;
-      sched.wake_s = null;
-      this.#driver.sched(sched.link, "sched-wake", {});
-    }
     this.#clock.ring();
     this.#clock.settle();
   }
 
   /** Whether anything other than the server's own clocks is still to come. */
   #isComing(): boolean {
-    if (this.#firstEnd() !== Number.POSITIVE_INFINITY || this.#firstWake() !== Number.POSITIVE_INFINITY) return true;
+    if (this.#firstEnd() !== Number.POSITIVE_INFINITY) return true;
+    if ([...this.#scheds.values()].some(({ driver }) => driver.bound_s !== null)) return true;
     const { state } = this.core;
     if ([...state.jobs.values()].some(({ attrs }) => attrs.job_state === "W")) return true;
     return [...state.resvs.values()].some(({ attrs }) => (attrs.reserve_start ?? Number.POSITIVE_INFINITY) * 1000 < FAR_MS);
@@ -348,6 +298,15 @@ export class StandIn {
 /** The time at which a run on its first host ends by itself. */
 const endOf = (run: StandInRun): number =>
   run.leads && run.since_ms !== null ? Math.max(run.since_ms, run.since_ms + run.left_ms) : Number.POSITIVE_INFINITY;
+
+/** Usage begins anew and is not kept. */
+const NO_USAGE_FILE: SchedPorts["usage"] = {
+  read: () => null,
+  write: () => undefined,
+  setAside: () => undefined,
+  isTouched: () => false,
+  clearTouch: () => undefined,
+};
 
 const RERUN = -11;
 const TERMINATED = 271;
