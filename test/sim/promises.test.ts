@@ -48,7 +48,7 @@ function says(
     runtime.cycle++;
     const named = <T extends object>(name: string, value: T): [string, T & { name: string }] => [name, { name, ...value }];
     const core = {
-      kernel: { scheds: new Map([["default", runtime]]) },
+      kernel: { scheds: { by_name: new Map([["default", runtime]]) } },
       state: {
         server: {},
         scheds: new Map([["default", { name: "default", attrs: { partition: ["pbs-default"] } }]]),
