@@ -1,6 +1,7 @@
 // A quick check over a whole node set (docs/reference/scheduler.md 5): whether a vnode is free, whether there are enough vnodes
 // to scatter, whether there is enough of every resource in total, and whether any vnode matches. A request that exceeds the
-// totals, or has a chunk that exceeds every host, can never run.
+// totals, has a chunk that exceeds every host, or names vnodes and hosts that are too small for all its chunks (named-totals.ts), can
+// never run.
 
 import type { Why } from "#protocol/sched-link.ts";
 import { present } from "#support/assert.ts";
@@ -9,6 +10,7 @@ import { amountAt, matchedText } from "../shapes/resource-space.ts";
 import type { HostBucket, NodeSet, Vnode, VnodeSpec } from "../shapes/vnode.ts";
 import type { Checks } from "../shapes/vnode-fit.ts";
 import { isChecked, isMatchChecked, matchesAll, matchesValue, mismatch, shortage } from "../shapes/vnode-fit.ts";
+import { namedTogether } from "./named-totals.ts";
 
 /** values of a matched resource shown at most */
 const VALUES_SHOWN_MAX = 10;
@@ -17,10 +19,11 @@ const VALUES_SHOWN_MAX = 10;
 export function checkTotals(checks: Checks, set: NodeSet | undefined, request: Request): Why | null {
   // Whether such a job fits depends only on its own vnodes.
   const now = compare(checks, set, request, request.keeps_cpus === true);
-  if (now === null) return set === undefined || request.keeps_cpus === true ? null : tooLarge(checks, set, request);
-  const ever = compare(checks, set, request, true);
+  const ever = now === null ? null : compare(checks, set, request, true);
   if (ever !== null) return { ...ever, never: true };
-  return (set === undefined || request.keeps_cpus === true ? null : tooLarge(checks, set, request)) ?? now;
+  const impossible =
+    set === undefined || request.keeps_cpus === true ? null : (tooLarge(checks, set, request) ?? namedTogether(checks, set, request));
+  return impossible ?? now;
 }
 
 function compare(checks: Checks, set: NodeSet | undefined, request: Request, total: boolean): Why | null {
