@@ -140,7 +140,7 @@ test("a job before it that is started as planned, or an end that is due later, i
 
 test("schedulers of judged worlds promise starts, and ask to be woken for them", async () => {
   let [promises, wakes] = [0, 0];
-  for (let seed = 1; seed <= 12; seed++) {
+  for (let seed = 1; seed <= 32; seed++) {
     const onLine = ({ what }: TraceLine): void => void (wakes += what === "sched-wake" ? 1 : 0);
     const result = await runSeed(seed, { ...OPTIONS, promises: true, onLine });
     assert.ok(result.ok, result.text);
