@@ -38,19 +38,6 @@ export type HostOptions = {
   onChange(): void;
 };
 
-export type ModuleHost = {
-  /** Creates the chain of a configuration; unchanged modules stay. */
-  load(config: ChainConfig): Promise<void>;
-  /** modules that had stood still are tried again when the chain is made next (H3) */
-  forgive(): void;
-  /** the site's policy modules that are in the chain */
-  policies(): ReadonlyMap<string, PolicyModule>;
-  /** reports a finished cycle to the service modules */
-  cycleOver(report: CycleReport): void;
-  problem(): string | null;
-  shutdown(): Promise<void>;
-};
-
 /** A module in the chain. from: file, version and options, to detect changes. */
 type Entry = {
   readonly name: string;
@@ -66,53 +53,142 @@ type Entry = {
 const SHUTDOWN_MS_MAX = 3000;
 const PROBLEM_CHARS_MAX = 500;
 
-export function moduleHost({ world, watch, record, onProblem, onChange }: HostOptions): ModuleHost {
-  let entries: Entry[] = [];
-  const problems = new Map<string, string>();
-  let told: string | null = null;
-  let work_alarm_s = 0;
+/** The chain at work in a scheduler. Its files, problems and watch end with shutdown(). */
+export class ModuleHost {
+  readonly #options: HostOptions;
+  readonly #problems = new Map<string, string>();
+  #entries: Entry[] = [];
+  #told: string | null = null;
+  #work_alarm_s = 0;
 
-  const problemText = (): string | null => {
-    const text = [...problems].map(([name, what]) => `module ${name}: ${what}`).join("; ");
+  constructor(options: HostOptions) {
+    this.#options = options;
+  }
+
+  /** Creates the chain of a configuration; unchanged modules stay. */
+  async load(config: ChainConfig): Promise<void> {
+    const before = this.#entries;
+    const wrong = new Map(config.wrong_modules.map(({ name, text }) => [name, `left out: ${text}`]));
+    for (const [name, text] of [...this.#problems])
+      if (text !== wrong.get(name) && !before.some((entry) => entry.name === name && !entry.out)) this.#problems.delete(name);
+    this.#work_alarm_s = config.module_work_alarm_s;
+    if (config.site_modules.length > 0) await this.#options.watch.begin(this.#sched_priv, config.module_alarm_s);
+    this.#entries = await this.#chain(config, before);
+    for (const entry of before) if (!this.#entries.includes(entry)) await this.#end(entry);
+    for (const name of [...this.#problems.keys()]) if (!config.modules.includes(name) && !wrong.has(name)) this.#problems.delete(name);
+    for (const [name, text] of wrong) this.#setProblem(name, text);
+    this.#tell();
+  }
+
+  /** Modules that had stood still are tried again when the chain is made next (H3). */
+  forgive(): void {
+    keepStuck(this.#sched_priv, []);
+  }
+
+  /** the site's policy modules that are in the chain */
+  policies(): ReadonlyMap<string, PolicyModule> {
+    return new Map(this.#entries.flatMap(({ name, policy, out }) => (policy === null || out ? [] : [[name, policy] as const])));
+  }
+
+  /** Reports a finished cycle to the service modules. */
+  cycleOver(report: CycleReport): void {
+    for (const entry of this.#entries) if (entry.service !== null && !entry.out) void this.#serve(entry, report);
+  }
+
+  /** all problems in one text; null: there are none */
+  problem(): string | null {
+    const text = [...this.#problems].map(([name, what]) => `module ${name}: ${what}`).join("; ");
     return text === "" ? null : text.slice(0, PROBLEM_CHARS_MAX);
-  };
-
-  function setProblem(name: string, text: string | null): void {
-    if (text === (problems.get(name) ?? null)) return;
-    if (text === null) problems.delete(name);
-    else problems.set(name, text);
-    record(LOG_EVENT.ERROR, name, text === null ? "the problem is over" : text);
-    tell();
   }
 
-  function tell(): void {
-    const text = problemText();
-    if (text === told) return;
-    told = text;
-    onProblem(text);
+  async shutdown(): Promise<void> {
+    const late = new Promise<void>((resolve) => setTimeout(resolve, SHUTDOWN_MS_MAX).unref());
+    await Promise.race([late, Promise.all(this.#entries.map((entry) => this.#end(entry))).then(() => undefined)]);
+    this.#entries = [];
+    await this.#options.watch.stop();
   }
 
-  function worldOf(name: string, { module_options }: ChainConfig): ModuleWorld {
+  get #sched_priv(): string {
+    return this.#options.world.sched_priv();
+  }
+
+  /** The modules of a configuration in its order: those of `before` that are unchanged, the others made anew. */
+  async #chain(config: ChainConfig, before: readonly Entry[]): Promise<Entry[]> {
+    const sites = new Map(config.site_modules.map((site) => [site.name, site]));
+    const stuck = readStuck(this.#sched_priv);
+    const still: Stuck[] = [];
+    const next: Entry[] = [];
+    for (const name of config.modules) {
+      const site = sites.get(name);
+      if (site === undefined && !SERVICES.includes(name)) continue;
+      const file = site === undefined ? null : this.#fileOf(name, site);
+      if (site !== undefined && file === null) continue;
+      const from = JSON.stringify([file, [...optionsOf(config.module_options, name)]]);
+      const same = before.find((entry) => entry.name === name && entry.from === from && !entry.out);
+      const noted = stuck.find((one) => one.name === name && one.from === from);
+      if (noted !== undefined) {
+        still.push(noted);
+        this.#setProblem(name, `left out: ${noted.doing}: ${lateText(noted.alarm_s)} (the scheduler was ended for it)`);
+        continue;
+      }
+      if (same === undefined) this.#problems.delete(name);
+      const entry = same ?? (await this.#make(name, file, from, config));
+      if (entry !== null) next.push(entry);
+    }
+    if (still.length < stuck.length) keepStuck(this.#sched_priv, still);
+    return next;
+  }
+
+  #fileOf(name: string, site: SiteModule): ModuleFile | null {
+    try {
+      return moduleFile(site, this.#sched_priv);
+    } catch (error) {
+      this.#faulty(name, "", error);
+      return null;
+    }
+  }
+
+  /** Returns null if the module cannot be loaded; the fault is reported. */
+  async #make(name: string, file: ModuleFile | null, from: string, config: ChainConfig): Promise<Entry | null> {
+    let doing = "";
+    const calls = file === null ? UNWATCHED : this.#options.watch.of(name, from);
+    const { module_alarm_s } = config;
+    try {
+      const own = this.#worldOf(name, config);
+      const module = file === null ? builtInService(own) : await calls.open("loading", module_alarm_s, () => loadModule(file, own));
+      this.#tellUnknownOptions(name, module.options, config);
+      doing = "start";
+      await calls.open("start", module_alarm_s, () => module.start?.());
+      return this.#enter(name, from, module, { calls, config });
+    } catch (error) {
+      const isLate = (error as Error | null)?.message === lateText(module_alarm_s);
+      this.#faulty(name, doing === "" && isLate ? "loading" : doing, error);
+      return null;
+    }
+  }
+
+  #worldOf(name: string, { module_options }: ChainConfig): ModuleWorld {
+    const { world, record } = this.#options;
     return {
       ...world,
       name,
       options: optionsOf(module_options, name),
       log: (text, event = LOG_EVENT.SCHED) => record(event, name, String(text)),
-      problem: (text) => setProblem(name, text === null ? null : String(text)),
+      problem: (text) => this.#setProblem(name, text === null ? null : String(text)),
     };
   }
 
-  /** It is out of the chain until the files are read again. */
-  function faulty(name: string, doing: string, error: unknown): void {
-    const text = error instanceof Error ? error.message : String(error);
-    for (const entry of entries) if (entry.name === name) entry.out = true;
-    setProblem(name, `left out: ${doing === "" ? "" : `${doing}: `}${text.split("\n", 1)[0]}`);
-    if (error instanceof Error && error.stack !== undefined) record(LOG_EVENT.DEBUG, name, error.stack);
-    onChange();
+  #tellUnknownOptions(name: string, rows: readonly OptionRow[] | undefined, { module_options }: ChainConfig): void {
+    if (!Array.isArray(rows)) return;
+    for (const key of optionsOf(module_options, name).keys()) {
+      if (rows.some((row: OptionRow) => row.name === key)) continue;
+      const names = rows.map((row: OptionRow) => row.name).join(", ");
+      this.#options.record(LOG_EVENT.SCHED, name, `unknown option ${name}.${key}; there are ${names}`);
+    }
   }
 
-  function enter(name: string, from: string, module: Module, how: { readonly calls: CallWatch; readonly config: ChainConfig }): Entry {
-    const onFault = (doing: string, error: unknown): void => faulty(name, doing, error);
+  #enter(name: string, from: string, module: Module, how: { readonly calls: CallWatch; readonly config: ChainConfig }): Entry {
+    const onFault = (doing: string, error: unknown): void => this.#faulty(name, doing, error);
     const { calls, config } = how;
     if (module.kind === "service") {
       const limits = { alarm_s: config.module_alarm_s, work_alarm_s: config.module_work_alarm_s };
@@ -130,110 +206,49 @@ export function moduleHost({ world, watch, record, onProblem, onChange }: HostOp
     };
   }
 
-  /** Returns null if the module cannot be loaded; the fault is reported. */
-  async function make(name: string, file: ModuleFile | null, from: string, config: ChainConfig): Promise<Entry | null> {
-    let doing = "";
-    const calls = file === null ? UNWATCHED : watch.of(name, from);
-    const { module_alarm_s } = config;
-    try {
-      const own = worldOf(name, config);
-      const module = file === null ? builtInService(own) : await calls.open("loading", module_alarm_s, () => loadModule(file, own));
-      tellUnknownOptions(name, module.options, config);
-      doing = "start";
-      await calls.open("start", module_alarm_s, () => module.start?.());
-      return enter(name, from, module, { calls, config });
-    } catch (error) {
-      const isLate = (error as Error | null)?.message === lateText(module_alarm_s);
-      faulty(name, doing === "" && isLate ? "loading" : doing, error);
-      return null;
-    }
+  /** Leaves the module out of the chain until the files are read again. */
+  #faulty(name: string, doing: string, error: unknown): void {
+    const { record, onChange } = this.#options;
+    const text = error instanceof Error ? error.message : String(error);
+    for (const entry of this.#entries) if (entry.name === name) entry.out = true;
+    this.#setProblem(name, `left out: ${doing === "" ? "" : `${doing}: `}${text.split("\n", 1)[0]}`);
+    if (error instanceof Error && error.stack !== undefined) record(LOG_EVENT.DEBUG, name, error.stack);
+    onChange();
   }
 
-  function tellUnknownOptions(name: string, rows: readonly OptionRow[] | undefined, { module_options }: ChainConfig): void {
-    if (!Array.isArray(rows)) return;
-    for (const key of optionsOf(module_options, name).keys()) {
-      if (rows.some((row: OptionRow) => row.name === key)) continue;
-      record(LOG_EVENT.SCHED, name, `unknown option ${name}.${key}; there are ${rows.map((row: OptionRow) => row.name).join(", ")}`);
-    }
+  #setProblem(name: string, text: string | null): void {
+    if (text === (this.#problems.get(name) ?? null)) return;
+    if (text === null) this.#problems.delete(name);
+    else this.#problems.set(name, text);
+    this.#options.record(LOG_EVENT.ERROR, name, text === null ? "the problem is over" : text);
+    this.#tell();
   }
 
-  async function load(config: ChainConfig): Promise<void> {
-    const before = entries;
-    const wrong = new Map(config.wrong_modules.map(({ name, text }) => [name, `left out: ${text}`]));
-    for (const [name, text] of [...problems])
-      if (text !== wrong.get(name) && !before.some((entry) => entry.name === name && !entry.out)) problems.delete(name);
-    const next: Entry[] = [];
-    const sites = new Map(config.site_modules.map((site) => [site.name, site]));
-    work_alarm_s = config.module_work_alarm_s;
-    if (sites.size > 0) await watch.begin(world.sched_priv(), config.module_alarm_s);
-    const stuck = readStuck(world.sched_priv());
-    const still: Stuck[] = [];
-    for (const name of config.modules) {
-      const site = sites.get(name);
-      if (site === undefined && !SERVICES.includes(name)) continue;
-      const file = site === undefined ? null : fileOf(name, site);
-      if (site !== undefined && file === null) continue;
-      const from = JSON.stringify([file, [...optionsOf(config.module_options, name)]]);
-      const same = before.find((entry) => entry.name === name && entry.from === from && !entry.out);
-      const noted = stuck.find((one) => one.name === name && one.from === from);
-      if (noted !== undefined) {
-        still.push(noted);
-        setProblem(name, `left out: ${noted.doing}: ${lateText(noted.alarm_s)} (the scheduler was ended for it)`);
-        continue;
-      }
-      if (same === undefined) problems.delete(name);
-      const entry = same ?? (await make(name, file, from, config));
-      if (entry !== null) next.push(entry);
-    }
-    entries = next;
-    if (still.length < stuck.length) keepStuck(world.sched_priv(), still);
-    for (const entry of before) if (!next.includes(entry)) await end(entry);
-    for (const name of [...problems.keys()]) if (!config.modules.includes(name) && !wrong.has(name)) problems.delete(name);
-    for (const [name, text] of wrong) setProblem(name, text);
-    tell();
+  #tell(): void {
+    const text = this.problem();
+    if (text === this.#told) return;
+    this.#told = text;
+    this.#options.onProblem(text);
   }
 
-  function fileOf(name: string, site: SiteModule): ModuleFile | null {
-    try {
-      return moduleFile(site, world.sched_priv());
-    } catch (error) {
-      faulty(name, "", error);
-      return null;
-    }
-  }
-
-  async function end(entry: Entry): Promise<void> {
-    try {
-      await entry.shutdown();
-    } catch (error) {
-      record(LOG_EVENT.ERROR, entry.name, `shutdown: ${messageOf(error)}`);
-    }
-  }
-
-  async function serve(entry: Entry, report: CycleReport): Promise<void> {
+  async #serve(entry: Entry, report: CycleReport): Promise<void> {
+    const now_ms = this.#options.world.now_ms();
     if (entry.busy_ms !== null) {
-      const waits_s = Math.floor((world.now_ms() - entry.busy_ms) / 1000);
-      if (work_alarm_s > 0 && waits_s > work_alarm_s) setProblem(entry.name, `at work on one cycle for more than ${work_alarm_s} s`);
+      const limit_s = this.#work_alarm_s;
+      const is_late = limit_s > 0 && Math.floor((now_ms - entry.busy_ms) / 1000) > limit_s;
+      if (is_late) this.#setProblem(entry.name, `at work on one cycle for more than ${limit_s} s`);
       return;
     }
-    entry.busy_ms = world.now_ms();
+    entry.busy_ms = now_ms;
     await entry.service?.cycle?.(report);
     entry.busy_ms = null;
   }
 
-  return {
-    load,
-    forgive: () => keepStuck(world.sched_priv(), []),
-    policies: () => new Map(entries.flatMap(({ name, policy, out }) => (policy === null || out ? [] : [[name, policy] as const]))),
-    cycleOver(report) {
-      for (const entry of entries) if (entry.service !== null && !entry.out) void serve(entry, report);
-    },
-    problem: problemText,
-    async shutdown() {
-      const late = new Promise<void>((resolve) => setTimeout(resolve, SHUTDOWN_MS_MAX).unref());
-      await Promise.race([late, Promise.all(entries.map(end)).then(() => undefined)]);
-      entries = [];
-      await watch.stop();
-    },
-  };
+  async #end(entry: Entry): Promise<void> {
+    try {
+      await entry.shutdown();
+    } catch (error) {
+      this.#options.record(LOG_EVENT.ERROR, entry.name, `shutdown: ${messageOf(error)}`);
+    }
+  }
 }

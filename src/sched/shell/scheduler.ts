@@ -10,7 +10,7 @@ import { SchedDriver } from "../driver/sched-driver.ts";
 import { type DirectoryOptions, schedDirectories } from "./directories.ts";
 import { dynPrograms } from "./dyn-programs.ts";
 import { MACHINE_TIME } from "./machine-time.ts";
-import { type HostOptions, type ModuleHost, moduleHost } from "./module-host.ts";
+import { type HostOptions, ModuleHost } from "./module-host.ts";
 import { moduleWatch } from "./module-watch.ts";
 import { readSettings, versionOfFiles } from "./settings.ts";
 import { USAGE_FILE } from "./usage-file.ts";
@@ -51,7 +51,7 @@ export class Scheduler {
     const { log } = options;
     const directories = schedDirectories(options);
     const watch = moduleWatch((text) => log.record(LOG_EVENT.ERROR, "Sched", "modules", text));
-    const host = moduleHost({
+    const host = new ModuleHost({
       watch,
       world: {
         sched: options.name,
