@@ -1,5 +1,4 @@
-// npm run bench [-- --json FILE] [--only live|commands|starts|arrays|freeze|cycle|replay|rows|peers] [--quick]: the rows of the budget (docs/bench.md), as a table and as
-// JSON, with the machine's load. --quick leaves out the rows with 100,000 jobs.
+// npm run bench: the rows of the budget (docs/bench.md), as a table and as JSON, with the machine's load.
 
 import { writeFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
@@ -18,14 +17,15 @@ import { startRows } from "./starts.ts";
 
 const NOT_MEASURED = ["the machine's other work: figures of a busy machine are worse"];
 
-const { values } = parseArgs({
-  options: {
-    json: { type: "string" },
-    svg: { type: "string", default: "docs/cycle-cost.svg" },
-    only: { type: "string" },
-    quick: { type: "boolean", default: false },
-  },
-});
+const PARTS = ["live", "commands", "starts", "arrays", "freeze", "cycle", "replay", "rows", "peers", "curves"];
+const USAGE = `usage: npm run bench [-- --only PART] [--quick] [--json FILE] [--svg FILE]
+  --only PART   one part: ${PARTS.join(", ")} (commands and curves run only when named)
+  --quick       without the rows of 100,000 jobs
+  --json FILE   the figures as JSON, too
+  --svg FILE    the picture of curves (default docs/cycle-cost.svg)
+`;
+
+const values = readOptions();
 const say = (text: string): void => void process.stderr.write(`bench: ${text}\n`);
 const wants = (part: string): boolean => values.only === undefined || values.only === part;
 
@@ -102,4 +102,27 @@ function figure(value: number, unit: Row["unit"]): string {
   if (Number.isNaN(value)) return "-";
   const digits = value >= 100 ? 0 : value >= 10 ? 1 : unit === "s" ? 3 : 2;
   return `${value.toFixed(digits)}${unit === "/s" ? unit : ` ${unit}`}`;
+}
+
+function readOptions(): { json?: string; svg: string; only?: string; quick: boolean } {
+  try {
+    const { values: given } = parseArgs({
+      options: {
+        help: { type: "boolean", short: "h" },
+        json: { type: "string" },
+        svg: { type: "string", default: "docs/cycle-cost.svg" },
+        only: { type: "string" },
+        quick: { type: "boolean", default: false },
+      },
+    });
+    if (given.help === true) {
+      process.stdout.write(USAGE);
+      process.exit(0);
+    }
+    if (given.only !== undefined && !PARTS.includes(given.only)) throw new Error(`no such part: ${given.only}`);
+    return given;
+  } catch (error) {
+    process.stderr.write(`bench: ${error instanceof Error ? error.message : String(error)}\n${USAGE}`);
+    process.exit(2);
+  }
 }
