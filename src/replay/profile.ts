@@ -45,7 +45,10 @@ function change(profile: Profile, from_s: number, to_s: number, amounts: readonl
   join(profile, first);
 }
 
-/** The number of the step that begins at a time; it is made if there is none. A time before the first step begins it. */
+/**
+ * The number of the step that begins at a time. If there is none, a step is made. A time before the first step moves
+ * the beginning of the first step back.
+ */
 function split(profile: Profile, time_s: number): number {
   const { times, levels, width } = profile;
   const at = stepAt(profile, time_s);
@@ -89,7 +92,7 @@ export function isFree(profile: Profile, from_s: number, to_s: number, amounts: 
   return true;
 }
 
-/** The earliest time, not before from, at which amounts are free for so long; null: never. */
+/** The earliest time, not before from, at which amounts are free for that duration; null: never. */
 export function earliest(profile: Profile, from_s: number, duration_s: number, amounts: readonly Amount[]): number | null {
   const { times } = profile;
   let start_s = from_s;

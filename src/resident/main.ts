@@ -21,7 +21,7 @@ import { settingsOf } from "./settings.ts";
 const MARK_FD = 3;
 /** output in bytes that waits for its launcher before the server's answers are held back */
 const WAITING_BYTES_MAX = 1 << 18;
-/** interval at which it checks whether its bundle still exists, and its own size */
+/** interval at which the resident checks its own size and whether its bundle still exists */
 const LOOK_MS = 10_000;
 const COMMANDS_PER_LOOK = 64;
 const FORGOTTEN_MS = 24 * 3600 * 1000;

@@ -2,11 +2,11 @@
 // variables (native/launcher.c).
 
 export type Settings = {
-  /** PARTITA_RESIDENT_IDLE: it ends after this many seconds without a command */
+  /** PARTITA_RESIDENT_IDLE: the resident ends after this many seconds without a command */
   readonly idle_s: number;
-  /** PARTITA_RESIDENT_COMMANDS: it ends after this many commands */
+  /** PARTITA_RESIDENT_COMMANDS: the resident ends after this many commands */
   readonly commands_max: number;
-  /** PARTITA_RESIDENT_MEMORY: if its resident size in MB exceeds this, it ends after its present commands */
+  /** PARTITA_RESIDENT_MEMORY: if its size in MB exceeds this, the resident ends after its present commands */
   readonly memory_mb_max: number;
   /** PARTITA_RESIDENT_AT_ONCE: further simultaneous commands run in their own processes */
   readonly at_once_max: number;

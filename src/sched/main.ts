@@ -24,7 +24,7 @@ import type { SchedOptions } from "./shell/options.ts";
 import { parseOptions, USAGE } from "./shell/options.ts";
 import { Scheduler } from "./shell/scheduler.ts";
 
-/** The daemon tells the command that started it how it went: `up`, or a text for stderr. */
+/** The daemon reports to the command that started it: `up`, or a text for stderr. */
 const READY_FD = 3;
 const READY_ENV = "PARTITA_SCHED_READY";
 
@@ -75,7 +75,8 @@ async function serve(conf: Conf, options: SchedOptions, isDaemon: boolean): Prom
   const wrong = isDaemon && options.log_file === undefined ? checkLogDirectory(sched_log) : null;
   if (wrong !== null) return failed(`pbs_sched: ${wrong}\n`, isDaemon);
   if (lock !== null) process.chdir(sched_priv);
-  // Everybody waits for the server, it alone commits: where processors are few, decisions wait for it rather than it for further ones.
+  // Everybody waits for the server, because only the server commits. If processors are scarce, the server must
+  // therefore go before the scheduler, whose further decisions would only wait for it.
   setPriority(Math.min(getPriority() + BEHIND_SERVER, constants.priority.PRIORITY_LOW));
   const log = openLog({
     dir: sched_log,
@@ -106,7 +107,7 @@ async function serve(conf: Conf, options: SchedOptions, isDaemon: boolean): Prom
   return 0;
 }
 
-/** Those that the server names, which has checked them; by hand the default-named ones. */
+/** The directories that the server names and has checked; for a scheduler started by hand, the default ones. */
 function directoriesOf({ name }: SchedOptions, home: string): { readonly sched_priv: string; readonly sched_log: string } {
   const named = schedDirectories(name, home);
   const { [SCHED_ENV.priv]: sched_priv = named.sched_priv, [SCHED_ENV.log]: sched_log = named.sched_log } = process.env;
@@ -125,7 +126,7 @@ function sayOnly(options: SchedOptions, conf: Conf, dir: string, text: string): 
   return 0;
 }
 
-/** The lock of a sched_priv that is in order; a text: what to say. */
+/** Takes the lock of a sched_priv whose check succeeds. Returns the text to print if that is not possible. */
 function lockOf(sched_priv: string): HeldLock | string {
   const wrong = checkPrivate(sched_priv);
   if (wrong !== null) return existsSync(sched_priv) ? `pbs_sched: ${wrong}\n` : "";

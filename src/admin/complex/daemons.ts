@@ -31,7 +31,7 @@ const READY_VARIABLE: Record<DaemonName, string> = { comm: "PARTITA_COMM_READY",
  */
 export const daemonPid = (conf: Conf, daemon: DaemonName): number | null => lockHolder(lockOf(conf, daemon));
 
-/** Whether the caller may not know if a daemon runs: in system mode its lock is not readable for ordinary users. */
+/** Whether the caller has no right to know if a daemon runs: in system mode its lock is not readable for ordinary users. */
 export const isClosed = (conf: Conf, daemon: DaemonName): boolean => lockState(lockOf(conf, daemon)) === "closed";
 
 const lockOf = (conf: Conf, daemon: DaemonName): string => join(daemon === "mom" ? conf.mom_home : conf.home, LOCK[daemon]);

@@ -221,7 +221,7 @@ const ENDING_SIGNALS = [
   ["SIGINT", 2],
 ] as const;
 
-/** The terminal as the job is to have it. */
+/** Describes the terminal that the job will get: that of the submitter. */
 function shapeOf(io: CommandIo, terminal: Terminal, forwarding: X11Forwarding | null): TerminalShape {
   const term = io.env["TERM"] ?? "";
   return {

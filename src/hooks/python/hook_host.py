@@ -156,11 +156,11 @@ def enter(directory, identity):
         os.setgroups(identity["groups"])
         os.setgid(identity["gid"])
         os.setuid(identity["uid"])
-    # After the identity, which takes it away: should this host be killed, the hook does not go on alone.
+    # The kernel forgets this setting when the identity changes, so it is made afterwards. If this host is killed, the kernel also kills the hook.
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-# ---- this process: starts runs, minds them, cleans up
+# ---- this process: starts runs, watches them and cleans up
 
 
 class Run:

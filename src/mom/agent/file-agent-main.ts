@@ -9,7 +9,7 @@ import type { AgentToMom, Finished, FinishRequest, MomToAgent } from "../job/age
 import { appendText, dropFile, finishJob, isBulky, prepareJobs } from "./file-work.ts";
 import { removeTmpdirs } from "./tree-removal.ts";
 
-/** A job whose files cannot be handled at all must neither delay the others nor be asked about without end. */
+/** A job whose files cannot be handled at all must not delay the other jobs, and the mom must not repeat its request for ever. */
 function finishSafely(request: FinishRequest): Finished {
   try {
     return finishJob(request, "later");
@@ -34,7 +34,7 @@ function main(lane: string | undefined): void {
     }
     actAs(null);
   };
-  /** TMPDIRs of jobs are being removed: this many frames wait for it */
+  /** number of frames that wait until TMPDIRs of jobs have been removed */
   let removing = 0;
   let ended = false;
   const link = frameLink<MomToAgent, AgentToMom>(

@@ -351,7 +351,7 @@ function moveFile(from: string, to: string): void {
   unlinkSync(from);
 }
 
-// ---- the rest ----
+// ---- other requests ----
 
 /** Appends text to a file of the owner; a file that is gone is not made again. */
 export function appendText(owner: FilePlan["owner"], path: string, bytes: Buffer): void {

@@ -28,7 +28,7 @@ export function removeQuietly(owner: FilePlan["owner"], path: string): void {
     actAs(owner);
     unlinkSync(path);
   } catch {
-    // It was not there, or its owner took away our right to remove it.
+    // The entry did not exist, or its owner took away our right to remove it.
   }
 }
 

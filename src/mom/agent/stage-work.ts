@@ -12,7 +12,7 @@ import type { FilePlan } from "../job/agent-link.ts";
 import type { StageItem } from "../job/stage-list.ts";
 import { copyRemote, copyTree, exists, inDirectory, isSameFile, matching } from "./file-copy.ts";
 
-/** Copies the files that the job needs. Throws at the first that cannot be copied; earlier copies are then removed. */
+/** Copies the files that the job needs. Throws at the first file that cannot be copied, after it has removed the earlier copies. */
 export function stageIn(plan: FilePlan): void {
   if (plan.stagein.length === 0) return;
   const made = new Set(recorded(plan));
@@ -98,7 +98,7 @@ export function stageOut(plan: FilePlan): string[] {
   return failures;
 }
 
-/** false: it is already in its place. */
+/** Copies one staged-out file. Returns false if the file is already in its place. */
 function copyOut(plan: FilePlan, source: string, { remote }: StageItem): boolean {
   if (remote.host !== null) {
     copyRemote(plan, { host: null, path: source }, remote);

@@ -60,5 +60,5 @@ export function actionCommand({ words }: ActionScript, facts: ActionFacts): read
   return words.map((word, at) => (at > 0 && word.startsWith("%") ? String(facts[word.slice(1) as keyof ActionFacts]) : word));
 }
 
-/** Seconds after which the script is killed. */
+/** Seconds after which the mom kills the script. */
 export const actionLimit_s = ({ timeout_s }: ActionScript): number => (timeout_s === 0 ? ACTION_S_MAX : timeout_s);

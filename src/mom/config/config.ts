@@ -46,7 +46,7 @@ export type MomSettings = {
   readonly load: LoadLimits;
   /** $max_load N suspend: jobs are stopped while the load is too high */
   readonly suspend_on_load: boolean;
-  /** null: typing does not matter */
+  /** null: keyboard input is ignored */
   readonly kbd_idle: KeyboardLimits | null;
   readonly restrict_user: RestrictUser;
   /** $cgroups, $cgroups_pids_max */

@@ -56,7 +56,7 @@ export class AgentClient {
     return this.#main.silent_ms();
   }
 
-  /** Lets the main agent finish its requests, then ends it. */
+  /** The other agents finish their copies before they notice the end of the mom; the next mom requests the rest. */
   close(done: () => void): void {
     this.#main.close(() => {
       // They finish their copies before they notice the end of the mom; the next mom requests the rest.
@@ -85,7 +85,7 @@ type Surroundings = { readonly port: AgentPort; readonly clock: ClockPort; reado
 
 type LaneHandlers = {
   readonly onBulky: (request: FinishRequest) => void;
-  /** all that was asked is answered */
+  /** called when every request has been answered */
   readonly onIdle: () => void;
 };
 
@@ -218,7 +218,7 @@ class Lane {
     if (this.#finishes.size > 0) this.#link?.send("agent-finish", { jobs: [...this.#finishes.values()] });
   }
 
-  /** Requests about one job stay in order: a kind with others after it starts a new round. */
+  /** Requests about one job stay in order: if another kind was requested after this kind, a new round begins. */
   #beginRound(kind: keyof Waiting): void {
     if (this.#waiting[kind].length === 0) this.#order.push(kind);
     else if (this.#order.at(-1) !== kind) {

@@ -96,7 +96,7 @@ export class HostWatch {
     const { restrict_user } = settings();
     if (!restrict_user.on || !this.#identity.is_system || now_ms - this.#last_strangers_ms < STRANGERS_PERIOD_MS) return;
     this.#last_strangers_ms = now_ms;
-    // Hooks without rights run as nobody.
+    // Processes of the user nobody are spared, because hooks without rights run as that user.
     const owners = new Set([...state.runs.values()].flatMap(({ owner }) => owner.identity?.uid ?? []).concat(host.uidOf("nobody") ?? []));
     for (const pid of strangersOf(host.processes(), owners, restrict_user, (user) => host.uidOf(user))) {
       if (host.kill(pid)) note(`process ${pid} killed: its owner has no job here ($restrict_user)`);

@@ -235,7 +235,7 @@ export class MomDriver {
 
   // --- hooks and vnodes
 
-  /** The last hooks, and those of the start of a host. */
+  /** Loads the hooks that the last mom kept on the disk, and runs the hooks of the start of a host. */
   #startHooks(): void {
     const kept = this.#ports.hooks.kept();
     if (kept !== null) this.happen({ kind: "hooks", hooks: kept, from: "disk" });
@@ -285,7 +285,7 @@ export class MomDriver {
     this.#server?.send({ type: "mom-hello", data });
   }
 
-  /** D3. False: the mom stood still for so long that the server may have given up on it. */
+  /** D3. Returns false if the mom stood still for so long that the server may have given up on it. */
   readonly #isInTime = (): boolean => {
     const stood_ms = this.#stall.look(this.#ports.clock.steady_ms());
     if (stood_ms === 0 || this.#phase !== "up" || this.#server === null) return true;

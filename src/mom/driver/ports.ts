@@ -32,7 +32,7 @@ export type ClockPort = {
 
 type Messages = { readonly [type: string]: unknown };
 
-/** The mom's end of a connection. Messages to a connection that is gone are dropped. */
+/** Sends messages over a connection. Messages to a lost connection are dropped. */
 export type Sender<Out extends Messages> = {
   send<T extends keyof Out & string>(type: T, data: Out[T]): void;
   close(): void;
@@ -42,10 +42,10 @@ export type Hearer<In extends Messages> = { readonly [T in keyof In]: (data: In[
 
 export type ServerLink = {
   readonly connected: boolean;
-  /** Dropped when not connected: everything is told again after every hello. */
+  /** Drops the frame if there is no connection: after every hello the mom reports everything again. */
   send(frame: FrameOf<"mom-to-server">): void;
   close(): void;
-  /** Ends this connection, and makes a new one. */
+  /** Ends this connection and makes a new one. */
   reconnect(): void;
 };
 export type ServerEnd = {
@@ -69,19 +69,19 @@ export type StarterEnd = {
   lost(): void;
 };
 export type StarterPort = {
-  /** Tries once to connect. */
+  /** Tries once to connect to the starter. */
   connect(end: StarterEnd): void;
-  /** Starts a starter that outlives the mom. fault null: one listens */
+  /** Starts a starter that outlives the mom. fault null: a starter listens */
   launch(done: (fault: string | null) => void): void;
 };
 
 export type AgentLane = "main" | "bulk";
 export type AgentLink = Sender<MomToAgent> & {
-  /** Nothing more is sent; the process ends when it has done its requests. */
+  /** Sends nothing more. The process ends when it has done its requests. */
   finish(): void;
 };
 export type AgentPort = {
-  /** Starts a process. closed: whatever ended it */
+  /** Starts a process. closed: called when it has ended, for any reason */
   launch(lane: AgentLane, heard: Hearer<AgentToMom>, closed: () => void): AgentLink;
 };
 
@@ -104,7 +104,7 @@ export type DiskPort = {
   readonly records: RecordFile;
   /** jobs with a checkpoint in the directory */
   foundCheckpoints(directory: string): readonly string[];
-  /** fault null: it is gone */
+  /** fault null: the checkpoint is removed */
   removeCheckpoint(path: string, done: (fault: string | null) => void): void;
   /** jobs whose output waits in spool */
   foundKept(): readonly string[];
@@ -115,7 +115,7 @@ export type DiskPort = {
 type ActionOf<K extends MomAction["kind"]> = Extract<MomAction, { readonly kind: K }>;
 
 export type ScriptsPort = {
-  /** prologue or epilogue. running: called if there is one */
+  /** prologue or epilogue. running: called if the script exists */
   run(action: ActionOf<"run-script">, running: () => void, done: (end: ScriptEnd) => void): void;
   /** a script of `$action` */
   act(action: ActionOf<"run-action">, done: (end: ScriptEnd) => void): void;
@@ -130,13 +130,13 @@ export type HooksPort = {
   close(): void;
 };
 
-/** Where tasks of jobs ask, and what their output does on sisters. */
+/** Requests of tasks and their answers, and the output of tasks on sisters. */
 export type TaskLinks = {
   /** of the socket */
   readonly path: string;
   say(asked: number, answer: TaskAnswer): void;
   forward(action: ActionOf<"task-forward">): void;
-  /** Calls then when the mother superior has the output of the job's tasks here, or cannot have it now. */
+  /** Calls `then` when the mother superior has received the output of the job's tasks on this host, or cannot receive it now. */
   drain(job: string, then: () => void): void;
   /** looks at the output of all sisters */
   tick(): void;
@@ -148,7 +148,10 @@ export type TasksPort = { open(state: MomState, happen: (event: MomEvent) => voi
 export type HostPort = {
   /** with_keyboard false: the time of the last input is not needed */
   measure(with_keyboard: boolean): Measure;
-  /** Usage of the sessions of these leaders. owners: of sessions in which only one user's processes count. A leader that is gone is not in the answer. */
+  /**
+   * Usage of the sessions of these leaders. owners: sessions in which only the processes of one user count. A leader
+   * that is gone is not in the answer.
+   */
   look(leaders: ReadonlySet<number>, owners: ReadonlyMap<number, number>): ReadonlyMap<number, Seen>;
   processes(): readonly { readonly pid: number; readonly uid: number }[];
   /** null: no such user */
@@ -188,9 +191,9 @@ export type MomPorts = {
   readonly host: HostPort;
   readonly setup: SetupPort;
   readonly log: LogPort;
-  /** jobs are known and the server is being dialled */
+  /** called when the jobs are known and the server is being dialled */
   ready(): void;
-  /** everything is closed */
+  /** called when everything is closed */
   ended(): void;
 };
 

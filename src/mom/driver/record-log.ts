@@ -85,7 +85,7 @@ export class RecordLog {
     this.#waiting += line.tasks;
   }
 
-  /** The record of that run of the job; a later one stays. */
+  /** Removes the record of that run of the job. The record of a later run stays. */
   drop(job: string, run_count: number): void {
     const line = this.#lines.get(job);
     if (line?.run_count !== run_count) return;
@@ -103,7 +103,8 @@ export class RecordLog {
       if (this.#chars > COMPACT_CHARS && this.#chars > 4 * this.#live) this.#rewrite();
       this.#isFaulty(null);
     } catch (error) {
-      // A full disk: the records are kept and written with the next one. A torn line before them is skipped, so all of them are written again.
+      // If the disk is full, the records are kept and written with the next one. A torn line before them is
+      // skipped, so all of them are written again.
       if (!this.#waiting.startsWith("\n")) this.#waiting = `\n${this.#waiting}`;
       this.#isFaulty(messageOf(error));
     }

@@ -8,7 +8,10 @@ import type { MomState } from "../run/state.ts";
 const WATCH_PERIOD_MS = 2000;
 const POLL_STEPS = 19;
 
-/** Seconds until the look after this one: from the least to the most in so many steps, and from the least again when a run has begun since the last look. */
+/**
+ * Seconds until the next sample. They grow from the least to the most in the given number of steps, and return to the
+ * least when a run has begun since the last sample.
+ */
 export function nextPoll_s(
   state: MomState,
   last_ms: number,
@@ -20,8 +23,9 @@ export function nextPoll_s(
 }
 
 /**
- * Pids of the top processes, tasks and adopted sessions to look at now. owners: of sessions in which only one user's processes count.
- * all: those without limits are among them, which are looked at together (last_ms: the last time).
+ * Pids of the top processes, tasks and adopted sessions to sample now. owners: sessions in which only the processes
+ * of one user count. all: whether the processes without limits are included; all of these are sampled together
+ * (last_ms: the last time).
  */
 export type Due = { readonly leaders: ReadonlySet<number>; readonly owners: ReadonlyMap<number, number>; readonly all: boolean };
 

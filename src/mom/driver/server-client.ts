@@ -19,7 +19,7 @@ export type ServerTools = {
 export class ServerClient {
   readonly #tools: ServerTools;
   readonly #link: ServerLink;
-  /** later frames belong to a connection that is given up */
+  /** frames that arrive later are ignored, because the connection is being closed */
   #is_deaf = false;
 
   constructor(port: ServerPort, tools: ServerTools) {

@@ -6,7 +6,7 @@ import type { MomToStarter, RunKey, StarterToMom, StartSpec } from "../job/start
 import type { ClockPort, Hearer, Sender, StarterPort } from "./ports.ts";
 
 export type StarterHandlers = { readonly [T in Exclude<keyof StarterToMom, "starter-pong">]: (data: StarterToMom[T]) => void } & {
-  /** the connection broke (a new one is being made) */
+  /** the connection broke; a new one is being made */
   readonly onLost: () => void;
   readonly complain: (text: string) => void;
 };

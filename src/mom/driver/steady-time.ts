@@ -1,5 +1,6 @@
-// Times of jobs are of the monotonic clock (support/clock.ts steady_ms): setting the wall clock ends no job. A starter or a record of an earlier release may
-// still tell times of the wall clock; they are told apart by their size, and read as they were meant.
+// Job times are measured by the monotonic clock (support/clock.ts steady_ms), so that setting the wall clock ends no
+// job. A starter or a record of an earlier release may still give times of the wall clock. Such times are recognised
+// by their size and converted.
 
 import type { StarterRun } from "../job/starter-link.ts";
 import type { SavedRun } from "../run/state.ts";

@@ -51,7 +51,7 @@ function readIdentity(path: string): GroupIdentity | null {
   }
 }
 
-/** Returns null if the directory does not exist. */
+/** The inode of a directory. Returns null if the directory does not exist. */
 const inodeOf = (path: string): string | null => statSync(path, { bigint: true, throwIfNoEntry: false })?.ino.toString() ?? null;
 
 function placeOf(path: string): string {

@@ -53,7 +53,7 @@ export function openGroups(directory: string, complain: (text: string) => void, 
   return roles === null ? null : new JobGroups(roles, hierarchies, complain);
 }
 
-/** Without it the next starter does not know which processes this one's jobs left in their groups. */
+/** Without the record the next starter would not know which processes the jobs of this starter left in their groups. */
 function keepIdentity(
   directory: string,
   identity: GroupIdentity,
@@ -101,7 +101,7 @@ export class JobGroups {
   readonly #tops: readonly string[];
   readonly #complain: (text: string) => void;
   readonly #all: readonly Hierarchy[];
-  /** Where jobs of ours have groups; those of an earlier starter are looked for everywhere. */
+  /** The hierarchies in which this starter has made groups, by job. Groups of an earlier starter are looked for in every hierarchy. */
   readonly #made = new Map<string, Set<Hierarchy>>();
   readonly #reminder: Reminder;
   #inside: Inside | null = null;
@@ -119,7 +119,8 @@ export class JobGroups {
   }
 
   /**
-   * Runs `work` with this thread in the job's group, which is made first; without one where it cannot be made (told). leave() must follow before long.
+   * Runs `work` with this thread in the job's group, which is made first. If the group cannot be made, this is
+   * reported and `work` runs without one. leave() must follow soon.
    */
   within<T>(job: string, limits: JobLimits, work: () => T): T {
     const entered = new Set<Hierarchy>();
@@ -168,14 +169,17 @@ export class JobGroups {
     return this.#isLimited(hierarchy, known) && hierarchy !== this.#roles.tracker;
   }
 
-  /** What `work` has made comes into those of the job's groups that this thread stayed out of (G2): at once, before it is the user's program. */
+  /**
+   * Moves a process that `work` has made into those of the job's groups that this thread stayed out of (G2). This
+   * must happen at once, before the process executes the user's program.
+   */
   bringIn(pid: number): void {
     if (this.#inside === null) return;
     const { job, avoided } = this.#inside;
     for (const { top } of avoided) quietly(() => writeFileSync(`${top}/${job}/cgroup.procs`, String(pid)));
   }
 
-  /** This thread is back in its own group, and the last job's limits hold. */
+  /** Moves this thread back into its own group. The last job's limits are in force afterwards. */
   leave(): void {
     if (this.#inside === null) return;
     this.#moveOn(new Set());
@@ -199,12 +203,12 @@ export class JobGroups {
     return pidsIn(this.#groupOf(job));
   }
 
-  /** Its directory in the tracking hierarchy. */
+  /** The job's directory in the tracking hierarchy. */
   #groupOf(job: string): string {
     return `${this.#roles.tracker.top}/${job}`;
   }
 
-  /** A process that was made elsewhere comes in. */
+  /** Moves a process that another process made into the job's groups. */
   adopt(job: string, pid: number): void {
     for (const { top } of this.#groupsOf(job)) quietly(() => writeFileSync(`${top}/${job}/cgroup.procs`, String(pid)));
   }
@@ -257,7 +261,7 @@ export class JobGroups {
     return [...new Set(this.#all.flatMap(({ top }) => groupsIn(top)))];
   }
 
-  /** No job is left: our directories go. */
+  /** Removes our directories when no job is left. */
   dissolve(): void {
     for (const top of this.#tops) quietly(() => rmdirSync(top));
   }

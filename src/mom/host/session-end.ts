@@ -80,7 +80,7 @@ export function ownerOf(pid: number): number | null {
   }
 }
 
-/** false: there is no such process (any more). */
+/** Returns false if the process does not exist (any more). */
 export function signalQuietly(pid: number, signal: number | NodeJS.Signals): boolean {
   try {
     process.kill(pid, signal);

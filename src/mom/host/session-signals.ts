@@ -9,7 +9,7 @@ const KILL_ROUNDS = 20;
 
 /**
  * Sends each session leader's signal to all processes of its session; SIGKILL is repeated while new ones appear.
- * owners: of sessions in which only the processes of one user are meant.
+ * owners: sessions in which only the processes of one user get the signal.
  */
 export function signalSessions(wanted: ReadonlyMap<number, number>, owners: ReadonlyMap<number, number> = new Map()): void {
   if (wanted.size === 0) return;

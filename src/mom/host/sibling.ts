@@ -9,7 +9,7 @@ const SOURCES = {
   terminal: "../terminal/terminal-main.ts",
 } as const;
 
-/** `starter` -> src/mom/starter/starter-main.ts or dist/pbs_starter.mjs. */
+/** The path of a program of the mom: `starter` -> src/mom/starter/starter-main.ts or dist/pbs_starter.mjs. */
 export function siblingProgram(name: keyof typeof SOURCES, from: string = import.meta.url): string {
   if (from.endsWith(".ts")) return fileURLToPath(new URL(SOURCES[name], from));
   return fileURLToPath(new URL(`./pbs_${name.replace("-", "_")}.mjs`, from));

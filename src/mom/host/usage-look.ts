@@ -11,7 +11,7 @@ const KB = 1024;
 
 let page_kb = 0;
 
-/** One pass over /proc. owners: of sessions in which only one user's processes count. */
+/** One pass over /proc. owners: sessions in which only the processes of one user count. */
 export function look(leaders: ReadonlySet<number>, owners: ReadonlyMap<number, number> = new Map()): Map<number, Seen> {
   if (page_kb === 0) page_kb = Number(libc().libc.func("int getpagesize()")()) / KB;
   const seen = new Map<number, Seen>();

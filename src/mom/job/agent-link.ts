@@ -55,7 +55,7 @@ export type PrepareRequest = {
   readonly plan: FilePlan;
   readonly script_text: string | null;
   readonly nodefile_text: string;
-  /** output of an earlier run exists: it stays if the files cannot be made */
+  /** output of an earlier run exists; it stays even if the files cannot be made */
   readonly kept?: true;
 };
 export type FinishRequest = {
@@ -116,8 +116,8 @@ export type AgentToMom = {
   /** names of the jobs */
   "agent-dropped": { readonly jobs: readonly string[] };
   /**
-   * not begun, because it would copy or remove so much that other jobs would wait; meant for the second agent, which does only
-   * such work
+   * the request was not begun, because it would copy or remove so much that other jobs would wait; the mom gives
+   * it to a second agent, which does only such work
    */
   "agent-bulky": { readonly jobs: readonly { readonly job: string; readonly run_count: number }[] };
   /** for the log */

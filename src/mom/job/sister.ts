@@ -29,7 +29,7 @@ export function sisterPlan(plan: FilePlan, facts: PlanFacts): FilePlan {
   return {
     ...plan,
     script: null,
-    // A home is usually the same on all hosts: the mother superior makes and removes files in it.
+    // The home directory is usually the same on all hosts, so the mother superior makes and removes the files in it.
     sandbox: facts.jobdir_root === null ? null : plan.sandbox,
     stdout: output("o", `${plan.job}.OU`),
     stderr: output("e", `${plan.job}.ER`),

@@ -27,7 +27,7 @@ export const jobOfName = (name: string): string => taskOf(name)?.job ?? name;
 export type StartSpec = {
   readonly job: string;
   readonly run_count: number;
-  /** program to execute, absolute, and its arguments with argv[0] */
+  /** absolute path of the program to execute, and its arguments with argv[0] */
   readonly path: string;
   readonly argv: readonly string[];
   /** for a login shell: argv[0] gets a dash, or -l if a wrapper stands before it */
@@ -86,12 +86,12 @@ export type StarterRun = StartedRun &
 export type MomToStarter = {
   "starter-hello": Record<string, never>;
   "starter-start": { readonly runs: readonly StartSpec[] };
-  /** to every process of the job's session; kill (9) until none is left. */
+  /** signals every process of the job's session; signal 9 (kill) is repeated until none is left */
   "starter-signal": { readonly runs: readonly (RunKey & { readonly signal: number })[] };
   /** the processes of the session of pid that belong to the job's owner become part of the job */
   "starter-adopt": { readonly runs: readonly (RunKey & { readonly pid: number })[] };
   "starter-forget": { readonly runs: readonly RunKey[] };
-  /** only to a starter that announced that it answers */
+  /** sent only to a starter that announced that it answers */
   "starter-ping": Record<string, never>;
   /** ends the starter when it has no job running */
   "starter-quit": Record<string, never>;

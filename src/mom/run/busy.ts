@@ -8,7 +8,7 @@ import { type Context, keyOf, log, save } from "./record.ts";
 import type { Run } from "./state.ts";
 import { beginEnding } from "./watch.ts";
 
-/** The host as it was measured now. */
+/** Takes a new measurement of the host. */
 export function measured(cx: Context, measure: Measure): void {
   const { state } = cx;
   const { node } = state.config;
@@ -57,7 +57,7 @@ function goOn(cx: Context, run: Run): void {
   tellIdled(cx, run);
 }
 
-/** At this moment, and at every welcome. */
+/** Tells the server, at this moment and at every welcome, whether the run is suspended because of its host's load. */
 export function tellIdled(cx: Context, run: Run): void {
   if (cx.state.welcomed && run.phase.name === "running")
     cx.actions.push({ kind: "send", type: "mom-idled", data: { ...keyOf(run), idled: run.idled } });

@@ -26,10 +26,10 @@ export const NO_CHECKPOINT: Checkpointing = { asked: "no", cput_s: 0, walltime_s
 /** Directory of a job's checkpoint. */
 const checkpointPath = (config: MomConfig, job: string): string => `${config.checkpoint_path}/${job}.CK`;
 
-/** Whether the run is being saved in order to end. */
+/** Whether a script saves the run so that the run can end. */
 export const isLeaving = (run: Run): boolean => run.checkpointing.asked === "checkpoint_abort";
 
-/** Starts a script of the site; its answer is the event acted. False: the site has none. */
+/** Starts a script of the site; the event `acted` brings its answer. Returns false if the site has no such script. */
 export function askAction(cx: Context, run: Run, action: Exclude<ActionName, "restart">, step: Step): boolean {
   const { config } = cx.state;
   const script = config.actions[action];
@@ -76,13 +76,13 @@ function isSavable({ job }: Run): boolean {
   return textOf(job.attrs, "Checkpoint") !== "n" && !isInteractive(job.attrs) && hostsOf(job.exec_host).length <= 1;
 }
 
-// ---- to end it
+// ---- checkpoints that end the run
 
 /** The result of a request to save the job and end it; a number: why it was not possible. */
 export function leaveByCheckpoint(cx: Context, run: Run): number | null {
   if (run.phase.name !== "running" || run.ending !== null || run.phase.suspended_ms !== null) return PBSE.BADSTATE;
   if (!isSavable(run)) return PBSE.NOSUP;
-  // The request is repeated, because the answer was lost.
+  // The server repeats its request if the answer was lost.
   if (isLeaving(run)) return null;
   if (run.checkpointing.asked !== "no") return PBSE.CKPBSY;
   if (!askAction(cx, run, "checkpoint_abort", { kind: "checkpoint", run: keyOf(run) })) return PBSE.NOSUP;
@@ -91,9 +91,9 @@ export function leaveByCheckpoint(cx: Context, run: Run): number | null {
   return null;
 }
 
-// ---- at its intervals
+// ---- checkpoints at intervals
 
-/** Saves a running job whose interval is over. walltime_s: of now. */
+/** Saves a running job whose interval is over. walltime_s: the present walltime. */
 export function checkpointInTime(cx: Context, run: Run, walltime_s: number): void {
   const interval = intervalOf(run.job.attrs);
   if (interval === null || !isSavable(run) || run.checkpointing.asked !== "no" || cx.state.config.actions.checkpoint === undefined) return;
@@ -127,7 +127,7 @@ export function taken(cx: Context, run: Run, end: ScriptEnd): Taken {
   const text = saved ? `checkpointed (${action})` : `${action} failed: ${why}`;
   log(cx, saved ? LOG_EVENT.JOB : LOG_EVENT.ERROR, run.job.id, text);
   if (saved) cx.state.checkpoints.add(run.job.id);
-  // Its end has been reported already.
+  // The end of the run has been reported already.
   if (saved && run.phase.name === "ended") checkpointAtEnd(cx, run.job.id, run.phase.obit.exit_status);
   else if (saved && run.phase.name === "leaving") dropCheckpoint(cx, run.job.id);
   return { saved, leaving, text };
@@ -156,7 +156,7 @@ export function checkpointAtEnd(cx: Context, job: string, exit_status: number): 
   if (!KEEPS.has(exit_status)) dropCheckpoint(cx, job);
 }
 
-/** The script was still running when its run was over: its files belong to no run. */
+/** Drops a checkpoint whose script was still running when its run was over: such files belong to no run. */
 export function savedTooLate(cx: Context, job: string): void {
   if (!cx.state.checkpoints.has(job)) cx.actions.push({ kind: "drop-checkpoint", path: checkpointPath(cx.state.config, job) });
 }

@@ -64,7 +64,7 @@ const isPeriodicRunning = (state: MomState, hook: string): boolean =>
 /** Hooks of the start of this host have not answered yet. */
 export const isStartingUp = (state: MomState): boolean => [...state.steps.values()].some(({ event }) => event === "exechost_startup");
 
-/** The question with this number; run undefined: it is about the host, or its run is gone. */
+/** Passes the question with this number to `work`. run is undefined if the question is about the host, or if its run is gone. */
 export function withStep(cx: Context, number: number, work: (event: string, step: Step, run: Run | undefined) => void): void {
   const asked = cx.state.steps.get(number);
   if (asked === undefined) return;

@@ -25,7 +25,7 @@ import type { MomState, OutputFiles, Run, Step } from "./state.ts";
 export const hooksFor = (state: MomState, event: string): readonly MomHook[] =>
   state.hooks.hooks.filter((hook) => hook.event.includes(event));
 
-/** Asks the event's hooks. more: input of the event besides the job. False: there are none. */
+/** Asks the event's hooks. more: input of the event besides the job. Returns false if the event has no hooks. */
 export function askHooks(
   cx: Context,
   event: HookInput["event"],
@@ -55,7 +55,7 @@ export function askHooks(
   return true;
 }
 
-/** The same for an event of the host. only: this hook alone. */
+/** As askHooks, but for an event of the host. only: runs this hook alone. */
 export function askHostHooks(cx: Context, event: "exechost_startup" | "exechost_periodic", only?: string): boolean {
   const hooks = hooksFor(cx.state, event).filter((hook) => only === undefined || hook.name === only);
   if (hooks.length === 0) return false;
@@ -203,7 +203,7 @@ function report(cx: Context, told: MomHookReport): void {
   else cx.state.reports.push(told);
 }
 
-/** Text for the log about a script's end. */
+/** Logs how a script has ended. */
 export function logScript(cx: Context, script: ScriptName, job: string, end: ScriptEnd): void {
   if (end.kind === "none") return;
   const { home } = cx.state.config.facts;

@@ -14,7 +14,7 @@ import type { Context } from "./record.ts";
 
 import type { MomState, Run } from "./state.ts";
 
-/** The job is requeued: a run that never started leaves no output of its own. */
+/** The job is requeued, and a run that never started leaves no output of its own. */
 const SENT_BACK: ReadonlySet<number> = new Set([JOB_EXEC.RETRY, JOB_EXEC.FAILHOOK_RERUN, JOB_EXEC.HOOK_RERUN, JOB_EXEC.HOOKERROR]);
 const WILL_RUN_AGAIN: ReadonlySet<number> = new Set([JOB_EXEC.RERUN, JOB_EXEC.INITABT, JOB_EXEC.BADRESRT]);
 /** Runs with these statuses continue even if the job is not rerunnable, because it restarts from its checkpoint. */
@@ -25,7 +25,7 @@ export function outputFate({ state }: Context, run: Run, exit_status: number, ra
   if (run.ending?.why === "discard") return "drop";
   // Output here is only of its tasks; output of an earlier run here, as first host, belongs to the job.
   if (isSister(run.job, state.config.host)) return !ran && state.kept.has(run.job.id) ? "keep" : "drop";
-  // There will be no other run, whatever hooks request.
+  // The job will not run again, whatever hooks request.
   if (run.ending?.why === "delete" && ran) return "deliver";
   if (SENT_BACK.has(exit_status) && !ran) return state.kept.has(run.job.id) ? "keep" : "drop";
   if (SENT_BACK.has(exit_status) || WILL_GO_ON.has(exit_status)) return "keep";
@@ -38,25 +38,25 @@ export function keepOutput({ state, actions }: Context, job: string): void {
   actions.push({ kind: "note-kept", job, kept: true });
 }
 
-/** It was delivered, or removed with the run. */
+/** The kept output was delivered, or removed with the run. */
 export function outputGone({ state, actions }: Context, job: string): void {
   if (state.kept.delete(job)) actions.push({ kind: "note-kept", job, kept: false });
 }
 
-/** It is no longer needed (O1). */
+/** Drops output that is no longer needed (O1). */
 export function dropOutput({ state, actions }: Context, job: string): void {
   if (!state.kept.delete(job)) return;
   const { home } = state.config.facts;
   actions.push({ kind: "purge", job, paths: [`${home}/spool/${job}.OU`, `${home}/spool/${job}.ER`] });
 }
 
-/** The file agent has removed it. */
+/** The file agent has removed the output. */
 export function purged({ state, actions }: Context, job: string): void {
   // A later run may have kept its own output meanwhile.
   if (!state.kept.has(job)) actions.push({ kind: "note-kept", job, kept: false });
 }
 
-/** A run that will not touch its output any more. */
+/** Whether a run will not touch its output any more. */
 export const isOver = (run: Run): boolean => run.phase.name === "ended" || run.phase.name === "leaving";
 
 /** For the hello (O1): a run that is under way takes care of its output itself. */

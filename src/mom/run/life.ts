@@ -34,7 +34,7 @@ const BEFORE_START = "ended before it was started";
 /** Exit_status of a run that was ended before it began. If the job will run again, the status says so (statusOf). */
 const ENDED_BEFORE = SIGNALLED + SIG.TERM;
 
-// ---- before it runs ----
+// ---- before the run starts ----
 
 /** The server requests a run. The caller has checked that no other run of the job is here. doomed: it was ended while it waited for that. */
 export function beginRun(cx: Context, job: MomJob, owner: Owner | null, doomed: NextRun["doomed"] = null): void {
@@ -74,7 +74,7 @@ export function beginRun(cx: Context, job: MomJob, owner: Owner | null, doomed: 
   else begin(cx, run);
 }
 
-/** From the beginning: execjob_begin hooks, then its files. Also for a run that an earlier mom had not started. */
+/** Begins a run: first its execjob_begin hooks, then its files. Also used for a run that an earlier mom had not started. */
 export function begin(cx: Context, run: Run): void {
   run.phase = { name: "beginning" };
   if (!askHooks(cx, "execjob_begin", run, { kind: "begin", run: keyOf(run) })) return prepare(cx, run);
@@ -91,7 +91,7 @@ function begun(cx: Context, run: Run, end: SequenceEnd): void {
   else prepare(cx, run);
 }
 
-/** The message about the hook that caused the job's end. */
+/** The log message about the hook that ended the job. */
 const hookWords = (event: string, end: SequenceEnd): string => end.message ?? `${event} hook '${end.hook}': ${end.kind}`;
 
 function prepare(cx: Context, run: Run): void {
@@ -102,7 +102,7 @@ function prepare(cx: Context, run: Run): void {
   cx.actions.push({ kind: "prepare", request: { plan: run.plan, script_text, nodefile_text: nodefileText(run.job), ...kept } });
 }
 
-/** It never ran and has no files; only the obit remains. */
+/** Ends a run that has neither run nor made files. Only the obit remains to be sent. */
 function giveUp(cx: Context, run: Run, exit_status: number, message: string, stagein?: true): void {
   log(cx, LOG_EVENT.ERROR, run.job.id, message);
   const failed = stagein === undefined ? {} : { stagein_failed: stagein };
@@ -128,7 +128,7 @@ export function prepared(cx: Context, run: Run, outcome: Prepared): void {
   admit(cx, run, files);
 }
 
-/** Its files exist; prologue and hooks may still refuse it. */
+/** The files of the run exist. The prologue and hooks may still refuse the run. */
 function admit(cx: Context, run: Run, files: OutputFiles): void {
   run.phase = { name: "admitting", files };
   reportJoined(cx, run);
@@ -139,7 +139,7 @@ function admit(cx: Context, run: Run, files: OutputFiles): void {
   askScript(cx, "prologue", run, step, prologueArguments(run.job), files);
 }
 
-/** exit_status: the refusal of the prologue or the hooks; null: they accept. told: the file in which the owner reads the reason. */
+/** exit_status: set if the prologue or the hooks refuse the run; null: they accept it. told: the file in which the owner reads the reason. */
 function admitted(cx: Context, run: Run, files: OutputFiles, exit_status: number | null, why: string): void {
   if (run.ending !== null) return abandon(cx, run, ENDED_BEFORE);
   if (exit_status !== null) return abandon(cx, run, exit_status, why);
@@ -178,14 +178,14 @@ function launch(cx: Context, run: Run, files: OutputFiles): void {
   startAgain(cx, run, files);
 }
 
-/** The server has confirmed that it still wants the run. */
+/** Continues a start after the server has confirmed that it still wants the run. */
 export function goOnStarting(cx: Context, run: Run): void {
   if (!run.awaits_welcome) return;
   run.awaits_welcome = false;
   if (run.phase.name === "admitting") launch(cx, run, run.phase.files);
 }
 
-/** It did not start although it had begun. */
+/** Ends a run that had begun but could not be started. */
 export function abandon(cx: Context, run: Run, exit_status: number, message?: string): void {
   askHooks(cx, "execjob_abort", run, { kind: "after", run: keyOf(run) });
   finish(cx, run, exit_status, 0, message);
@@ -208,7 +208,7 @@ export function startAgain(cx: Context, run: Run, files: OutputFiles): void {
   });
 }
 
-// ---- while it runs ----
+// ---- while the run is running ----
 
 export function started(cx: Context, run: Run, at: StartedRun): void {
   if (run.phase.name !== "starting") return;
@@ -244,7 +244,7 @@ export function reportStarted(cx: Context, run: Run): void {
   });
 }
 
-// ---- afterwards ----
+// ---- after the run ----
 
 export function exited(cx: Context, run: Run, exit: ExitedRun): void {
   if (run.phase.name !== "running") return;
@@ -253,7 +253,7 @@ export function exited(cx: Context, run: Run, exit: ExitedRun): void {
     run.withheld = exit;
     return;
   }
-  // It is unknown whether it was saved: it runs again.
+  // It is unknown whether the script saved the job, so the job runs again.
   if (run.checkpointing.unheard === true) run.ending ??= { why: "rerun", kill_at_ms: null };
   const { id } = run.job;
   desertTasks(cx, run);
@@ -294,7 +294,7 @@ const statusOf = (run: Run, status: number): number => run.breach?.exit_status ?
 const statusOfEnding = ({ ending }: Run): number | null =>
   ending?.why === "rerun" ? JOB_EXEC.RERUN : ending?.why === "checkpoint" ? JOB_EXEC.CHKP : null;
 
-/** It has run: its epilogue follows. message: for the server. */
+/** The run has ended, and its epilogue follows. message: for the server. */
 export function conclude(cx: Context, run: Run, status: number, walltime_s: number, message?: string): void {
   const { phase } = run;
   if (phase.name !== "running" && phase.name !== "starting") return finish(cx, run, status, walltime_s, message);
@@ -311,7 +311,7 @@ export function conclude(cx: Context, run: Run, status: number, walltime_s: numb
 
 const usedOf = (run: Run, walltime_s: number): Usage => ({ ...usageOf(run.job.attrs, run.sample, walltime_s), ...run.used_by_hooks });
 
-/** Hooks may want it rerun or deleted; otherwise its own end counts, whatever they or the script said. */
+/** Hooks may ask that the job is rerun or deleted. Otherwise the run's own end counts, whatever hooks or script reported. */
 function concluded(cx: Context, run: Run, forced: number | null): void {
   if (run.phase.name !== "epilogue") return;
   const { exit_status, walltime_s, message } = run.phase;
@@ -319,7 +319,7 @@ function concluded(cx: Context, run: Run, forced: number | null): void {
   finish(cx, run, exit_status, walltime_s, message, true);
 }
 
-/** Nothing of it runs. ran: it did. */
+/** Nothing of the run is left. ran: whether the run had started. */
 function finish(cx: Context, run: Run, status: number, walltime_s: number, message?: string, ran = false): void {
   const exit_status = statusOf(run, status);
   const used = usedOf(run, walltime_s);
@@ -375,7 +375,7 @@ export function acknowledged(cx: Context, run: Run): void {
   leave(cx, run);
 }
 
-/** The server has the obit or does not need one: execjob_end hooks run, and then the run is removed. */
+/** The server has the obit or does not need one. The execjob_end hooks run, and then the run is removed. */
 function leave(cx: Context, run: Run): void {
   if (run.phase.name !== "ended") return;
   const { exit_status, used } = run.phase.obit;
@@ -386,7 +386,7 @@ function leave(cx: Context, run: Run): void {
 
 // ---- answers of hooks and scripts ----
 
-/** run: the one that the question was about. */
+/** run: the run that the question was about. */
 export function hooked(cx: Context, run: Run, kind: Step["kind"], event: string, end: SequenceEnd): void {
   logHooks(cx, event, end, run.job.id);
   switch (kind) {
@@ -444,8 +444,8 @@ export function discard(cx: Context, run: Run): void {
 }
 
 /**
- * It ends and waits for nothing more: its top process ended while it was being saved (checkpoint.ts I2), or it waited for the server's confirmation (core.ts
- * C5).
+ * Ends a run that waited for something: its top process ended while a script saved it (checkpoint.ts I2), or the run
+ * waited for the server's confirmation (core.ts C5).
  */
 export function exitWithheld(cx: Context, run: Run): void {
   if (run.awaits_welcome) {

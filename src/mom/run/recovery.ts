@@ -132,7 +132,7 @@ function goOn(cx: Context, run: Run, found: boolean): void {
   else if (found && cx.state.config.kill_found) beginEnding(cx, run, "rerun", 0);
 }
 
-/** Its end will never be known (docs/reference/execution.md 6, INITABT: requeued if it is rerunnable). */
+/** The end of the run will never be known (docs/reference/execution.md 6, INITABT: the job is requeued if it is rerunnable). */
 function lose(cx: Context, run: Run): void {
   const text = "the starter was lost with the job: its exit status is unknown";
   log(cx, LOG_EVENT.ERROR, run.job.id, text);

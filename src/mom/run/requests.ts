@@ -30,7 +30,7 @@ export function signal(cx: Context, data: ServerToMom["mom-signal"]): void {
   answer(cx, data.token, signalProblem(cx, data));
 }
 
-/** Carries it out, or says why not. */
+/** Sends the signal. Returns the refusal if that is not possible. */
 function signalProblem(cx: Context, data: ServerToMom["mom-signal"]): Refusal | null {
   const run = cx.state.runs.get(data.job);
   if (run === undefined) return refusal(PBSE.UNKJOBID);
@@ -39,7 +39,7 @@ function signalProblem(cx: Context, data: ServerToMom["mom-signal"]): Refusal | 
   switch (data.signal) {
     case "suspend":
     case "admin-suspend":
-      // The request is repeated, because the answer was lost.
+      // The server repeats its request if the answer was lost.
       if (!suspended || run.idled) suspend(cx, run);
       return null;
     case "resume":
@@ -59,11 +59,11 @@ function signalProblem(cx: Context, data: ServerToMom["mom-signal"]): Refusal | 
 
 export function terminate(cx: Context, data: ServerToMom["mom-terminate"]): void {
   const here = cx.state.runs.get(data.job);
-  // It waits for an earlier run to end: at its turn only its obit must be sent.
+  // The run waits for an earlier run to end. When its turn comes, only its obit must be sent.
   if (here?.next?.job.run_count === data.run_count)
     here.next = { ...here.next, doomed: here.next.doomed === "delete" ? "delete" : data.why };
   withRun(cx, data.job, data.run_count, (run) => {
-    // By force, or for a rerun, it is ended without asking hooks.
+    // A run that is ended by force, or for a rerun, is ended without asking hooks.
     if (data.why === "delete" && data.kill_delay_s > 0 && run.phase.name === "running" && run.ending === null) {
       const step = { kind: "preterm", run: keyOf(run), kill_delay_s: data.kill_delay_s } as const;
       if (isAsking(cx.state, run, "preterm")) return;
@@ -79,7 +79,7 @@ export function endUnlessOver(cx: Context, run: Run, why: "delete" | "rerun", ki
   exitWithheld(cx, run);
 }
 
-/** No process of it is left. */
+/** No process of the run is left. */
 export const OVER: ReadonlySet<Run["phase"]["name"]> = new Set(["epilogue", "finishing", "ended", "leaving"]);
 
 /** qmsg: a line at the end of the job's stdout, stderr or both. */

@@ -1,4 +1,4 @@
-// What the starter is told to start for a run: its program or a task, with files, limits and cpus. Pure, like life.ts.
+// The order to the starter for a run: its program or a task, with files, limits and cpus. Pure, like life.ts.
 
 import type { MomJob } from "#protocol/mom-link.ts";
 import type { FilePlan } from "../job/agent-link.ts";
@@ -12,13 +12,13 @@ import { restartCommand, siteEnvironmentOf } from "./checkpoint.ts";
 import { type Context, keyOf, save } from "./record.ts";
 import type { MomConfig, OutputFiles, Run } from "./state.ts";
 
-/** As the run starts here: on a sister as a placeholder, to which tasks are added. */
+/** The order for the run on this host. On a sister it is a placeholder to which tasks are added. */
 export function specOf(cx: Context, run: Run, files: OutputFiles): StartSpec {
   const spec = fullSpec(cx, run, files);
   return isSisters(cx, run) ? placeholderSpec(spec) : spec;
 }
 
-/** As for the top process, and for a task with these numbers. */
+/** As specOf, but for a task with these numbers. */
 export function fullSpec(cx: Context, run: Run, files: OutputFiles, task?: TaskNumbers): StartSpec {
   const made = { ...keyOf(run), ok: true as const, ...files };
   const { facts, cgroups } = cx.state.config;
@@ -27,7 +27,7 @@ export function fullSpec(cx: Context, run: Run, files: OutputFiles, task?: TaskN
   const spec = startSpec(run.job, run.owner, facts, run.plan, made, cgroup, task);
   if (!run.restart || task !== undefined) return spec;
   const argv = restartCommand(cx, run);
-  // It runs with the mom's identity: no variable of the user may influence it.
+  // The script runs with the mom's identity, so no variable of the user may influence it.
   const env = { ...siteEnvironmentOf(cx, run), PBS_JOBCOOKIE: run.job.cookie };
   const words = Object.entries(env).map(([name, value]) => `${name}=${value}`);
   return { ...spec, path: argv[0] ?? "", argv, login: false, stdin: null, cwd: "/", env: words, by_mom: true };
@@ -35,7 +35,7 @@ export function fullSpec(cx: Context, run: Run, files: OutputFiles, task?: TaskN
 
 export const isSisters = (cx: Context, run: Run): boolean => isSister(run.job, cx.state.config.host);
 
-/** Files of a run here: on a sister those that tasks need. */
+/** The files of a run on this host. On a sister these are only the files that tasks need. */
 export const planOf = (job: MomJob, owner: Owner, { facts, host }: MomConfig): FilePlan =>
   isSister(job, host) ? sisterPlan(filePlan(job, owner, facts), facts) : filePlan(job, owner, facts);
 

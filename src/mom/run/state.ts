@@ -26,16 +26,16 @@ export type Phase =
   | { readonly name: "admitting"; readonly files: OutputFiles }
   /** the file agent makes its files */
   | { readonly name: "preparing" }
-  /** the starter is asked to start it */
+  /** the starter was asked to start the run */
   | { readonly name: "starting"; readonly files: OutputFiles }
   | {
       readonly name: "running";
       readonly files: OutputFiles;
       readonly pid: number;
-      readonly started_ms: number /** null: it runs */;
+      readonly started_ms: number /** null: the run goes on */;
       suspended_ms: number | null;
     }
-  /** its session is gone; the epilogue or execjob_epilogue hooks run */
+  /** the session of the run is gone; the epilogue or execjob_epilogue hooks run */
   | {
       readonly name: "epilogue";
       readonly exit_status: number;
@@ -43,28 +43,28 @@ export type Phase =
       readonly session: number;
       readonly message?: string;
     }
-  /** nothing of it runs, the file agent delivers its output */
+  /** nothing of the run is left; the file agent delivers its output */
   | {
       readonly name: "finishing";
       readonly exit_status: number;
       readonly used: Obit["used"];
-      /** what the file agent was asked to do with its output */
+      /** what the file agent was asked to do with the output */
       readonly output: FinishRequest["output"];
       readonly message?: string;
     }
   /** the server has not yet acknowledged the obit */
   | { readonly name: "ended"; readonly obit: Obit }
-  /** it was acknowledged; execjob_end hooks run */
+  /** the obit was acknowledged; execjob_end hooks run */
   | { readonly name: "leaving" }
-  /** read back from its record after a restart: the starter will tell */
+  /** the run was read back from its record after a restart; the starter will report its state */
   | { readonly name: "recovered"; readonly suspended_ms: number | null };
 
 /** The state of a run's checkpoints. asked: a script is running. */
 export type Checkpointing = {
   readonly asked: "no" | "checkpoint" | "checkpoint_abort";
-  /** an earlier mom started it, and the answer was lost */
+  /** an earlier mom started the script, and the answer was lost */
   readonly unheard?: true;
-  /** time of the last one */
+  /** time of the last checkpoint */
   readonly cput_s: number;
   readonly walltime_s: number;
 };
@@ -89,14 +89,14 @@ export type Run = {
   breach: Breach | null;
   /** time at which the mom began to write the limit message to the job's terminal; the run ends when it is written (watch.ts) */
   telling_since_ms: number | null;
-  /** it is suspended because its host is in use (busy.ts) */
+  /** the run is suspended because its host is in use (busy.ts) */
   idled: boolean;
   checkpointing: Checkpointing;
-  /** it ended while a script saved it: reported when the script has answered */
+  /** the run ended while a script saved it; its end is reported when the script has answered */
   withheld: ExitedRun | null;
-  /** everything is ready: it starts when the mom is welcomed (core.ts C5) */
+  /** everything is ready; the run starts when the mom is welcomed (core.ts C5) */
   awaits_welcome: boolean;
-  /** this run goes on from a checkpoint */
+  /** this run continues from a checkpoint */
   restart: boolean;
   /** the program that execjob_launch hooks want started instead */
   launch: LaunchChange | null;
@@ -118,7 +118,7 @@ export type Run = {
 /** owner: only this user's processes in it belong to the job. cput_s: the last value. */
 export type Adopted = { readonly owner: number; cput_s: number };
 
-/** asked: the question it answers (tasks.ts); null: none any more. pid 0: being started. */
+/** asked: number of the question that the task answers (tasks.ts); null: the question no longer exists. pid 0: the task is being started. */
 export type Task = { asked: number | null; pid: number };
 
 export type LaunchChange = {
@@ -134,7 +134,7 @@ export type Step =
   | { readonly kind: "preresume"; readonly run: RunKey; readonly token: number }
   /** $action: a script that saves the job, or ends it */
   | { readonly kind: "checkpoint" | "terminate"; readonly run: RunKey }
-  /** nobody waits: execjob_abort, execjob_postsuspend */
+  /** no step waits for the answer: execjob_abort, execjob_postsuspend */
   | { readonly kind: "after"; readonly run: RunKey }
   | { readonly kind: "host"; readonly hook: string };
 
@@ -239,7 +239,7 @@ export type MomAction =
       "mom-hello" | "mom-vnodes"
     >]
   | { readonly kind: "prepare"; readonly request: PrepareRequest }
-  /** one after the other; answered by the event hooked. owner: for hooks whose user is pbsuser */
+  /** hooks, run one after the other; answered by the event hooked. owner: for hooks whose user is pbsuser */
   | {
       readonly kind: "run-hooks";
       readonly step: number;
@@ -248,7 +248,7 @@ export type MomAction =
       readonly resources: ResourceTypes;
       readonly owner: FileIdentity | null;
     }
-  /** answered by the event scripted. files: opened with the owner's rights */
+  /** a script; answered by the event scripted. files: opened with the owner's rights */
   | {
       readonly kind: "run-script";
       readonly step: number;
@@ -260,7 +260,8 @@ export type MomAction =
       readonly alarm_s: number;
     }
   /**
-   * $action: with the mom's identity; answered by the event acted. checkpoint: its directory, made anew as `<path>.new` and put in place when the script ends
+   * a script of $action, run with the mom's identity; answered by the event acted. checkpoint: its directory, made
+   * anew as `<path>.new` and put in place when the script ends
    * with 0
    */
   | {
@@ -280,7 +281,7 @@ export type MomAction =
   | { readonly kind: "reboot"; readonly hook: string; readonly command: string }
   | { readonly kind: "start"; readonly spec: StartSpec }
   | { readonly kind: "signal"; readonly run: RunKey; readonly signal: number }
-  /** to the client. drained: after the output of the job's tasks here has reached its mother superior */
+  /** an answer to the client. drained: it is sent after the output of the job's tasks here has reached the mother superior */
   | { readonly kind: "task-say"; readonly asked: number; readonly answer: TaskAnswer; readonly drained?: RunKey }
   /** the question is from another mom of this run. most: number of tasks of the run that may be there at a time */
   | {
@@ -293,7 +294,7 @@ export type MomAction =
     }
   /** the processes of a session become part of the job */
   | { readonly kind: "adopt"; readonly run: RunKey; readonly pid: number }
-  /** the starter may forget it */
+  /** the starter may forget the run */
   | { readonly kind: "forget-task"; readonly run: RunKey }
   | { readonly kind: "finish"; readonly request: FinishRequest }
   | {
@@ -302,15 +303,15 @@ export type MomAction =
       readonly path: string;
       readonly text: string;
       readonly base64?: true;
-      /** the core is told (`told`) when the text is written, or cannot be */
+      /** the core gets the event named by `told` when the text has been written, or cannot be written */
       readonly for?: RunKey;
     }
   | { readonly kind: "save"; readonly record: SavedRun }
-  /** into the record of the run */
+  /** a note for the record of the run */
   | { readonly kind: "save-tasks"; readonly run: RunKey; readonly tasks: SavedTasks }
-  /** its record is removed, then the starter may forget the run */
+  /** the record of the run is removed; afterwards the starter may forget the run */
   | { readonly kind: "drop"; readonly run: RunKey }
-  /** to be noted on the disk: the job's output waits in spool, or no longer does */
+  /** a note on the disk: the job's output waits in spool, or no longer waits */
   | { readonly kind: "note-kept"; readonly job: string; readonly kept: boolean }
   /** output in spool that is no longer needed; answered by the event purged */
   | { readonly kind: "purge"; readonly job: string; readonly paths: readonly string[] }

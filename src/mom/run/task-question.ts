@@ -13,10 +13,10 @@ export type TaskWanted = TaskRun &
         readonly host: string;
         readonly argv: readonly string[];
         readonly env: readonly string[];
-        /** argv is one text for the owner's shell */
+        /** argv is a single text that the owner's shell interprets */
         readonly shell: boolean;
       }
-    /** owner_uid: the owner of the process; null: there is none */
+    /** owner_uid: the owner of the process; null: the process does not exist */
     | { readonly kind: "attach"; readonly pid: number; readonly owner_uid: number | null }
     | { readonly kind: "output"; readonly letter: "o" | "e"; readonly content: string }
   );

@@ -53,7 +53,7 @@ export function taskAsked(cx: Context, asked: number, by: TaskAsker, wanted: Tas
   }
 }
 
-/** T1; a text: the reason. */
+/** Finds the run of a request and checks T1. Returns a text with the reason if the request is refused. */
 function runFor(cx: Context, by: TaskAsker, wanted: TaskWanted): Run | string {
   const { job, run_count, cookie } = wanted;
   const run = cx.state.runs.get(job);
@@ -146,7 +146,7 @@ function takeOutput(
   say(cx, asked, { type: "task-done" });
 }
 
-// ---- their course
+// ---- the course of a task
 
 function withTask(cx: Context, key: RunKey, work: (run: Run, number: number, task: Task) => void): void {
   const name = taskOf(key.job);
@@ -241,7 +241,7 @@ export function missTasks(cx: Context, run: Run, known: ReadonlyMap<string, Star
 
 // ---- usage
 
-/** The processes of a run, of its tasks and of adopted sessions; undefined: its top process was not seen. */
+/** Sums the samples of a run's top process, of its tasks and of adopted sessions. Returns undefined if the top process is not among the samples. */
 export function seenOfRun(cx: Context, run: Run, pid: number, seen: ReadonlyMap<number, Seen>): Seen | undefined {
   const own = seen.get(pid);
   if (own === undefined || (run.tasks.size === 0 && run.tasks_cput_s === 0 && run.adopted.size === 0)) return own;

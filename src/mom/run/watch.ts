@@ -110,11 +110,11 @@ export function pursueEnding(cx: Context, run: Run): void {
     return;
   }
   const { host, actions } = cx.state.config;
-  // Sisters end with their mother superior, and terminals in their own way.
+  // Sisters end with their mother superior. The end of a terminal is handled without a script.
   const scripted = run.ending.why !== "hang-up" && !isSister(run.job, host);
   const limit_s = !scripted || actions.terminate === undefined ? 0 : actionLimit_s(actions.terminate);
   if (limit_s > 0 && askAction(cx, run, "terminate", { kind: "terminate", run: keyOf(run) })) {
-    // First the script's time, and then the job's.
+    // The script gets its time first. The time of the job begins after that.
     run.ending.kill_at_ms = Math.max(kill_at_ms, cx.now_ms + limit_s * 1000);
     return;
   }
@@ -139,7 +139,7 @@ function askToEnd(cx: Context, run: Run): void {
   if (run.phase.suspended_ms !== null) cx.actions.push({ kind: "signal", run: keyOf(run), signal: SIG.CONT });
 }
 
-/** Its terminal is gone: the user left, or the connection broke. An interactive job ends with it. */
+/** The terminal of the run is gone: the user left, or the connection broke. An interactive job ends with its terminal. */
 export function hungUp(cx: Context, run: Run): void {
   if (run.phase.name !== "running" || run.ending !== null) return;
   log(cx, LOG_EVENT.JOB, run.job.id, "the terminal of the interactive job has gone");
@@ -152,7 +152,7 @@ function kill(cx: Context, run: Run): void {
   cx.actions.push({ kind: "signal", run: keyOf(run), signal: SIG.KILL });
 }
 
-/** The kernel killed it at its limit: reported as if the mom had. */
+/** The kernel killed the job at its limit. The report is the same as if the mom had killed it. */
 export function killedForMemory(cx: Context, run: Run, peak_kb: number | null, files: OutputFiles): void {
   const limit_kb = memoryLimit_kb(run.job.attrs);
   if (limit_kb === null) return;

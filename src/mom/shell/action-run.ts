@@ -1,7 +1,9 @@
-// Runs the scripts of `$action` and keeps the directories of checkpoints (run/checkpoint.ts). Scripts run with the mom's identity, in their own session,
+// Runs the scripts of `$action` and keeps the directories of checkpoints (run/checkpoint.ts). Scripts run with the
+// mom's identity, in their own session,
 // without a shell.
 //
-// F1. At any moment there is the old checkpoint or the new one: `ID.CK.new` is filled, then `ID.CK` becomes `ID.CK.old`, and the new one takes its place.
+// F1. At any moment either the old or the new checkpoint is complete: `ID.CK.new` is filled, then `ID.CK` becomes
+// `ID.CK.old`, and the new one takes its place.
 
 import { spawn } from "node:child_process";
 import { mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";

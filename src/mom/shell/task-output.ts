@@ -134,7 +134,7 @@ export function carryOutput(home: string, state: MomState, complain: (text: stri
   };
 }
 
-/** Of runs that are no more. */
+/** Removes the offsets of runs that no longer exist. */
 export function removeOldOffsets(home: string, state: MomState): void {
   for (const name of readdirSync(`${home}/mom_priv/jobs`)) {
     const old = name.endsWith(EXTENSION) && !state.runs.has(name.slice(0, -EXTENSION.length));
@@ -146,7 +146,7 @@ function removeQuietly(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // It was not there.
+    // The file did not exist.
   }
 }
 
@@ -175,7 +175,7 @@ function readPiece(path: string, offset: number, end: number, uid: number | unde
 
 const sizeOf = (path: string, uid: number | undefined): number => withFile(path, uid, 0, (_, size) => size);
 
-/** O2. otherwise: the result if the file does not exist. */
+/** O2. Passes the opened file to `work` and returns its result. otherwise: returned if the file does not exist. */
 function withFile<T>(path: string, uid: number | undefined, otherwise: T, work: (fd: number, size: number) => T): T {
   let fd: number;
   try {

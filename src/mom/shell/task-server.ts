@@ -15,7 +15,7 @@ import type { MomAction } from "../run/state.ts";
 import type { TaskAnswer, TaskWanted } from "../run/task-question.ts";
 import { tooManyTasks } from "../run/tasks.ts";
 
-/** forwarded: the job whose question is another host's */
+/** forwarded: the job of a question that another host answers; null: this host answers it */
 type Question = { readonly link: ServerLink; readonly token: number | null; remote: Link<TaskToMom> | null; forwarded: string | null };
 
 /** Answers that are the last of their question. */
@@ -110,7 +110,7 @@ export class TaskServer {
     }
   }
 
-  /** Nobody waits for the answers to the questions of a link. */
+  /** Drops the questions of a link that has ended: nobody waits for the answers. */
   #desert(link: ServerLink): void {
     for (const [asked, question] of this.#questions) {
       if (question.link !== link) continue;

@@ -62,7 +62,7 @@ function start(spec: StartSpec, terminal: string | null, opened: number[]): Laun
     return restart(spec, { stdin: keep(openSync("/dev/null", constants.O_RDONLY)), stdout, stderr, directory }, tell);
   const path = spec.path.includes("/") ? spec.path : searchPath(spec.path, spec.env);
   const command = commandOf({ ...spec, path });
-  // If it is executed directly, the kernel itself reports the error.
+  // If the program is executed directly, the kernel itself reports the error.
   const errno = isDirect(spec) ? 0 : programError(path);
   if (errno !== 0) return notExecuted(spec, errno, tell);
   const stdin = terminal !== null ? stdout : keep(spec.stdin === null ? openSync("/dev/null", constants.O_RDONLY) : filledPipe(spec.stdin));
@@ -133,7 +133,7 @@ function notExecuted(spec: StartSpec, errno: number, tell: (text: string) => voi
   return { exit_status: EXEC_FAILED, text };
 }
 
-/** A bare name is searched for in the job's PATH; if it is not found, it stays as it is and fails to execute. */
+/** Searches a bare name in the job's PATH. A name that is not found is returned unchanged, and its execution fails. */
 function searchPath(name: string, env: readonly string[]): string {
   const path = env.find((entry) => entry.startsWith("PATH="))?.slice("PATH=".length) ?? "";
   for (const directory of path.split(":")) {

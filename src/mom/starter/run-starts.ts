@@ -57,7 +57,8 @@ export class RunStarts {
       return;
     }
     if (spec.terminal === null) return this.#launch(spec, null, outcome);
-    // The terminal's relay does not belong to the job whose group the thread may be in.
+    // The relay of the terminal does not belong to a job. The thread may still be in the group of the last job
+    // that was started, and must leave it first.
     groups?.leave();
     this.#openAndLaunch({ ...spec, terminal: spec.terminal });
   }

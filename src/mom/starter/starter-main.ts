@@ -53,7 +53,7 @@ function main(directory: string): void {
     starter.killAll();
     process.exit(0);
   }, DIRECTORY_CHECK_MS);
-  // Whatever ends the starter: its empty directories are removed.
+  // The exit handler removes the empty group directories, whatever ends the starter.
   process.on("exit", () => groups?.dissolve());
   listen(directory, starter);
   // M4.
@@ -69,7 +69,7 @@ function complain(text: string): void {
   }
 }
 
-/** "": there is no such directory; null: it cannot be examined at present. */
+/** Returns "" if there is no such directory, and null if it cannot be examined at present. */
 function inodeOf(path: string): string | null {
   try {
     const stat = statSync(path, { throwIfNoEntry: false });

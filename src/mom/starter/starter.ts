@@ -72,7 +72,7 @@ export class Starter {
     });
   }
 
-  /** untold: its end is not on the disk (S1). */
+  /** The run as the mom may see it. untold: the end of the run is not on the disk yet (S1). */
   #shownRun({ ticks: _, cookie: _cookie, ...run }: JournalRun, untold: boolean): StarterRun {
     if (run.state === "ended" && untold) {
       const { exit: _exit, ...started } = run;
@@ -129,7 +129,7 @@ export class Starter {
   /** leader: the job's top process. pid: a process of the session that becomes part of the job. */
   #adoptSession({ job, run_count, uid }: Child, pid: number): void {
     const session = readProcess(pid)?.session ?? 0;
-    // A process of a run belongs to its job already.
+    // A process of a run already belongs to the run's job.
     if (session <= 0 || this.#children.byPid.has(session) || ownerOf(pid) !== uid) return;
     this.#children.adopt(job, session, uid);
     this.#link?.send("starter-adopted", { runs: [{ job, run_count, session, owner: uid }] });
@@ -184,7 +184,7 @@ export class Starter {
 
   /** T1. */
   #endGroup(pid: number, child: Child): void {
-    // Both are dead: the terminal ended first, or the relay would still be forwarding the job's output.
+    // Relay and job are both dead. The terminal ended first, because the relay would otherwise still be forwarding the job's output.
     if (this.#terminals.hasDied(child.job)) this.#hangUp(child);
     // Processes that a task leaves, such as a server in the background, live as long as the job.
     if (taskOf(child.job) === null) signalQuietly(-pid, SIGKILL);

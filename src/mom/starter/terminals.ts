@@ -14,7 +14,7 @@ import { siblingProgram } from "../host/sibling.ts";
 import type { RunKey, StartSpec } from "../job/starter-link.ts";
 import { commandOf } from "./launch.ts";
 
-/** The input of a relay on its stdin. */
+/** The order that a relay reads from its stdin. */
 export type RelayOrder = {
   readonly job: string;
   readonly ticket: TerminalTicket;
@@ -56,7 +56,7 @@ class Relay {
     this.#answers = answers;
   }
 
-  /** It has a terminal. */
+  /** Whether the relay has a terminal. */
   get isOpen(): boolean {
     return this.#open;
   }
@@ -75,7 +75,7 @@ class Relay {
     answers?.failed(text);
   }
 
-  /** The job is over: the relay forwards the remaining output, then ends. */
+  /** The job is over. The relay forwards the remaining output, then ends. */
   closeOrder(): void {
     if (this.#order !== null) closeSync(this.#order);
     this.#order = null;
@@ -85,7 +85,7 @@ class Relay {
     try {
       process.kill(this.pid, "SIGKILL");
     } catch {
-      // It has ended just now.
+      // The relay ended a moment ago.
     }
   }
 }
@@ -114,19 +114,19 @@ export class Terminals {
   }
 
   #answer(relay: Relay, word: RelayWord | null): void {
-    // Its end is reported when it is reaped.
+    // The end of the relay is reported when it is reaped.
     if (word === null) return;
     if ("failed" in word) return relay.fail(word.failed);
     if (!isPseudoTerminal(word.pty) || !isTerm(word.term)) return relay.fail("the relay did not name a terminal");
     if (this.#relays.has(relay.pid)) relay.open(word);
   }
 
-  /** A relay of this very run lives. */
+  /** Whether a relay of this very run exists. */
   has({ job, run_count }: RunKey): boolean {
     return this.#ofJob(job)?.key.run_count === run_count;
   }
 
-  /** The job's processes are gone: its relay may end. False: there is none (any more). */
+  /** Tells the relay of the job that the job's processes are gone, so that it may end. Returns false if there is no relay (any more). */
   over(job: string): boolean {
     const relay = this.#ofJob(job);
     relay?.closeOrder();
@@ -158,7 +158,7 @@ export class Terminals {
   cancelOpening(): void {
     for (const relay of [...this.#relays.values()]) {
       if (relay.isOpen) continue;
-      // It belongs to no run from now on: the run may be requested again before the relay is reaped.
+      // The relay no longer belongs to a run: the run may be requested again before the relay is reaped.
       this.#relays.delete(relay.pid);
       relay.closeOrder();
       relay.kill();
@@ -192,7 +192,7 @@ function startRelay(spec: StartSpec & { readonly terminal: TerminalTicket }): St
   }
 }
 
-/** null: it ended without an answer. */
+/** Reads the relay's answer. take gets null if the relay ended without an answer. */
 function readWord(fd: number, take: (word: RelayWord | null) => void): void {
   const pipe = new Socket({ fd, readable: true, writable: false });
   let text = "";
@@ -213,7 +213,7 @@ function readWord(fd: number, take: (word: RelayWord | null) => void): void {
   pipe.on("close", () => tell(null));
 }
 
-/** A text that may stand in an environment. */
+/** Checks display and authority: the values become environment variables of the job. */
 function displayOf(display: unknown, authority: unknown): Pick<OpenTerminal, "display" | "authority"> {
   if (typeof display !== "string" || !/^localhost:\d+\.\d+$/.test(display)) return {};
   return typeof authority === "string" && !authority.includes("\0") ? { display, authority } : { display };

@@ -104,14 +104,14 @@ export class ServerConnection implements ServerLink {
   readonly #requests: ReturnType<typeof openRequests>;
   /** passes a frame to onFrame */
   #receive: (frame: Frame) => void = () => undefined;
-  /** it was broken off: nothing of it is served any more */
+  /** the link was broken off, and no further request of it is served */
   #refused = false;
   /** the peer is a daemon of this complex */
   #welcomed = false;
   #held = false;
   #announced = false;
   #serving = false;
-  /** its part of the user's load, in characters */
+  /** the part of the user's load that this connection causes, in characters */
   #pending = 0;
   #waiting = 0;
   #unread = 0;

@@ -106,7 +106,7 @@ export function createAhead(cycle: Cycle, plans: readonly Planned[]): Ahead {
 const cloneTable = (table: ReadonlyMap<string, { readonly jobs: number; readonly amounts: readonly number[] }>) =>
   new Map([...table].map(([entity, { jobs, amounts }]) => [entity, { jobs, amounts: [...amounts] }]));
 
-/** The part of a cycle that is the same at any time. */
+/** The part of a cycle that does not depend on the time. */
 function viewOf(cycle: Cycle): Omit<Cycle, "universe" | "policy" | "prime" | "now_s" | "server_taken"> {
   return {
     book: cycle.book,
@@ -145,7 +145,7 @@ export function checkMoments(cycle: Cycle, moments: readonly Moment[], candidate
   return null;
 }
 
-/** A job starts or is planned, or (sign -1) no longer is: the moments it reaches into count it. */
+/** Counts a job that starts or is planned (sign 1), or no longer counts it (sign -1), in every moment that the job reaches into. */
 export function noteMoments(moments: readonly Moment[], job: SchedJob, window: Pick<Window, "from_s" | "to_s">, sign: 1 | -1 = 1): void {
   for (const moment of moments) if (window.from_s <= moment.from_s && moment.from_s < window.to_s) countInto(moment, job, sign);
 }

@@ -86,7 +86,7 @@ export function dropRunning(universe: Universe, id: string): void {
   renewFor(universe, running);
 }
 
-/** A running reservation, or a job that this cycle starts: the vnodes' `jobs` do not name it. */
+/** Adds a running reservation, or a job that this cycle starts. The vnodes' `jobs` do not name it. */
 export function putBeside(universe: Universe, running: Running): void {
   dropBeside(universe, running.id);
   addBeside(universe.calendar, running);
@@ -118,7 +118,7 @@ export function endsInOrder(universe: Universe, now_s: number): readonly Running
   return sortEnds(universe.calendar, now_s, (running) => renewFor(universe, running));
 }
 
-/** Bookings where something runs: the amounts that are left then have changed. */
+/** Computes the outlooks anew where something runs beside bookings, because the amounts that are left there have changed. */
 export function renewFor(universe: Universe, running: Running): void {
   if (universe.calendar.on.size > 0) renewOutlooks(universe, holdingOf(universe.space, running).keys());
 }

@@ -18,7 +18,7 @@ import { stateWords } from "../shapes/vnode-state.ts";
 import { endsInOrder } from "./calendar.ts";
 
 export type Forecast = {
-  /** the time it shows */
+  /** the time that the forecast shows */
   readonly at_s: number;
   /** running entries by their ends; those up to `over` have ended at at_s */
   readonly ends: readonly Running[];
@@ -43,7 +43,7 @@ export type MoveListener = (from: HostBucket, to: HostBucket) => void;
 export function createForecast(universe: Universe, set: NodeSet, now_s: number): Forecast {
   const { calendar, space } = universe;
   const ends = endsInOrder(universe, now_s);
-  /** where hosts were before */
+  /** the buckets of hosts before the forecast moved them */
   const found = new Map<Host, HostBucket>();
   let [at_s, over] = [now_s, 0];
   let onMove: MoveListener = () => undefined;
@@ -220,7 +220,7 @@ function closedAt({ space }: Universe, vnode: Vnode, { state, used, left, resvs,
   const busy = avail > 0 && amountAt(used, space.ncpus) >= avail ? "job-busy" : undefined;
   if (closed === undefined || closed === "job-busy") return busy;
   if (closed !== "job-exclusive" && closed !== "resv-exclusive") return closed;
-  // Its own, or one elsewhere on the host that takes the whole host.
+  // A job on this vnode, or a job elsewhere on the host that takes the whole host.
   const jobs = had_jobs ? left > resvs : host.some((other) => other.left > other.resvs);
   if (closed === "job-exclusive" && jobs) return closed;
   const reserved = closed === "resv-exclusive" || stateWords(vnode.node).includes("resv-exclusive");

@@ -89,7 +89,7 @@ function keepLate(cycle: Cycle, gone: readonly Published[], { kept, planner, kee
   if (order === null) return;
   const compare = (a: Published, b: Published): number => order(universe.entries.get(a.id)?.job, universe.entries.get(b.id)?.job);
   const late = [...gone].sort(compare);
-  // Run limits concern plans on any vnodes.
+  // Run limits concern plans on all vnodes.
   const limited = hasLimits(universe);
   let left = REBOOKED_PLANS;
   for (let count = 0; count < LATE_PLANS; count++) {

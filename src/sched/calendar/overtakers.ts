@@ -1,6 +1,7 @@
-// Which jobs with a soft_walltime are expected to end early. A job that comes before every waiting job is: a plan made for its expected end moves back only
-// because of work of higher priority. A job that may have overtaken a waiting job counts with its whole walltime and the kill_delay of its queue; otherwise
-// it would move that job's plan when it passes its soft_walltime.
+// Decides which jobs with a soft_walltime are expected to end at that time. A job that comes before every waiting job
+// is expected to: if it runs longer, it moves plans back, but it is work of higher priority than theirs. A job that
+// may have overtaken a waiting job counts with its whole walltime and the kill_delay of its queue. Otherwise it would
+// move that job's plan back when it passes its soft_walltime.
 //
 // O1. A running job has no place in the order any more. If only queues and submission make the order, it is compared by these. Otherwise it comes
 //     before the waiting jobs if it ran before the first of them was submitted.
@@ -18,7 +19,7 @@ export type Front = {
   /** of the first waiting job: the place of its queue, and its rank there */
   readonly turn: number;
   readonly rank: number;
-  /** the first submission of all that waits */
+  /** the earliest submission among all waiting jobs */
   readonly qtime_s: number;
 };
 

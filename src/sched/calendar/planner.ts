@@ -1,8 +1,10 @@
-// The plans of one cycle. Each blocked job that is handed in gets the earliest start that running entries, bookings and limits allow, and its needs are booked
+// The plans of one cycle. Each blocked job that is handed in gets the earliest start that running entries, bookings
+// and limits allow, and its needs are booked
 // for then.
 //
 // B1. Plans are made anew in every cycle, in the order of jobs. A published start holds as long as its place is free at that time and no earlier one
-//     is found. If a running job leaves the place late, the start follows that job, whatever changes opt_backfill_fuzzy takes together. A plan therefore
+//     is found. If a running job leaves the place late, the start moves to the end of that job, also if
+// opt_backfill_fuzzy joins that end with later changes. A plan therefore
 //     moves back only if something overran, a vnode went away, or an earlier job in the order took its place.
 // B2. No start of this cycle reaches into a plan: the calendar guards vnodes (placement's window), and moments guard limits (ahead.ts).
 // B4. Between open() and close() the sets show later times, and no job is started. takeBack() undoes everything.
@@ -40,15 +42,18 @@ export type Planner = {
   started(candidate: Candidate): void;
   /** plans a job; the sets show other times until close() */
   plan(candidate: Candidate): Plan | NoStart;
-  /** books what was published about a job. whenFree: or books the place for a later time at which it is free. null: the place is not free. As plan() */
+  /**
+   * books the published place of a job for its published time. whenFree: if the place is not free then, books it for
+   * a later time at which it is. null: the place is not free. The sets show other times until close(), as with plan()
+   */
   keep(candidate: Candidate, whenFree: boolean): KeptPlan | null;
   /** the published place of a job; null: none */
   promisedPlace(candidate: Candidate): Holding | null;
-  /** takes a plan off */
+  /** removes a plan */
   forget(job: string): void;
   /** the sets show the present again */
   close(): void;
-  /** after close(): removes the plans */
+  /** removes the plans; called after close() */
   takeBack(): void;
 };
 

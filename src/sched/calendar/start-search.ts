@@ -24,13 +24,13 @@ import { createForecast } from "./forecast.ts";
 export type Wanted = {
   readonly set: NodeSet;
   readonly request: Request;
-  /** for limits of vnodes that look at owners */
+  /** its owner counts for limits of vnodes */
   readonly job: SchedJob;
-  /** how long it may run; it keeps away from firm bookings for that time */
+  /** how long the job may run; for that time it must not meet firm bookings */
   readonly most_s: number;
-  /** how long after that it may still have its vnodes; it keeps away from plans for that time */
+  /** how long after that the job may still have its vnodes; for that time it must not meet plans either */
   readonly grace_s: number;
-  /** it is a reservation */
+  /** a reservation is being placed */
   readonly resv?: boolean;
 };
 
@@ -38,28 +38,31 @@ export type Walk = {
   readonly now_s: number;
   /** the first time that is tried, if not before now; undefined: the first change after now */
   readonly from_s?: number;
-  /** the search ends here */
+  /** the search ends at this time */
   readonly until_s: number;
   /** further times at which something may become possible, ascending: bounds of dedicated and prime time */
   readonly bounds?: Iterable<number>;
   /** opt_backfill_fuzzy: changes within so many seconds count as one, at the last of them */
   readonly fuzzy_s?: number;
-  /** why a start at the forecast's time is not possible apart from vnodes; null: it is */
+  /** the reason why a start at the forecast's time is not possible, apart from vnodes; null: it is possible */
   admits?(forecast: Forecast): Why | null;
-  /** a place that was found before: it is taken again at the first of some ascending times at which it holds, if nothing is found earlier */
+  /**
+   * a place that was found before, with ascending times: if nothing is found earlier, the place is taken at the first
+   * of these times at which it holds
+   */
   readonly kept?: KeptPlace;
-  /** false: no time is left for this */
+  /** returns false when the search must end for lack of time */
   keepsOn?(): boolean;
 };
 
 export type KeptPlace = {
   readonly times: Iterable<number>;
   readonly chunks: PlacedChunks;
-  /** the forecast stands at one of the times */
+  /** whether the place holds. The forecast is at one of the times */
   holds(forecast: Forecast): boolean;
 };
 export type Start = { readonly start_s: number; readonly chunks: PlacedChunks };
-/** why: the last obstacle, if one is known. late: given up before all was examined */
+/** why: the last obstacle, if one is known. late: the search ended before it had examined everything */
 export type NoStart = { readonly start_s: null; readonly why: Why | null; readonly late: boolean };
 
 /** Finds the earliest start. The universe is left as it was found. */
@@ -116,11 +119,11 @@ export function searchStart(universe: Universe, wanted: Wanted, walk: Walk, fore
     if ("chunks" in found) return { start_s: at_s, chunks: found.chunks };
     ({ why } = found);
   }
-  // Nothing changes at or after its start.
+  // No change occurs at or after the time of a kept place that is left.
   return places.until(until_s) ?? { start_s: null, why, late: false };
 }
 
-/** until: the first time, up to the given one, at which a kept place holds; null: none, and these times are not tried again. */
+/** until: returns the first time, up to the given one, at which a kept place holds. null: there is none, and these times are not tried again. */
 function keptStarts(kept: KeptPlace | undefined, forecast: Forecast): { until(at_s: number): Start | null } {
   if (kept === undefined) return { until: () => null };
   const times = kept.times[Symbol.iterator]();
@@ -136,7 +139,7 @@ function keptStarts(kept: KeptPlace | undefined, forecast: Forecast): { until(at
   };
 }
 
-/** When a job that starts at a time would run, if it uses all its time. */
+/** The window of a job that starts at a time and uses all its time. */
 export function windowAt({ most_s, grace_s }: Pick<Wanted, "most_s" | "grace_s">, at_s: number): Window {
   return { from_s: at_s, to_s: at_s + most_s + grace_s, firm_to_s: at_s + most_s };
 }

@@ -12,13 +12,13 @@ import { type Front, frontOf, standsBefore } from "./overtakers.ts";
 
 export type StartedJobs = {
   add(candidate: Candidate, placed: Placed): void;
-  /** the jobs on a vnode */
+  /** the jobs that this cycle has started on a vnode */
   on(vnode: string): readonly SchedJob[];
-  /** puts all of them into the calendar, because what they hold will end */
+  /** puts all started jobs into the calendar, because the amounts that they hold will become free */
   enter(): void;
-  /** takes them out of the calendar */
+  /** takes the started jobs out of the calendar */
   takeBack(): void;
-  /** all of them */
+  /** all jobs that this cycle has started */
   readonly jobs: readonly SchedJob[];
 };
 
@@ -26,7 +26,7 @@ export function startedJobs(universe: Universe, now_s: number): StartedJobs {
   const jobs: SchedJob[] = [];
   const on = new Map<string, SchedJob[]>();
   type Start = { readonly candidate: Candidate; readonly placed: Placed };
-  /** not in `on` yet, not in the calendar yet */
+  /** starts that are not in `on` yet, and starts that are not in the calendar yet */
   let [unnoted, unentered]: [Start[], Start[]] = [[], []];
   const entered: string[] = [];
 

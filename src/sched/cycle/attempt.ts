@@ -20,7 +20,7 @@ export function attempt(run: Run, entry: JobEntry): Why | null {
     why = checkAndPlace(run, candidate);
   }
   if (why !== null && entry.job.resources["min_walltime"] !== undefined) {
-    // The jobs before it get their plans before it is tried with less time.
+    // Jobs earlier in the order get their plans before this job is tried with less time.
     run.settle();
     why = shrink(run, candidate, why, {
       start: (shorter) => checkAndPlace(run, shorter),
@@ -42,7 +42,7 @@ function checkAndPlace(run: Run, candidate: Candidate): Why | null {
   return null;
 }
 
-/** True: running jobs make room, and the job has started. */
+/** Tries to preempt running jobs for this one. Returns true if they make room and the job has started. */
 function makeRoom(run: Run, candidate: Candidate, why: Why): boolean {
   for (const module of run.modules) {
     const placed = module.makeRoom?.(run, candidate, why) ?? null;

@@ -12,7 +12,7 @@ import type { Universe } from "../shapes/universe.ts";
 export type CycleCandidates = {
   /** the request of a job, and where it may run */
   of(entry: JobEntry): Candidate;
-  /** a job by its id; for a subjob its array, which then is at that subjob */
+  /** a job by its id. For the id of a subjob: its array, whose next subjob then is this one */
   entryOf(id: string): JobEntry | undefined;
   /** the job has started; the next subjob of an array takes its place */
   noteStart(entry: JobEntry): void;
@@ -25,7 +25,7 @@ export type CycleCandidates = {
 export function createCandidates(universe: Universe): CycleCandidates {
   /** arrays that were examined */
   const turns = new Map<JobEntry, ArrayTurn>();
-  /** a waiting job does not change in a cycle and is asked for several times */
+  /** the last candidate is kept, because a waiting job does not change in a cycle and is asked for several times */
   let last: Candidate | null = null;
 
   function turnOf(entry: JobEntry, array: NonNullable<JobEntry["job"]["array"]>): ArrayTurn {

@@ -1,11 +1,11 @@
-// The end of a cycle: after the last job, before it (max_job_check, sched_cycle_length), or because nobody takes its parts any more.
+// The end of a cycle: after the last job, before it (max_job_check, sched_cycle_length), or because the caller takes no further parts.
 
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { InParts } from "./parts.ts";
 import type { Run } from "./run.ts";
 import { tellProbe, tellVictims } from "./tell.ts";
 
-/** Whether the cycle ends although jobs are left. complete: it has tried as many as it should. null: it goes on. */
+/** Whether the cycle ends although jobs are left. null: the cycle goes on. complete: the cycle has tried as many jobs as it should. */
 export function endsEarly(run: Run): { readonly complete: boolean } | null {
   const { max_job_check: most } = run.policy;
   if (most !== null && run.considered >= most) {
@@ -38,7 +38,7 @@ export function logEnd(run: Run): void {
   run.log({ event: LOG_EVENT.DEBUG, class: "Req", object: "", text: "Leaving Scheduling Cycle" });
 }
 
-/** After the last job. */
+/** Ends a cycle after its last job. */
 export function close(run: Run): void {
   run.settle();
   if (!run.qrun) tellVictims(run);

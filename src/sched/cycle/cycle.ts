@@ -72,7 +72,7 @@ function* go(run: Run, { job = "", again }: CycleInput): InParts<void> {
   logEnd(run);
 }
 
-/** The jobs in turn. True: the cycle has tried all the jobs that it should. */
+/** Goes through the jobs in order. Returns true if the cycle has tried all the jobs that it should. */
 function* tryAll(run: Run): InParts<boolean> {
   if (run.probe === null) tellStopped(run);
   const holds = new Holds(run);

@@ -35,7 +35,7 @@ export class Holds {
     return (tried ? undefined : this.#blocked.get(line.class)) ?? this.#held_back;
   }
 
-  /** A job cannot run. again: the first of its class could not run either; only modules that ask for it are told. */
+  /** Notes that a job cannot run. again: the first job of its class could not run either, so only modules that ask for such jobs are called. */
   block(entry: JobEntry, jobClass: JobClass, why: Why, again: boolean): void {
     if (this.#held_back !== null) return;
     this.#blocked.set(jobClass, why);
@@ -49,7 +49,7 @@ export class Holds {
     }
   }
 
-  /** Whether a module wants to hear of the jobs behind a blocked one of its class (as top jobs). */
+  /** Whether a module asks for the jobs behind a blocked one of its class (as top jobs). */
   wants(entry: JobEntry): boolean {
     const candidate = this.#run.candidate(entry);
     return this.#run.modules.some((module) => module.wants?.(this.#run, candidate) === true);

@@ -16,15 +16,15 @@ import type { Universe } from "../shapes/universe.ts";
 import type { NodeSet } from "../shapes/vnode.ts";
 
 export type CyclePlaces = {
-  /** for the candidate's time, beside what is booked */
+  /** the context of a placement for the candidate's time, beside the bookings */
   context(candidate: Candidate): PlaceContext;
   /** takes a place and moves its hosts, or returns the reason */
   place(candidate: Candidate): PlaceResult;
-  /** where it was, whatever is booked there, because it left only for another job */
+  /** takes the place that the job had before, whatever is booked there, because the job left it only for another job */
   placeBack(candidate: Candidate): PlaceResult;
   /** why a place is not free, without taking one; null: it is free */
   whyNone(candidate: Candidate): Why | null;
-  /** if only bookings are in the way, that is the reason */
+  /** the reason `why`, or that bookings are in the way if only they are */
   whyBooked(candidate: Candidate, why: Why): Why;
   /** records a placement: with smp_cluster_dist round_robin the next one begins after it */
   note(placed: Placed): void;

@@ -13,7 +13,7 @@ export type Turn = {
   readonly candidate: Candidate;
   /** the job in its line; for a subjob its array */
   readonly entry: JobEntry;
-  /** how placement would be asked */
+  /** the context that placement would get */
   readonly context: PlaceContext;
 };
 

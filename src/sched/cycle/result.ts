@@ -22,9 +22,9 @@ export type CycleInput = {
   /** qrun: the job */
   readonly job?: string;
   readonly memory?: Memory;
-  /** seconds since the cycle began, by a clock of the caller; absent: no time passes */
+  /** usage for fairshare; absent: none */
   readonly elapsed_s?: () => number;
-  /** the same for the dates of log records; absent: all have the date of the beginning */
+  /** seconds since the cycle began, for the dates of log records; absent: all records get the date of the beginning */
   readonly dated_s?: () => number;
   /** usage for fairshare; absent: none */
   readonly fairshare?: Fairshare;

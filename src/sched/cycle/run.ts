@@ -66,7 +66,7 @@ export class Run implements Cycle {
   readonly elapsed_s: () => number;
   /** jobs tried so far */
   considered = 0;
-  /** null: there is none, or it has had its look */
+  /** the job of a question; null: there is none, or its turn is over */
   probe: Probe | null;
 
   readonly #decisions: Decision[] = [];
@@ -77,7 +77,7 @@ export class Run implements Cycle {
   readonly #started: StartedJobs;
   readonly #last_host: Map<string, number>;
   readonly #told_s: number;
-  /** comments are sent */
+  /** whether this cycle sends comments */
   readonly #tells: boolean;
   #wake_s = Number.POSITIVE_INFINITY;
 
@@ -189,7 +189,7 @@ export class Run implements Cycle {
     return this.check(this, candidate) ?? this.places.whyNone(candidate);
   }
 
-  /** Something waits until the next job is started (later). */
+  /** Whether work is postponed until the next job is started (later()). */
   get postpones(): boolean {
     return this.#later.length > 0;
   }
@@ -222,7 +222,7 @@ export class Run implements Cycle {
     for (const [host, bucket] of hosts) if (!this.#moved.has(host)) this.#moved.set(host, bucket);
   }
 
-  /** The reason for the log, and for the job's comment if that differs (Y3). */
+  /** Writes the reason into the log, and into the job's comment if the comment differs (Y3). */
   tell(entry: JobEntry, why: Why): void {
     const { id, comment } = entry.job;
     this.log({ event: LOG_EVENT.SCHED, class: "Job", object: id, text: logText(why) });

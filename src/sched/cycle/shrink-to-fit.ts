@@ -11,9 +11,9 @@ import type { LogRecord } from "../shapes/log-record.ts";
 import type { Candidate, Cycle } from "../shapes/module.ts";
 
 export type Attempt = {
-  /** starts the job for its candidate's time; null: it has started */
+  /** starts the job for its candidate's time. Returns null if the job has started, otherwise the reason */
   start(candidate: Candidate): Why | null;
-  /** whether it could be started in this way. Nothing is changed */
+  /** whether the job could be started in this way. Nothing is changed */
   could(candidate: Candidate): boolean;
 };
 

@@ -1,4 +1,4 @@
-// What a cycle tells of jobs that cannot start: to the log, to the job's comment, and to a question about one job (probe.ts).
+// The reports of a cycle about jobs that cannot start: the log, the job's comment, and the answer to a question about one job (probe.ts).
 
 import type { Why } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -14,10 +14,13 @@ export function logConsidering(cycle: Cycle, entry: JobEntry): void {
   cycle.log({ event: LOG_EVENT.DEBUG, class: "Job", object: entry.job.id, text: "Considering job to run" });
 }
 
-/** A job at its turn that cannot start. tried: it was tried in this cycle, and not only a job of its class or one before it */
+/** A job at its turn that cannot start. tried: the job itself was tried in this cycle, not only another job of its class or a job before it. */
 export type Blocked = { readonly entry: JobEntry; readonly line: JobLine; readonly why: Why; readonly tried: boolean };
 
-/** Tells a blocked job why, and the jobs of its line what they share. False: a question was about one of them, and the cycle ends. */
+/**
+ * Reports why a job is blocked, and the same reason for the jobs of its line. Returns false if one of them is the job
+ * of a question; the cycle then ends.
+ */
 export function tellBlocked(run: Run, holds: Holds, { entry, line, why, tried }: Blocked): boolean {
   if (run.probe === null) agreeComment(line, commentText(why), kindOf(why), run.now_s);
   else if (isProbedIn(run, line) && !holds.wants(entry) && tellProbe(run, run.universe.entries.get(run.probe.job), why)) return false;
@@ -34,7 +37,7 @@ export function refuseQrun(run: Run, job: string, text: string): void {
   run.decide({ kind: "qrun-refused", job, text });
 }
 
-/** A job that was named, and is tried alone, cannot start. */
+/** Reports that a job that was named, and is tried alone, cannot start. */
 export function tellNamed(run: Run, entry: JobEntry, job: string, why: Why): void {
   run.tell(entry, why);
   if (run.qrun) refuseQrun(run, job, logText(why));
@@ -57,7 +60,7 @@ function isProbedIn({ probe, universe }: Run, line: JobLine): boolean {
   return probe !== null && universe.entries.get(probe.job)?.line === line;
 }
 
-/** Hands the state of the cycle over if it is the turn of the question's job. True: it was, and the cycle ends. */
+/** Passes on the state of the cycle if it is the turn of the question's job. Returns true if it is; the cycle then ends. */
 export function tellProbe(run: Run, entry: JobEntry | undefined, known: Why | null): boolean {
   const { probe } = run;
   if (probe === null || entry === undefined || entry.job.id !== probe.job) return false;

@@ -18,10 +18,10 @@ export type Work = {
   readonly began_ms: number;
   /** by the steady clock */
   readonly started_ms: number;
-  /** of the pass under way (preempt/failed-victims.ts); null: it is still deciding */
+  /** result of the pass under way (preempt/failed-victims.ts); null: the pass is still deciding */
   result: CycleResult | null;
   pass: number;
-  /** sent so far */
+  /** the decisions sent so far */
   decisions: readonly Decision[];
   verdicts: Verdict[];
   /** frames of decisions without an answer; changes arrive before the answer to the last one */
@@ -33,7 +33,7 @@ export type Work = {
   followUp: boolean;
 };
 
-/** A cycle that has nothing yet. */
+/** The record of a cycle that has only begun. */
 export const begunWork = (asked: SchedCycle, began_ms: number, started_ms: number): Work => ({
   number: asked.cycle,
   asked,
@@ -52,7 +52,10 @@ export const begunWork = (asked: SchedCycle, began_ms: number, started_ms: numbe
 
 const DECISIONS_PER_FRAME = 20_000;
 
-/** The frames in which decisions go to the server, at least one. from: those before have been sent; the last frame says that they were all. */
+/**
+ * The frames in which decisions go to the server, at least one. from: the decisions before this index have been sent.
+ * The last frame says that no more follow.
+ */
 export function* framesOf({ number, decisions }: Work, from: number): Generator<SchedToServer["sched-decisions"]> {
   for (let at = from, more = true; more; at += DECISIONS_PER_FRAME) {
     more = at + DECISIONS_PER_FRAME < decisions.length;

@@ -1,6 +1,6 @@
 // The cycles of a scheduler: decided, sent, answered by the server, logged; one at a time.
 //
-// C1. The log of a cycle is written when all verdicts are there: it says what the server did, not what was wished.
+// C1. The log of a cycle is written when all verdicts have arrived, because it reports what the server did, not what the scheduler decided.
 // C2. A cycle's decisions leave part by part while it goes on; the server carries them out meanwhile.
 // C3. A further pass of the same cycle sees what the pass before has done.
 
@@ -27,13 +27,16 @@ export type CyclesOptions = {
   /** null: not connected */
   mirror(): Universe | null;
   book(): PolicyBook;
-  /** Takes over what has changed since the last pass. false: another pass would not see the same scheduler, or the mirror is broken. */
+  /**
+   * Applies the changes since the last pass. new snapshot: another pass would have to use another universe. broken:
+   * the mirror cannot be used any more.
+   */
   catchUp(): "done" | "new snapshot" | "broken";
-  /** a cycle has answers of its programs: begin() is to be called when nothing else is under way */
+  /** the programs of a cycle have answered: begin() must be called when the scheduler does nothing else */
   ready(): void;
-  /** all of a pass is decided. bound_s: when the next cycle is wanted, epoch seconds; null: at no certain time */
+  /** called when all of a pass is decided. bound_s: when the next cycle is wanted, in epoch seconds; null: at no certain time */
   decided(bound_s: number | null): void;
-  /** report: for modules and questions; null: nothing was decided */
+  /** called when a cycle has ended. report: for modules and questions; null: nothing was decided */
   over(report: CycleReport | null): void;
 };
 
@@ -45,7 +48,7 @@ export class Cycles {
   #shares: Fairshare | null = null;
   /** a cycle whose programs have answered */
   #ready: (() => void) | null = null;
-  /** grows when a connection is lost: answers for a cycle of an older one are nobody's */
+  /** number of the present connection. It distinguishes answers for a cycle of an earlier connection, which are dropped */
   #connections = 0;
 
   constructor(options: CyclesOptions) {
@@ -56,29 +59,29 @@ export class Cycles {
     return this.#memory;
   }
 
-  /** null: nobody has used anything */
+  /** null: no share has been used */
   get shares(): Fairshare | null {
     return this.#shares;
   }
 
-  /** A cycle is between its beginning and its end. */
+  /** Whether a cycle has begun and has not ended. */
   get isUnderWay(): boolean {
     return this.#work !== null;
   }
 
-  /** A cycle has not decided everything yet. */
+  /** Whether a cycle still has decisions to make. */
   get isDeciding(): boolean {
     return this.#work !== null && this.#work.result === null;
   }
 
-  /** The connection is lost, and the cycle with it. */
+  /** Drops the cycle, because the connection is lost. */
   forget(): void {
     this.#work = null;
     this.#ready = null;
     this.#connections++;
   }
 
-  /** What programs say the server has is asked first; what comes meanwhile is taken over, so that the cycle sees it. */
+  /** Begins a cycle. The programs of server_dyn_res run first. Changes that arrive meanwhile are applied, so that the cycle sees them. */
   start(asked: SchedCycle): void {
     const { ports, mirror, book, ready } = this.#options;
     const universe = mirror();
@@ -198,7 +201,7 @@ export class Cycles {
     return true;
   }
 
-  /** from: those before have been sent in parts; the last frame says that they were all. */
+  /** from: the decisions before this index have been sent in parts. The last frame says that no more follow. */
   #send(work: Work, from = 0): void {
     for (const frame of framesOf(work, from)) {
       work.open++;
@@ -206,7 +209,7 @@ export class Cycles {
     }
   }
 
-  /** After the last pass. */
+  /** Sends the decisions that follow the last pass, or ends the cycle. */
   #followUp(work: Work): void {
     if (work.last.length === 0) return this.#finish(work);
     Object.assign(work, { decisions: work.last, verdicts: [], followUp: true });

@@ -1,4 +1,5 @@
-// What the driver of a scheduler needs of the world. The daemon gives it a socket, clocks, files and programs (../shell/scheduler.ts); the simulator and what-if
+// The ports through which the driver of a scheduler uses the world. The daemon gives it a socket, clocks, files and
+// programs (../shell/scheduler.ts); the simulator and what-if
 // give it virtual ones.
 //
 // P1. A callback is called once: before the call that was given it returns, or later. When the process is over it may never be called.
@@ -24,18 +25,18 @@ export type ClockPort = {
 /** The link to the server, which connects again by itself. What is sent without a connection is dropped. */
 export type LinkPort = {
   send<T extends keyof SchedToServer>(type: T, data: SchedToServer[T]): void;
-  /** ends the connection; the driver learns of its loss as of any other */
+  /** ends the connection; the driver is informed as of any other loss */
   reconnect(): void;
-  /** ends the connection permanently after everything sent */
+  /** ends the connection permanently, after everything sent has left */
   close(): void;
 };
 
 /** The directories that the attributes of the scheduler's object name. */
 export type DirectoriesPort = {
   readonly sched_priv: string;
-  /** Goes where the attributes say. fault: the text for the server; moved: sched_priv is another one. */
+  /** Follows the attributes of the scheduler's object. fault: the text for the server; moved: sched_priv is another directory now. */
   follow(attrs: { readonly [name: string]: unknown }): { readonly fault: string | null; readonly moved: boolean };
-  /** gives the lock of sched_priv back */
+  /** releases the lock of sched_priv */
   release(): void;
 };
 
@@ -60,10 +61,10 @@ export type UsagePort = {
   clearTouch(sched_priv: string): void;
 };
 
-/** What the programs of server_dyn_res say that the server has, by resource. */
+/** The amounts of the server's resources that the programs of server_dyn_res report, by resource. */
 export type DynValues = ReadonlyMap<string, number | string | boolean>;
 export type ProgramsPort = {
-  /** Runs the programs; alarm_s 0: as long as they like. */
+  /** Runs the programs. alarm_s: their time limit; 0: none. */
   ask(programs: readonly DynProgram[], space: ResourceSpace, alarm_s: number, done: (values: DynValues) => void): void;
   /** kills running programs */
   stop(): void;
@@ -75,7 +76,7 @@ export type ModulesPort = {
   load(chain: Settings["chain"], done: () => void): void;
   /** the site's policy modules that are in the chain */
   policies(): ReadonlyMap<string, PolicyModule>;
-  /** modules that had stood still are tried again when the chain is made next */
+  /** allows modules that were ended because they stood still to be tried again when the chain is made next */
   forgive(): void;
   /** reports a finished cycle to the service modules */
   cycleOver(report: CycleReport): void;
@@ -103,8 +104,8 @@ export type SchedPorts = {
   readonly modules: ModulesPort;
   readonly log: LogPort;
   readonly local: LocalTime;
-  /** The code of a cycle, and modules of the site with it, begins and ends to run: nothing else is done meanwhile. */
+  /** Called when the code of a cycle, and of the site's modules with it, begins and ends to run. Nothing else is done in between. */
   busy(is_busy: boolean): void;
-  /** the server said quit: leave() is to be called */
+  /** the server has sent quit: leave() must be called */
   quit(): void;
 };

@@ -28,12 +28,12 @@ export type QuestionsOptions = {
   readonly local: LocalTime;
   /** of the scheduler */
   readonly pid: number;
-  /** null: not connected, or in the midst of something */
+  /** null: the scheduler is not connected, or something is under way */
   know(): Knowledge | null;
   answer(answer: SchedAnswer): void;
 };
 
-/** How much longer than an answer took the next one waits. */
+/** The pause before the next answer, as a multiple of the time that the last answer took. */
 const REST = 3;
 const RETRY_MS = 50;
 const FORGET_CYCLES = 100;

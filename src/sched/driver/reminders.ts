@@ -31,7 +31,7 @@ export class Reminders {
     return this.#bound_s;
   }
 
-  /** a wish for a cycle; wishes are gathered */
+  /** requests a cycle; several requests are sent as one */
   wake(): void {
     if (this.#is_wish_set) return;
     this.#is_wish_set = true;
@@ -41,7 +41,10 @@ export class Reminders {
     });
   }
 
-  /** dedicated or prime time changes then (epoch seconds): what waits for it is not left to the next scheduler_iteration. null: nothing waits */
+  /**
+   * requests a cycle at this time (epoch seconds), when dedicated or prime time changes: jobs that wait for the
+   * change must not wait for the next scheduler_iteration. null: no job waits for it
+   */
   wakeAt(bound_s: number | null): void {
     const { clock, sendWake } = this.#options;
     this.#cancelBound();

@@ -25,7 +25,7 @@ import { Reminders } from "./reminders.ts";
 import { UsageKeeper } from "./usage-keeper.ts";
 
 export type SchedFrame = FrameOf<"server-to-sched">;
-/** of the scheduler's process, as its hello says */
+/** the scheduler's process as its hello names it */
 export type SchedSelf = { readonly name: string; readonly pid: number; readonly version: string };
 
 const REFUSED_RETRY_MS = 2000;
@@ -38,11 +38,11 @@ export class SchedDriver {
   /** of the files that the settings were read from */
   #files_version = "";
   #universe: Universe | null = null;
-  /** chains of modules being made */
+  /** number of chains of modules that are being made */
   #loading = 0;
-  /** frames that came while it was busy */
+  /** frames that arrived while the scheduler was busy */
   #waiting: SchedFrame[] = [];
-  /** that came while a cycle was deciding */
+  /** signals that arrived while a cycle was deciding */
   readonly #signals: number[] = [];
   /** null: the server knows that there is no fault; undefined: nothing was sent on this connection */
   #told_fault: string | null | undefined;
@@ -102,12 +102,12 @@ export class SchedDriver {
     return this.#universe;
   }
 
-  /** Connected, and nothing is under way or waits. */
+  /** Whether the scheduler is connected, and nothing is under way or waits. */
   get isIdle(): boolean {
     return this.#universe !== null && !this.#isBusy && this.#waiting.length === 0;
   }
 
-  /** when it will ask for a cycle (epoch seconds); null: at no certain time */
+  /** when the driver will ask for a cycle (epoch seconds); null: at no certain time */
   get bound_s(): number | null {
     return this.#reminders.bound_s;
   }
@@ -149,7 +149,7 @@ export class SchedDriver {
     this.#whenIdle = end;
   }
 
-  /** The link is open. */
+  /** The link to the server was opened. */
   opened(): void {
     this.#is_unreachable_told = false;
     this.#send("sched-hello", { ...this.#self, pongs: true });
@@ -186,7 +186,7 @@ export class SchedDriver {
     this.#ports.link.reconnect();
   }
 
-  /** A frame that is one by its schema. */
+  /** Takes a frame that has passed its schema. */
   take(frame: SchedFrame): void {
     if (frame.type === "sched-verdicts") this.#cycles.takeVerdicts(frame.data.cycle, frame.data.verdicts);
     else if (frame.type === "sched-ping") this.#send("sched-pong", frame.data);
@@ -199,7 +199,7 @@ export class SchedDriver {
     this.#reminders.wake();
   }
 
-  /** What is wrong with modules has changed; null: nothing any more. */
+  /** The problem of modules has changed; null: there is none any more. */
   moduleProblem(problem: string | null): void {
     this.#questions.event(problem ?? "no problems any more");
     this.#reminders.tellProblem();
@@ -228,14 +228,14 @@ export class SchedDriver {
     for (const signal of this.#signals.splice(0)) this.reread(signal);
   }
 
-  /** What questions are answered from; null: not now. */
+  /** The knowledge from which questions are answered; null: not available now. */
   #known() {
     if (this.#universe === null || this.#isBusy) return null;
     const { memory, shares } = this.#cycles;
     return { universe: this.#universe, book: this.#book, memory, shares, problem: this.#ports.modules.problem() };
   }
 
-  /** What came while it was busy. */
+  /** Handles the frames that arrived while the scheduler was busy. */
   #handleWaiting(): void {
     this.#cycles.begin();
     const frames = this.#waiting;
@@ -294,7 +294,10 @@ export class SchedDriver {
 
   // --- the mirror
 
-  /** Also in the midst of a connection, when the scheduler's partitions changed: after the cycle under way (S1), for whose end the server waits. */
+  /**
+   * Takes over a snapshot. It may also come during a connection, when the scheduler's partitions have changed. The
+   * server then waits for the end of the cycle under way and sends the snapshot after it (S1).
+   */
   #takeSnapshot(snapshot: Snapshot): void {
     this.#universe = createUniverse(snapshot, mirrorOptions(this.#book));
     this.#told_fault = undefined;
@@ -303,7 +306,7 @@ export class SchedDriver {
     this.#configure(false);
   }
 
-  /** false: the mirror is broken. */
+  /** Returns false if the mirror is broken. */
   #takeDelta(mirror: Universe, delta: Delta): boolean {
     try {
       applyDelta(mirror, delta);
@@ -328,7 +331,10 @@ export class SchedDriver {
 
   // --- directories and files
 
-  /** A mode that lets others write shows in no file's version. Files of a directory that fails its check are not read. */
+  /**
+   * Reads the files again if they have changed. A change of mode that lets others write does not change a file's
+   * version, so the directory is checked each time. Files of a directory that fails its check are not read.
+   */
   #lookAgain(): void {
     const { settings, directories } = this.#ports;
     const is_changed = settings.version(directories.sched_priv) !== this.#files_version;
@@ -367,7 +373,7 @@ export class SchedDriver {
     const { book, chain, messages } = settings.read(sched_priv);
     this.#usage.plant(sched_priv, book.fairshare);
     for (const { object, text } of messages) this.#record(LOG_EVENT.SCHED, object, text, "Fil");
-    // What was said so far is not lost, whatever a module does while it is loaded.
+    // The log is flushed first, so that its records are not lost, whatever a module does while it is loaded.
     log.flush();
     this.#loading++;
     modules.load(chain, () => {

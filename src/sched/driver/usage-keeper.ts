@@ -1,8 +1,10 @@
-// The usage of shares over restarts: the file `usage` of a sched_priv, read when the directory is taken over and when pbsfs has changed it (usage.touch),
+// The usage of shares over restarts: the file `usage` of a sched_priv, read when the directory is taken over and when
+// pbsfs has changed it (usage.touch),
 // written soon after usage has changed.
 //
-// W1. The file is always whole (UsagePort). What of each run is counted is in it, so nothing counts twice or is lost when the scheduler ends at any moment.
-// W2. A file that cannot be read is kept as usage.bad and told; usage begins anew.
+// W1. The file is always whole (UsagePort). It contains how much of each run is counted, so that no usage is counted
+// twice or lost, whenever the scheduler ends.
+// W2. A file that cannot be read is kept as usage.bad and reported; usage begins anew.
 // W3. What pbsfs wrote is never overwritten: usage.touch is looked for before every write.
 
 import { createFairshare, decayDue, type Fairshare, replant, type StoredUsage, storedOf } from "#model/fairshare.ts";
@@ -94,7 +96,7 @@ export class UsageKeeper {
     return null;
   }
 
-  /** What pbsfs has written counts from now on. */
+  /** Takes over what pbsfs has written. */
   #takeTouch(now_s: number): void {
     const directory = this.#directory;
     if (directory === null || this.#tree === null || !this.#ports.usage.isTouched(directory)) return;

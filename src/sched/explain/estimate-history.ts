@@ -1,4 +1,4 @@
-// How the estimated starts of waiting jobs have moved: the published estimates of each job with their times. Kept only in memory.
+// The history of the estimated starts of waiting jobs: the published estimates of each job with their times. Kept only in memory.
 //
 // H1. The entries of a job and the number of jobs are bounded; the job with the oldest news is dropped first.
 

@@ -166,7 +166,7 @@ function explainTurn(run: Cycle, turn: Turn, input: ExplainInput): Explanation {
   // The reason that a cycle would give: the one that blocks the job's class, otherwise the job's first own reason.
   const why = known === null || stopped ? (reasons[0] ?? null) : explained("order", known);
   const hide = input.sees_others ? null : entry.job.id;
-  // Before the job's own plan is among the bookings.
+  // This is computed before the job's own plan is among the bookings.
   const obstacles = fits ? [] : obstaclesOf(universe, candidate, input.now_s, hide);
   const start = why === null || why.why.never === true ? null : earliestStart(run, turn);
   const preempts = why === null || known !== null || stopped ? null : victimsFor(run, candidate, why.why);
@@ -219,7 +219,7 @@ function explained(stage: Stage | "placement" | "order" | "scheduler", why: Why)
   return { stage, why, text: commentText(why) };
 }
 
-/** In the order in which the cycle looks at jobs. */
+/** Counts the jobs before this one, in the order in which the cycle looks at jobs. */
 function jobsBefore({ ranks, policy }: Cycle, entry: JobEntry): number | null {
   const jobs = jobsInOrder(ranks, policy);
   for (let count = 0; count < BEFORE_MAX; count++) {
@@ -251,7 +251,10 @@ function obstaclesOf(universe: Universe, { set, most_s, entry: { job } }: Candid
   return [...booked.sort((a, b) => a.from_s - b.from_s), ...running].slice(0, OBSTACLES_MAX);
 }
 
-type Facts = { readonly vnodes: number /** the job that is asked about, when others' ids are hidden */; readonly hide: string | null };
+type Facts = {
+  readonly vnodes: number /** the job that is asked about, if the ids of other jobs are hidden */;
+  readonly hide: string | null;
+};
 
 function obstacle(
   universe: Universe,

@@ -70,7 +70,10 @@ export const backfill: PolicyModule = {
     const kept = isConservative(cycle) ? keepPlans(cycle, planner) : null;
     STATES.set(cycle, { planner, giveBack, kept, counts: new Map(), waiting: [], planned: new Set(), hopeless: new Set() });
   },
-  /** A plan that has moved up leaves room that the next job of a class may use, although the one before it could not. */
+  /**
+   * Each job of a class is tried: a plan that has moved up leaves room that a later job of the class may be able to
+   * use, although the one before it could not.
+   */
   triesEach: (cycle) => (STATES.get(cycle)?.kept ?? null) !== null,
   stays(cycle, candidate) {
     const state = STATES.get(cycle);
@@ -218,7 +221,7 @@ function wakeForPlans(cycle: Cycle, { moments }: Planner): void {
   cycle.wakeAt(Math.max(soonest_s, first_s));
 }
 
-// --- what is told
+// --- reports to the server
 
 function publish(cycle: Cycle, job: SchedJob, start_s: number, exec_vnode: string): void {
   const { estimated, topjob } = job;

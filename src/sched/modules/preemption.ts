@@ -197,7 +197,7 @@ class Attempt {
       return null;
     }
     this.#letStay();
-    // If all others may stay, none of them had what was missing: a vnode without free cpus is closed even for jobs that request none.
+    // If all others may stay, none of them had the missing resource. (A vnode without free cpus is closed even for jobs that request none.)
     if (this.#gone.length === 0) {
       room.rollBack(mark);
       return null;
@@ -282,7 +282,7 @@ class Attempt {
     return why;
   }
 
-  /** Whether the job, once it runs, keeps its level. */
+  /** Whether the job keeps its level once it runs. */
   #keepsItsLevel(): boolean {
     const { job } = this.#candidate.entry;
     if (!this.#state.moves || this.#cycle.qrun || this.#state.levelOf(job) >= this.#level) return true;

@@ -1,7 +1,10 @@
-// Module `reservations`: before any job is tried, the server's questions about reservations are answered. If a reservation was confirmed, the cycle ends
-// and another one follows (docs/reference/scheduler.md 3 and 9). Promises of vnodes are in the calendar; promises of the server's resources are checked here.
+// Module `reservations`: before any job is tried, the server's questions about reservations are answered. If a
+// reservation was confirmed, the cycle ends
+// and another one follows (docs/reference/scheduler.md 3 and 9). Promises of vnodes are in the calendar; promises of
+// the server's resources are checked here.
 //
-// R6. Alterations are answered first, then the older request. A place that one gets is not given to another in the same cycle.
+// R6. Alterations are answered first, and the others from the oldest to the newest. A place that was given to one
+// reservation is not given to another in the same cycle.
 // R7. Top jobs keep their published places: no reservation is placed there.
 
 import type { ResvAsk } from "#protocol/sched-link.ts";
@@ -80,7 +83,7 @@ function bookTopJobs({ universe, now_s }: Cycle, asked: readonly Question[]): st
   return booked;
 }
 
-/** Whether jobs run in it, which keep it on its vnodes. */
+/** Whether jobs run in the reservation. They keep it on its vnodes. */
 function hasRunningJobs({ universe }: Cycle, { id }: ResvInfo): boolean {
   for (const { job } of universe.insiders.values()) if (job.resv === id) return true;
   return false;

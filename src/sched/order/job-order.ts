@@ -158,7 +158,7 @@ function groupsOfQueues(order: Order, policy: Policy, queues: readonly Queue[]):
 function sourceOf(order: Order, queues: readonly Queue[], filter?: LineFilter): Source {
   let made: Source | null = null;
   const make = (): Source => tiersOf(order, cursorsOf(order.ranks, queues, filter), queues);
-  /** the best cursor stays the same until it has moved, whatever its job changes in shares meanwhile */
+  /** the best cursor stays the same until it has moved, even if its job changes the use of shares meanwhile */
   let given: Cursor | undefined;
   return {
     best: () => (given ??= (made ??= make()).best()),

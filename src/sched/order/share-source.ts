@@ -45,7 +45,7 @@ export function shareSource(ranks: RankContext, cursors: readonly Cursor[]): Sou
         if (pick.below.length + pick.cursors.length === 0) heapPop(pick.parent.below, pickBefore);
         else heapReplace(pick.parent.below, pick, pickBefore);
       }
-      // The job that has just started is the only change since then: the way up has been reordered.
+      // The job that has just started is the only change since then, and its heaps have been reordered.
       if (fairshare.version === version + 1) version = fairshare.version;
     },
   };

@@ -47,7 +47,7 @@ export function insert(strand: Strand, entry: JobEntry): void {
   strand.track.fresh.add(strand);
 }
 
-/** An entry of it is gone. The bound stays, because later jobs are worth no more. */
+/** An entry of the strand is gone. The bound stays valid, because later jobs are not worth more. */
 export function dropFromStrand(strand: Strand): void {
   const { track, members } = strand;
   strand.gone_count++;

@@ -303,7 +303,7 @@ export class Search implements SearchView {
     return this.#fit({ vnodes: host.vnodes, bucket, used: this.#usedOf(bucket), usable, taken: null }, chunk, need);
   }
 
-  /** A host as one of the job's. */
+  /** Touches a host for this job, or returns it if the job has touched it already. */
   #take(host: Host): Work | null {
     return this.touched.get(host) ?? this.#touch(host);
   }
@@ -318,7 +318,10 @@ export class Search implements SearchView {
     return line;
   }
 
-  /** As #next, from a line. Meanwhile hosts only leave buckets. Fits were computed for a larger need, which matters only for hosts that can take all of it. */
+  /**
+   * As #next, but takes the hosts from a line. Meanwhile hosts only leave buckets. The fits were computed for a
+   * larger need, which matters only for hosts that can take all of it.
+   */
   #nextInLine(line: Line, chunk: Chunk, again: ReadonlySet<Work>, need: number): Work | null {
     let best = this.#bestOf(again, chunk, need);
     for (let top = line[0]; top !== undefined; top = line[0]) {
@@ -441,7 +444,7 @@ export class Search implements SearchView {
 
   // --- fit
 
-  /** No host has enough. A suspended job that kept its cpus can resume although no cpu is free. */
+  /** Whether the chunk is beyond every host. A suspended job that kept its cpus can resume although no cpu is free. */
   #isBeyond(chunk: Chunk): boolean {
     return this.request.keeps_cpus !== true && isBeyond(this.checks, this.set, chunk);
   }

@@ -2,14 +2,14 @@
 // again at once, only for the jobs that needed the room.
 //
 // F1. A cycle has at most PREEMPT_TRIES_MAX passes.
-// F2. A job that made room for one that does not start after all resumes in the same cycle, unless another pass needs the room.
+// F2. If a job was suspended for another job that then does not start, it resumes in the same cycle, unless another pass needs the room.
 
 import { PBSE } from "#model/pbse.ts";
 import type { Decision, Verdict } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { LogRecord } from "../shapes/log-record.ts";
 
-/** How long such a job is spared. */
+/** How long a job whose preemption failed is spared. */
 export const FAILED_VICTIM_WAIT_S = 60;
 
 /** Whether a verdict says that a victim is still in the way. A victim that was gone by then is not. */

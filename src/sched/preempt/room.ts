@@ -1,4 +1,5 @@
-// Making room in a cycle's universe: running jobs are taken off their vnodes, a job is placed, and jobs that need not go get their vnodes back. Every change
+// Makes room in a cycle's universe: running jobs are taken off their vnodes, a job is placed, and jobs that need not
+// go get their vnodes back. Every change
 // can be rolled back to a mark; changes that are kept end with the cycle.
 //
 // W1. While a job is away it counts for no limit and has no place in the calendar.

@@ -1,8 +1,9 @@
-// Where an occurrence of a reservation can be: in its present place, if that is free at the requested time; else with every chunk that can stay where it is;
-// else anywhere.
+// Finds the place of an occurrence of a reservation: its present place, if that is free at the requested time;
+// otherwise a place in which every chunk that can stay does; otherwise any place.
 //
 // R4. exec_vnode names the chunks in the order of the request, so the old place is a pattern for the new one, chunk by chunk.
-// R5. A chunk on which a job of the reservation runs stays, whatever the state of its vnodes; a reservation with running jobs is never moved as a whole.
+// R5. A chunk on which a job of the reservation runs stays, whatever the state of its vnodes; a reservation with
+// running jobs is never moved as a whole.
 
 import { type ExecChunk, type ExecVnode, execVnodeText, readExecVnode } from "#model/request/exec-vnode.ts";
 import { isNodeUsable } from "#model/values/node-state.ts";
@@ -48,7 +49,10 @@ function find({ universe, set, window, forecast }: ResvView, request: Request): 
 
 // --- staying
 
-/** A requested chunk (one copy) and its present place. old null: none, it must be placed. busy: a job of the reservation runs there. up: its vnodes are up. */
+/**
+ * A requested chunk (one copy) and its present place. old null: it has none and must be placed. busy: a job of the
+ * reservation runs there. up: its vnodes are up.
+ */
 type Patterned = { readonly chunk: Chunk; readonly old: ExecChunk | null; readonly busy: boolean; readonly up: boolean };
 
 /** null: the old place does not fit the request. */
@@ -102,7 +106,7 @@ function hasAmounts(universe: Universe, exec: ExecChunk, { amounts }: Chunk): bo
   return amounts.length === sums.size && amounts.every(({ index, amount }) => sums.get(index) === amount);
 }
 
-/** All chunks in their places, as far as their vnodes are up, and the others elsewhere; null: that is not possible. */
+/** Leaves every chunk whose vnodes are up in its place, and places the others elsewhere. Returns null if that is not possible. */
 function placeKept(view: ResvView, resv: ResvInfo, pattern: readonly Patterned[]): string | null {
   const { universe } = view;
   const stays = pattern.map(({ old, busy, up }) => old !== null && (up || busy));

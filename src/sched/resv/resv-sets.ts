@@ -49,7 +49,7 @@ function enter(universe: Universe, resv: ResvInfo, old: ResvInfo | undefined): v
   for (const name of names) refreshInside(universe, name);
 }
 
-/** Vnodes on which its period has begun or ended. */
+/** The vnodes on which the reservation's period has begun or ended. */
 function recountPresent(universe: Universe, before: ResvInfo | undefined, now: ResvInfo | undefined): void {
   const [old, present] = [before?.present?.holding, now?.present?.holding];
   if (old === present) return;
@@ -83,7 +83,7 @@ function forget(universe: Universe, id: string): Set<string> {
   return names;
 }
 
-/** Reads all reservations and their jobs again: resources, the policy or all vnodes have changed, and the calendar is new. */
+/** Reads all reservations and their jobs again, because resources, the policy or all vnodes have changed and the calendar is new. */
 export function indexResvs(universe: Universe, all: readonly SchedResv[]): void {
   const { resvs, resv_queues, resvs_on, resv_sets, resv_sets_on, insiders } = universe;
   for (const index of [resvs, resv_queues, resvs_on, resv_sets, resv_sets_on, insiders]) index.clear();

@@ -1,4 +1,5 @@
-// What vnodes are held by, and until when: running entries, bookings to come, and the outlook of a host, which is part of the identity of its bucket.
+// The holders of vnodes, and until when they hold them: running entries, bookings to come, and the outlook of a host,
+// which is part of the identity of its bucket.
 // Types only: running.ts, place/outlook.ts and calendar/calendar.ts keep them (K1-K7).
 
 import type { SchedJob } from "#protocol/sched-link.ts";
@@ -10,14 +11,14 @@ export type Held = { readonly amounts: readonly Amount[]; readonly closes: strin
 /** What is taken of vnodes, by name. */
 export type Holding = ReadonlyMap<string, Held>;
 
-/** What runs: a job, or a reservation in its period. */
+/** A running entry: a job, or a reservation in its period. */
 export type Running = {
   /** id of the job or reservation */
   readonly id: string;
   readonly from_s: number;
   /** when it is expected to end; use endOf */
   to_s: number;
-  /** when it must have left its vnodes */
+  /** the latest time at which it must have left its vnodes */
   readonly last_s: number;
   /** the part of that time that a job may need to end after its walltime */
   readonly grace_s: number;
@@ -105,7 +106,7 @@ export type OutlookBook = {
   next_outlook: number;
 };
 
-/** Something that begins later. */
+/** A booking: it begins later. */
 export type Booking = {
   readonly id: string;
   /** plan: a top job's, of one cycle. resv: an occurrence of a reservation, maintenance */
@@ -118,7 +119,7 @@ export type Booking = {
   /** of a plan: when its walltime ends; absent: at to_s */
   readonly firm_to_s?: number;
   readonly holding: Holding;
-  /** the job that is planned, for limits of vnodes that look at owners */
+  /** the planned job; its owner counts for limits of vnodes */
   readonly job?: SchedJob;
 };
 

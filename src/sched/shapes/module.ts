@@ -1,9 +1,12 @@
-// The interface of modules (docs/modules.md). `modules:` of sched_config names a chain of them. Each module is told of the
-// scheduler's start, of every cycle and of its end. Policy modules are pure and write only into their cycle; service modules may use files, clocks and the
-// network, and are told of a cycle when it is over.
+// The interface of modules (docs/modules.md). `modules:` of sched_config names a chain of them. Each module is
+// informed of the scheduler's start, of every cycle and of the scheduler's end. Policy modules are pure and write
+// only into their cycle; service modules may use files, clocks and the
+// network, and are informed of a cycle when it is over.
 //
-// For the head of each class of jobs in turn, a cycle asks every check in the order of STAGES; the first reason counts. A job without a reason is placed and
-// started; `started` and `blocked` tell the modules. Where a stage has no module yet, its row names the section of docs/reference/scheduler.md that belongs there.
+// For the head of each class of jobs in turn, a cycle asks every check in the order of STAGES; the first reason
+// counts. A job without a reason is placed and
+// started; `started` and `blocked` inform the modules. Where a stage has no module yet, its row names the section of
+// docs/reference/scheduler.md that belongs there.
 //
 // M1. Everything that a policy module's check looks at is in the key of the class (universe.ts U4); a site's module adds to the key with classKey.
 // M2. A site's module that throws or gives an illegal answer leaves the chain until the files are read again; built-in modules assert and crash.
@@ -22,11 +25,11 @@ import type { NodeSet } from "./vnode.ts";
 
 /** The order of checks (docs/reference/scheduler.md 5). */
 export const STAGES = [
-  /** is the queue one from which jobs run */
+  /** whether the queue is one from which jobs run */
   "queue",
   /** fairshare: an entity without shares never runs (docs/reference/scheduler.md 10) */
   "fairshare",
-  /** could all vnodes together hold it, now or at all */
+  /** whether all vnodes together could hold the job, now or at all */
   "totals",
   /** run limits of queue and server; of an array: max_run_subjobs */
   "limits",
@@ -78,7 +81,7 @@ export type Cycle = {
   readonly periodic: boolean;
   /** a question about a job (partita explain): decisions do not count */
   readonly probing: boolean;
-  /** usage of shares; what this cycle adds is temporary */
+  /** usage of shares; the usage that this cycle adds is temporary */
   readonly fairshare: Fairshare;
   /** values that the worth of jobs depends on, besides the jobs */
   readonly ranks: RankContext;
@@ -92,11 +95,11 @@ export type Cycle = {
   check(then: Cycle, candidate: Candidate, stages?: readonly Stage[]): Why | null;
   /** the request of a job and where it may run; for an array its next subjob */
   candidate(entry: JobEntry): Candidate;
-  /** tells the chain that a job was planned */
+  /** informs the chain that a job was planned */
   planned(candidate: Candidate, start_s: number): void;
   /** puts the jobs started so far into the calendar, because what they hold will end */
   enterStarted(): void;
-  /** does something before the next job is started, at the latest after the last one */
+  /** postpones work until the next job is started, or until the end of the last one */
   later(work: () => void): void;
   /** reserves this place in the log for a line that may be written later */
   logHere(): (record: LogRecord) => void;
@@ -158,7 +161,7 @@ export type CycleReport = {
   readonly now_s: number;
   readonly command: SchedCommand;
   readonly decisions: readonly Decision[];
-  /** one a decision, in their order */
+  /** one verdict for each decision, in their order */
   readonly verdicts: readonly Verdict[];
   readonly jobs_considered: number;
   readonly jobs_started: number;
@@ -172,7 +175,7 @@ export type ServiceModule = {
   readonly options?: readonly OptionRow[];
   /** the chain was made */
   start?(): void | Promise<void>;
-  /** a cycle is over and the server knows its decisions; not called again before a promise returned here is settled */
+  /** called when a cycle is over and the server has its decisions; not called again before a promise returned here is settled */
   cycle?(report: CycleReport): void | Promise<void>;
   /** the module leaves the chain; the scheduler waits briefly for the promise */
   shutdown?(): void | Promise<void>;
@@ -199,9 +202,9 @@ export type ModuleWorld = {
   readonly log_file: {
     /** the file that is written now */
     path(): string;
-    /** -L: one file for good */
+    /** -L: one file that is never replaced */
     readonly fixed: boolean;
-    /** closes it and opens one with that name */
+    /** closes the file and opens one with that name */
     reopen(): void;
   };
 };

@@ -12,7 +12,7 @@ export type NodeSortKey = { readonly key: string; readonly high: boolean; readon
 export const MATCHER_NAMES = ["first_fit", "best_fit"] as const;
 export type MatcherName = (typeof MATCHER_NAMES)[number];
 
-/** The settings that hold at one time (prime or non-prime). */
+/** The settings for prime time, or for non-prime time. */
 export type Policy = {
   readonly round_robin: boolean;
   readonly by_queue: boolean;

@@ -26,7 +26,7 @@ export type RankFormula = {
   readonly evaluate: Evaluate;
   /** its value changes by itself */
   readonly drifts: boolean;
-  /** it depends on the state of the job's clock */
+  /** its value depends on the state of the job's clock */
   readonly clocked: boolean;
   readonly parts: Parts;
 };
@@ -38,7 +38,7 @@ export type Parts = {
   readonly own_names: readonly string[];
   /** factor of eligible_time */
   readonly slope: number;
-  /** names of properties of the job that stand beside other names in a term */
+  /** properties of the job that a term combines with other names */
   readonly mixed_names: readonly string[];
   /** one of those parts depends on eligible_time */
   readonly mixes_time: boolean;

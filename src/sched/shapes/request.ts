@@ -1,5 +1,5 @@
-// The request of a job for vnodes: schedselect and place, parsed once for each distinct text. The server normalises the input; any other text is an
-// unusable request, which never runs and says so.
+// The request of a job for vnodes: schedselect and place, parsed once for each distinct text. The server normalises
+// the input. Any other text is an unusable request, which never runs; its comment gives the reason.
 
 import { FREE, type Place, readPlace } from "#model/request/place.ts";
 import { readSelect, type SelectChunk, selectText } from "#model/request/select.ts";

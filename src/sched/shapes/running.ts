@@ -1,8 +1,10 @@
-// Running entries with their ends: jobs, and reservations whose period has begun; and the amounts of vnodes that they hold.
+// Running entries (jobs, and reservations whose period has begun) with their ends and the amounts of vnodes that they hold.
 //
-// K1. Every running job that has vnodes is in `running`, and so is every running reservation. The amounts that a running reservation holds are not counted
+// K1. Every running job that has vnodes is in `running`, and so is every running reservation. The amounts that a
+// running reservation holds are not counted
 //     for its jobs.
-// K2. Running entries end in the future: a job that has passed its soft_walltime is extended by the same time, repeatedly, up to its walltime; after that it
+// K2. Running entries end in the future: a job that has passed its soft_walltime is extended by the same time,
+// repeatedly, up to its walltime; after that it
 //     always ends a second from now.
 // K7. Every job that is expected to end before it must is in `soft`.
 
@@ -101,7 +103,7 @@ export function extension({ from_s, soft_s = 0, last_s, grace_s }: Running, now_
 /** to_s of an entry that is ignored: it counts as over now. */
 export const LIFTED = Number.NEGATIVE_INFINITY;
 
-/** Its end, as of now. */
+/** The expected end of the entry, as of now. */
 export function endOf(running: Running, now_s: number): number {
   return running.to_s === LIFTED ? now_s : Math.max(running.to_s, now_s + 1);
 }
@@ -111,7 +113,7 @@ export function jobsOn({ node: { jobs } }: Vnode): Iterable<string> {
   return jobs.length > 1 ? new Set(jobs) : jobs;
 }
 
-/** What something that runs holds. */
+/** The amounts that a running entry holds. */
 export function holdingOf(space: ResourceSpace, running: Running): Holding {
   running.holding ??= readHolding(space, running.exec_vnode);
   return running.holding;

@@ -66,7 +66,7 @@ export type Universe = {
   groups_stale: boolean;
   /** hosts without entries in placement sets yet */
   readonly ungrouped: Set<Host>;
-  /** numbers given to specs and requests so far */
+  /** the numbers that were given to specs and requests so far */
   next_id: number;
   /** interned by their keys */
   readonly specs: Map<string, VnodeSpec>;
@@ -82,9 +82,9 @@ export type Universe = {
   /** names of the chain, and resource_group: the inputs of a ranking besides attributes */
   readonly ranking_modules: readonly string[];
   readonly shares: FairshareTree | null;
-  /** of eligible time, by id */
+  /** clocks of eligible time, by id */
   readonly clocks: Map<string, SchedClock>;
-  /** runs with new usage, and those that are over, until they are counted (order/usage-count.ts). all: every run */
+  /** runs with new usage, and runs that are over, until they are counted (order/usage-count.ts). all: every run is to be counted */
   readonly used: { readonly ids: Set<string>; all: boolean };
   readonly ended: { readonly job: SchedJob; readonly resources_used: NonNullable<SchedJob["resources_used"]> }[];
   /** share of the tree by entity that resource_group names */
@@ -103,7 +103,7 @@ export type Universe = {
   calendar: Calendar;
   /** amounts that programs reported for the server in this cycle */
   dynamic: ReadonlyMap<string, number | string | boolean>;
-  /** resources_available of the server, and that */
+  /** resources_available of the server, with those amounts */
   server_available: ReadonlyMap<string, number | string | boolean>;
 };
 

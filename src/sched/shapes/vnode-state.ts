@@ -152,7 +152,7 @@ export function recordOf(value: unknown): Readonly<Record<string, unknown>> {
 
 // --- hosts in several sets
 
-/** A host has a vnode in a set; other sets may have vnodes of it, too. */
+/** Notes that a host has a vnode in a set. Other sets may have vnodes of it, too. */
 export function shareHost({ sets, shared_hosts }: Universe, set: NodeSet, host: string): void {
   for (const other of sets.values()) {
     if (other === set || !other.hosts.has(host)) continue;
@@ -161,7 +161,7 @@ export function shareHost({ sets, shared_hosts }: Universe, set: NodeSet, host: 
   }
 }
 
-/** A set has no vnode of a host any more. */
+/** Notes that a set has no vnode of a host any more. */
 export function unshareHost({ shared_hosts }: Universe, set: NodeSet, host: string): void {
   const sharing = shared_hosts.get(host);
   sharing?.delete(set);

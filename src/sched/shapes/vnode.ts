@@ -110,7 +110,7 @@ export type NodeSet = {
   filled: number;
   /** buckets with hosts and a free vnode */
   readonly open: Set<HostBucket>;
-  /** those of them on whose hosts something is booked */
+  /** the buckets of `open` on whose hosts something is booked */
   readonly booked: Set<HostBucket>;
   readonly total: number[];
   readonly free: number[];

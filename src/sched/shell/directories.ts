@@ -1,4 +1,5 @@
-// The directories of a scheduler: where its files and its log are, as the attributes of its object say. Each is checked before it is used, and the lock of
+// The directories of a scheduler for its files and its log, which the attributes of its object name. Each is checked
+// before it is used, and the lock of
 // sched_priv is held (docs/reference/scheduler.md 2).
 
 import { chdir } from "node:process";
@@ -11,11 +12,11 @@ import { checkLogDirectory, checkPrivate } from "#support/sched-directory.ts";
 
 export type DirectoryOptions = {
   readonly log: Log;
-  /** -L: sched_log is not followed */
+  /** -L: the log goes to one file, so changes of sched_log have no effect */
   readonly fixed_log: boolean;
   readonly sched_priv: string;
   readonly sched_log: string;
-  /** of sched_priv; null: sched_priv is not there, the server says which one is used */
+  /** lock of sched_priv; null: no such directory is in use yet, because only the server can name it */
   readonly lock: HeldLock | null;
 };
 
@@ -24,7 +25,7 @@ export type Directories = {
   readonly sched_log: string;
   /** Follows changed attributes. fault: the fault to report to the server; moved: sched_priv has changed. */
   follow(attrs: { readonly [name: string]: unknown }): { readonly fault: string | null; readonly moved: boolean };
-  /** gives the lock back */
+  /** releases the lock */
   release(): void;
 };
 

@@ -11,7 +11,7 @@ import type { ResourceSpace } from "../shapes/resource-space.ts";
 
 type Record = (event: number, object: string, text: string) => void;
 export type DynPrograms = {
-  /** Runs the programs; alarm_s 0: as long as they like. Never rejects. */
+  /** Runs the programs. alarm_s: their time limit; 0: none. Never rejects. */
   ask(programs: readonly DynProgram[], space: ResourceSpace, alarm_s: number): Promise<DynValues>;
   /** kills running programs */
   stop(): void;
@@ -103,6 +103,6 @@ function kill({ pid }: ChildProcess): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // It has ended meanwhile.
+    // The program has ended meanwhile.
   }
 }

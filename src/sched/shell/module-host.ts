@@ -1,12 +1,14 @@
-// The chain at work in a scheduler: modules are made when the files of sched_priv are read, hear of start, cycles and shutdown, and leave it when they are
-// faulty. What is wrong with them is told in the log and, as a problem, in the scheduler's comment.
+// The chain at work in a scheduler. Modules are made when the files of sched_priv are read. They are informed of
+// start, cycles and shutdown, and leave the chain when they are faulty. Faults are reported in the log and, as a
+// problem, in the scheduler's comment.
 //
 //   named --file in order, loaded, start--> in the chain --throws--> out (told)      files read again: what changed is shut down and made anew,
 //     `------------ anything wrong --------------------------------> out (told)      what was out is tried again
 //
 // H1. No cycle begins while a chain is being made: a module that forbids something is not left out of the first cycle.
 // H2. A service module is called for a cycle only when it is done with the last one.
-// H3. A module for whose sake the process was ended (module-watch.ts) stays out until its file or options change, or the files are read again by SIGHUP.
+// H3. A module for whose sake the process was ended (module-watch.ts) stays out until its file or options change, or
+// the files are read again by SIGHUP.
 
 import { messageOf } from "#support/caught.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -23,7 +25,7 @@ export type ChainConfig = {
   readonly site_modules: readonly SiteModule[];
   readonly wrong_modules: readonly WrongModule[];
   readonly module_options: ModuleOptions;
-  /** how long a call of a site's module may take, and its work on a cycle (seconds; 0: as long as it likes) */
+  /** time limit in seconds of a call of a site's module, and of its work on a cycle; 0: none */
   readonly module_alarm_s: number;
   readonly module_work_alarm_s: number;
 };
@@ -34,7 +36,7 @@ export type HostOptions = {
   record(event: number, object: string, text: string): void;
   /** all problems in one text; null: there are none any more */
   onProblem(text: string | null): void;
-  /** the policy modules have changed outside of load(): one is out */
+  /** called when the policy modules have changed outside of load(): one has left the chain */
   onChange(): void;
 };
 
@@ -44,7 +46,7 @@ type Entry = {
   readonly from: string;
   readonly policy: PolicyModule | null;
   readonly service: ServiceModule | null;
-  /** since when it is at work on a cycle; null: it is not */
+  /** time since which the module works on a cycle; null: it does not */
   busy_ms: number | null;
   out: boolean;
   shutdown(): Promise<void>;

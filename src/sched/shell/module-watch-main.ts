@@ -1,4 +1,4 @@
-// The thread of module-watch.ts: looks four times a second which call of a site's module the main thread is in.
+// The thread of module-watch.ts. Four times a second it determines which call of a site's module the main thread is in.
 
 import { existsSync, readFileSync, writeSync } from "node:fs";
 import { pid } from "node:process";
@@ -11,7 +11,7 @@ import { AT, type Stuck, stuckOf, stuckText, type WatchMessage } from "./module-
 const STDERR = 2;
 const LOOK_MS = 250;
 const KILL_AFTER_MS = 1000;
-/** A look that comes later than this counts as no later: the thread itself stood still (W3). */
+/** A longer time between two looks counts as this time, because the watching thread itself then stood still (W3). */
 const LOOK_MS_MAX = 2 * LOOK_MS;
 
 const memory = new Int32Array(workerData as SharedArrayBuffer);
@@ -36,7 +36,8 @@ function look(): void {
   looked_ms = now_ms;
   const call = Atomics.load(memory, AT.CALL);
   const blamed = call !== 0 ? call : Atomics.load(memory, AT.CYCLE) === 0 ? Atomics.load(memory, AT.OPEN) : 0;
-  // A call stands still while it is the same one, what is open while the main thread does not come round.
+  // A call stands still while the main thread is in the same call. A promise stands still while it is open and the
+  // main thread does not return to its event loop.
   const now = blamed === 0 ? "" : `${blamed} ${Atomics.load(memory, call !== 0 ? AT.CALLS : AT.BEAT)} ${call}`;
   stood_ms = now !== "" && now === seen ? stood_ms + passed_ms : 0;
   seen = now;
@@ -51,7 +52,10 @@ function end(blamed: number): void {
   setTimeout(() => process.kill(pid, "SIGKILL"), KILL_AFTER_MS);
 }
 
-/** What cannot be noted is ended all the same: a scheduler that is started again and again is seen, one that stands still is not. */
+/**
+ * The process is ended even if the note cannot be written: an administrator notices a scheduler that is started again
+ * and again, but not one that stands still.
+ */
 function note(stuck: Stuck): void {
   try {
     const others = existsSync(file) ? stuckOf(readFileSync(file, "utf8")) : [];

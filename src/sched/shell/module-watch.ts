@@ -1,12 +1,15 @@
-// The watch over a site's modules: a thread of its own sees when one of their calls does not come to its end, which nobody on the main thread could see. It
-// notes the module in sched_priv and ends the process; the server starts another one, which finds the note and leaves the module out (module-host.ts).
+// The watch over a site's modules: a separate thread notices when one of their calls does not end, which code on the
+// main thread could not notice. The thread notes the module in sched_priv and ends the process; the server starts
+// another one, which finds the note and leaves the module out of the chain (module-host.ts).
 //
-//   main thread:  call begins -> memory says which -> call ends      thread (module-watch-main.ts): the same call for module_alarm seconds -> note, SIGALRM
+//   main thread:  call begins -> memory says which -> call ends      thread (module-watch-main.ts): the same call for
+// module_alarm seconds -> note, SIGALRM
 //
 // W1. A call costs a few writes to shared memory: checks are called thousands of times a cycle.
-// W2. What modules do between their calls (after an await) belongs to those whose promises are open: the longest open one is blamed when the main thread
+// W2. Work of modules between their calls (after an await) belongs to the modules whose promises are open: the
+// longest open one is blamed when the main thread
 //     stands still and is not at work on a cycle.
-// W3. Time in which the thread itself stood still does not count: a machine that slept, or a stopped process, is nobody's fault.
+// W3. Time in which the thread itself stood still does not count: a machine that slept, or a stopped process, is no module's fault.
 
 import { readFileSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -14,7 +17,7 @@ import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { writeWholeFile } from "#support/whole-file.ts";
 
-/** Places in the shared memory, 32 bits each. A call is the number of what was told of it, 0: none. */
+/** Places in the shared memory, 32 bits each. A call is named by the number that was sent to the thread for it; 0: no call. */
 export const AT = { CALL: 0, CALLS: 1, OPEN: 2, BEAT: 3, CYCLE: 4 } as const;
 const PLACES = 5;
 
@@ -26,17 +29,17 @@ export type WatchMessage =
   | { readonly kind: "set"; readonly file: string; readonly alarm_s: number };
 
 export type ModuleWatch = {
-  /** sched_priv and module_alarm as they are from now on; 0: calls may take as long as they like. Resolves when the thread watches. */
+  /** Sets sched_priv and module_alarm. An alarm of 0 sets no time limit. Resolves when the thread watches. */
   begin(sched_priv: string, alarm_s: number): Promise<void>;
-  /** a module of the site, from this file and with these options */
+  /** registers a module of the site with its file and options */
   of(name: string, from: string): CallWatch;
-  /** the scheduler itself is at work, for as long as it may */
+  /** the scheduler itself works, without a time limit */
   busy(is: boolean): void;
   stop(): Promise<void>;
 };
 export type CallWatch = {
   call<T>(doing: string, act: () => T): T;
-  /** a promise; rejects when it is open for longer than limit_s (0: never) */
+  /** watches a promise; rejects if it is open for longer than limit_s (0: no limit) */
   open<T>(doing: string, limit_s: number, act: () => Promise<T> | T): Promise<T>;
 };
 
@@ -49,7 +52,7 @@ const FILE = "modules_stuck";
 export function moduleWatch(onError: (text: string) => void): ModuleWatch {
   const memory = new Int32Array(new SharedArrayBuffer(4 * PLACES));
   const open: number[] = [];
-  /** which numbers mean what: a thread that is started later must know, too */
+  /** the registered calls by number, which a thread that is started later must get, too */
   const told: WatchMessage[] = [];
   let thread: Worker | null = null;
   let beat: NodeJS.Timeout | null = null;
@@ -94,7 +97,7 @@ export function moduleWatch(onError: (text: string) => void): ModuleWatch {
         return call;
       };
       const call = <T>(doing: string, act: () => T): T => {
-        // A module may have the cycle ask another one: the one that was asked first has the time of both.
+        // A module may cause the cycle to call another one. The time of both counts for the module that was called first.
         if (depth === 0) {
           Atomics.store(memory, AT.CALL, numberOf(doing));
           Atomics.add(memory, AT.CALLS, 1);
@@ -167,7 +170,7 @@ export function readStuck(sched_priv: string): Stuck[] {
   }
 }
 
-/** Keeps these notes only. */
+/** Removes all notes except these. */
 export function keepStuck(sched_priv: string, stuck: readonly Stuck[]): void {
   if (stuck.length === 0) rmSync(join(sched_priv, FILE), { force: true });
   else writeWholeFile(join(sched_priv, FILE), stuckText(stuck));

@@ -22,7 +22,11 @@ export type SchedOptions = {
 };
 
 export type ParsedOptions =
-  | { readonly kind: "run"; readonly options: SchedOptions /** text printed before it continues */; readonly notes: readonly string[] }
+  | {
+      readonly kind: "run";
+      readonly options: SchedOptions /** text that is printed before the scheduler continues */;
+      readonly notes: readonly string[];
+    }
   | { readonly kind: "version" }
   | { readonly kind: "help" }
   | { readonly kind: "wrong"; readonly text: string };

@@ -25,12 +25,12 @@ export type SchedulerOptions = DirectoryOptions & {
 export class Scheduler {
   readonly #driver: SchedDriver;
   #toldToQuit = (): void => undefined;
-  /** the server said quit */
+  /** called when the server has sent quit */
   readonly quit = new Promise<void>((resolve) => {
     this.#toldToQuit = resolve;
   });
 
-  /** It connects, and stays connected until it leaves. */
+  /** Connects, and stays connected until leave() is called. */
   constructor(options: SchedulerOptions) {
     const { name, version } = options;
     this.#driver = new SchedDriver(this.#ports(options), { name, pid, version });

@@ -1,4 +1,5 @@
-// The files of a sched_priv (docs/reference/scheduler.md 11, 12): read. What they say: ../policy/settings-text.ts; their check: #support/sched-directory.ts.
+// Reads the files of a sched_priv (docs/reference/scheduler.md 11, 12). ../policy/settings-text.ts interprets their
+// contents; #support/sched-directory.ts checks them.
 
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +16,10 @@ export function readSettings(dir: string): Settings {
   return { ...settings, messages: [...messages, ...settings.messages] };
 }
 
-/** The texts of a sched_priv's files; null: it cannot be read. tell: what is wrong, but for the holidays (settingsOf tells of those). */
+/**
+ * The texts of a sched_priv's files; null: the directory cannot be read. tell: called with each fault, except faults
+ * of the holidays, which settingsOf reports.
+ */
 export function readPrivate(dir: string, tell: (object: string, text: string) => void = () => undefined): SettingsTexts {
   const text = (file: (typeof SCHED_FILES)[number]): string | null => {
     try {

@@ -1,7 +1,7 @@
-// A site's own module (docs/modules.md): its file is checked like those of a sched_priv, loaded, looked at, and put behind a guard that keeps what goes
-// wrong in it from the scheduler.
+// A site's own module (docs/modules.md): its file is checked like those of a sched_priv, loaded, examined, and put
+// behind a guard that protects the scheduler from its faults.
 //
-// G1. A module that throws, answers nonsense or decides nonsense is told about once and does nothing from then on.
+// G1. A module that throws, or gives an illegal answer or decision, is reported once and is not called again.
 // G2. A module's file and all directories above it belong to root or the scheduler's user, and nobody else can write them.
 
 import { lstatSync } from "node:fs";
@@ -44,7 +44,7 @@ const FUNCTIONS = {
   service: ["start", "cycle", "shutdown"],
 } as const;
 
-/** What keeps a value from being a module. null: nothing. */
+/** The reason why a value cannot be a module; null: it can. */
 function wrongShape(value: unknown): string | null {
   if (typeof value !== "object" || value === null) return "its default export is neither a module nor a function that makes one";
   const { kind = "policy", checks } = value as { kind?: unknown; checks?: unknown };
@@ -96,7 +96,7 @@ export function guardPolicy(name: string, module: PolicyModule, watch: CallWatch
   };
 }
 
-/** Calls until the first fault; after it, and for it, the value that changes nothing. */
+/** Calls the module until its first fault. For the failing call, and after it, returns the value that changes nothing. */
 function guarded(watch: CallWatch, onFault: OnFault): <T>(doing: string, neutral: T, act: () => T) => T {
   let off = false;
   return (doing, neutral, act) => {
@@ -114,7 +114,7 @@ function guarded(watch: CallWatch, onFault: OnFault): <T>(doing: string, neutral
 type Call = ReturnType<typeof guarded>;
 type MakeRoom = NonNullable<PolicyModule["makeRoom"]>;
 
-/** What a module did without putting the job in, or before it threw, is taken back. */
+/** The changes of a module that did not place the job, or that threw before, are taken back. */
 function roomMaker(call: Call, makeRoom: MakeRoom): MakeRoom {
   return (cycle, candidate, why) => {
     const { room } = cycle;
@@ -195,10 +195,10 @@ function facadeOf(cycle: Cycle): Cycle {
   });
 }
 
-/** How long a service module may take. */
+/** The time limit of a service module. */
 export type ServiceLimits = { readonly alarm_s: number; readonly work_alarm_s: number };
 
-/** A service module whose faults are told and end it; a promise it gives is waited for before it is called again (G1). */
+/** A service module whose first fault is reported and ends it. The module is not called again before a promise that it returned is settled (G1). */
 export function guardService(
   name: string,
   module: ServiceModule,

@@ -1,4 +1,5 @@
-// Answers of manager requests that are carried out and refused at once: warnings that count as errors (15026), and requests over all objects some of which failed.
+// Answers of manager requests that are both carried out and refused: warnings that count as errors (15026), and
+// requests about all objects of which some failed.
 
 import { pbseText } from "#model/pbse.ts";
 import type { Answer, Transaction } from "../engine/transaction.ts";

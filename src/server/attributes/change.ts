@@ -15,13 +15,13 @@ export type ChangeContext = {
   readonly table: AttributeTable;
   readonly resources: ReadonlyMap<string, ResourceDef>;
   readonly who: Identity;
-  /** attributes that may only be given at creation are taken */
+  /** attributes that can only be given at creation are accepted */
   readonly creating?: boolean;
-  /** values that this object gets back at unset, where they are not those of the table */
+  /** values that unset restores for this object, where they differ from those of the table */
   readonly fresh?: Attrs;
 };
 
-/** What came of a list of operations. touched: names of attributes in the order of the operations, each once. */
+/** The result of a list of operations. touched: names of the attributes in the order of the operations, each once. */
 export type Changed = {
   readonly before: Attrs;
   readonly after: Attrs;
@@ -50,7 +50,7 @@ export function changeAttrs(before: Attrs, ops: readonly AttrOp[], context: Chan
 export const isUnset = ({ op, value, resource }: AttrOp): boolean =>
   resource === undefined && (op === "unset" || (op === "=" && value === ""));
 
-/** A manager names the value that an attribute has: nothing would change. */
+/** A manager sets the value that an attribute already has: nothing would change. */
 function isRestated(def: AttributeDef, op: AttrOp, before: Attrs, { who }: ChangeContext): boolean {
   return def.restatable === true && who.level === "manager" && op.op === "=" && op.value === before[def.name];
 }
@@ -61,7 +61,10 @@ function checkRight(def: AttributeDef, op: AttrOp, { who, resources, creating }:
   if (def.createOnly === true && creating !== true) throw reject(PBSE.ATTRRO, valueName(def, op.resource));
 }
 
-/** The events' form of a change: values set and names taken out. Values that were set to what they were count as set. */
+/**
+ * The same change in the form of events: values that were set, and names that were removed. A value that was set to
+ * its former value counts as set.
+ */
 export function delta({ before, after, touched }: Pick<Changed, "before" | "after" | "touched">): {
   readonly set: Attrs;
   readonly unset: string[];
@@ -75,7 +78,7 @@ export function delta({ before, after, touched }: Pick<Changed, "before" | "afte
   return { set, unset };
 }
 
-/** The same change with one more attribute set (undefined: taken out). */
+/** The same change with one more attribute set, or removed if the value is undefined. */
 export function withValue(changed: Changed, name: string, value: unknown): Changed {
   const after = { ...changed.after };
   if (value === undefined) delete after[name];

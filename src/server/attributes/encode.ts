@@ -35,7 +35,7 @@ export function columnsOf(state: ServerState, who: Identity, table: AttributeTab
   }));
 }
 
-/** attrs: the values; computed ones go before. */
+/** attrs: the stored values. computed: they take precedence. */
 export function encode(columns: Columns, attrs: Attrs, computed?: Attrs): WireAttrs {
   const wire: { [name: string]: WireValue } = {};
   for (const { name, render } of columns) {

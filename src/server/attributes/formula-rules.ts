@@ -1,6 +1,6 @@
 // Rules of job_sort_formula on server and schedulers (docs/reference/qmgr.md 5, docs/reference/scheduler.md 4).
 //
-// I1. A formula that is stored can be evaluated: its grammar, names and types were checked, and a resource it names is not deleted while it does.
+// I1. A formula that is stored can be evaluated: its grammar, names and types were checked, and a resource that it names cannot be deleted.
 // I2. Server and schedulers agree: where both have a formula it is the same text (15226).
 
 import { type Formula, JOB_FORMULA_NAMES, readFormula } from "#model/formula/formula.ts";
@@ -11,7 +11,10 @@ import type { Changed } from "./change.ts";
 
 const FAULTS = { syntax: PBSE.BAD_FORMULA, keyword: PBSE.BAD_FORMULA_KW, type: PBSE.BAD_FORMULA_TYPE } as const;
 
-/** Refuses a formula that cannot be (15123, 15124, 15125) or that another object's contradicts (15226). others: objects that may have one, too. */
+/**
+ * Refuses a formula that cannot be used (15123, 15124, 15125) or that differs from the formula of another object
+ * (15226). others: the other objects that may have a formula.
+ */
 export function checkFormula(
   { after, touched }: Changed,
   resources: Resources,
@@ -27,7 +30,7 @@ export function checkFormula(
   }
 }
 
-/** Whose formula names a resource. */
+/** The objects whose formula names a resource. */
 export function formulaWith(state: ServerState, resource: string): "server" | "sched" | null {
   if (names(state, state.server).includes(resource)) return "server";
   for (const sched of state.scheds.values()) if (names(state, sched.attrs).includes(resource)) return "sched";

@@ -16,7 +16,7 @@ const styles = (table: AttributeTable): ReadonlyMap<string, Style> =>
 const SERVER_STYLES = styles(SERVER_ATTRIBUTES);
 const QUEUE_STYLES = styles(QUEUE_ATTRIBUTES);
 
-/** changed: an object of the state as it will be. queue: its name, null for the server. */
+/** changed: the object after the change. queue: its name; null: the object is the server. */
 export function checkLimitStyles(state: ServerState, changed: Changed, queue: string | null): void {
   const own = queue === null ? SERVER_STYLES : QUEUE_STYLES;
   const touched = new Set([...changed.touched].filter((name) => changed.after[name] !== undefined).map((name) => own.get(name)));

@@ -6,9 +6,9 @@ import { LOG_EVENT } from "#support/log-event.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import type { Changed } from "./change.ts";
 
-/** What a line is about: class and object of the log. */
+/** The object of a log line, with its class. */
 export type LogTarget = { readonly class: "Svr" | "Que" | "Node" | "Sched" | "Resc" | "Hook"; readonly object: string };
-/** An attribute as asked for, with the name the table gives it. */
+/** An attribute of a request, under the name that the table gives it. */
 export type LoggedTerm = {
   readonly name: string;
   readonly resource?: string;
@@ -29,7 +29,7 @@ export function logDeleted(tx: Transaction, target: LogTarget): void {
   line(tx, target, `deleted at request of ${requestor(tx)}`);
 }
 
-/** hook: that did it, if one did. */
+/** hook: the hook that made the change, if one did. */
 export function logChanged(tx: Transaction, target: LogTarget, verb: "set" | "unset", terms: readonly LoggedTerm[], hook?: string): void {
   const by = hook === undefined ? "" : ` by ${hook}`;
   line(tx, target, `attributes ${verb}:  at request of ${requestor(tx)}`);

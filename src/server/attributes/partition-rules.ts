@@ -1,6 +1,6 @@
 // Which scheduler a queue and a vnode belong to must stay unambiguous (docs/reference/errors.md 2, docs/reference/scheduler.md 2):
 //
-// I1. `pbs-default` is nobody's to give: queues and vnodes without a partition are the default scheduler's (15228, 15223).
+// I1. Nobody can assign `pbs-default`: queues and vnodes without a partition belong to the default scheduler (15228, 15223).
 // I2. A partition belongs to one scheduler at most (15224).
 // I3. Routing queues have no partition (15217, 15218).
 // I4. A vnode with a queue and a partition is in that queue's partition, if it has one (15219, 15220, 15221).
@@ -49,7 +49,7 @@ export function checkNodePartition(state: ServerState, changed: Changed, vnode: 
   throw new Reject(PBSE.QUE_NOT_IN_PARTITION, `Queue ${name} is not part of partition for node`);
 }
 
-/** Partitions a scheduler other than the default one will have. */
+/** The partitions that schedulers other than the default one will have. */
 export function checkSchedPartitions(state: ServerState, sched: string, partitions: readonly string[]): void {
   for (const partition of partitions) {
     if (partition === DEFAULT_PARTITION) throw reject(PBSE.DEFAULT_PARTITION);

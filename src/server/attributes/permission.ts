@@ -1,4 +1,4 @@
-// Who may ask for what: levels for manager requests, the access lists of server and queues, holds, and resources of a job (docs/reference/qmgr.md 5,
+// The rights of callers: levels for manager requests, the access lists of server and queues, holds, and resources of a job (docs/reference/qmgr.md 5,
 // docs/reference/attributes.md 1).
 //
 // I1. A list counts only while its *_enable attribute is True; without an entry that matches, an enabled list refuses.
@@ -88,7 +88,7 @@ export function mayRootOwnJobs(state: ServerState, host: string): boolean {
 }
 
 /**
- * Whether the asker owns a job: same user from the same host, or from any host when the server's flatuid says a user is the same person everywhere.
+ * Whether the caller owns a job: the caller is the same user from the same host, or from any host if the server's flatuid is set.
  */
 export function isOwner(tx: Transaction, owner: string): boolean {
   const at = owner.lastIndexOf("@");
@@ -129,8 +129,9 @@ export function checkHoldRight(who: Identity, before: string, after: string): vo
 // --- resources
 
 /**
- * Refuses with 15003 a resource the caller may not set: itself, or one that a chunk of the select names. text: the value; null: it is taken away.
- * Refuses with 15014 a select or nodes that asks for nothing; an empty value of another resource takes it away.
+ * Refuses with 15003 a resource that the caller may not set, or a select with such a resource in a chunk. text: the
+ * value; null: the resource is removed. Refuses with 15014 an empty select or nodes. An empty value of any other
+ * resource removes it.
  */
 export function checkAskable(def: AttributeDef, resource: ResourceDef, text: string | null, who: Identity, resources: Resources): void {
   checkSettable(def, who, resource);

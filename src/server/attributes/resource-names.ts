@@ -7,7 +7,7 @@ import type { Changed } from "./change.ts";
 /** pnames is advice and may name anything. */
 const NAMING = ["node_group_key", "restrict_res_to_release_on_suspend"] as const;
 
-/** Refuses unknown ones with the bare 15035 (docs/reference/qmgr.md 5). */
+/** Refuses unknown names with 15035 without a suffix (docs/reference/qmgr.md 5). */
 export function checkResourceNames(state: ServerState, { after, touched }: Changed): void {
   for (const attribute of NAMING) {
     const names = touched.has(attribute) ? after[attribute] : undefined;

@@ -1,4 +1,5 @@
-// Where a resource has values: jobs and reservations that ask for it keep it, values on server, queues and vnodes go with it (docs/reference/attributes.md 10).
+// The objects that have values of a resource. Jobs and reservations that request a resource prevent its deletion.
+// Values on server, queues and vnodes are deleted with it (docs/reference/attributes.md 10).
 
 import type { AttributeTable } from "#model/attribute.ts";
 import { asksFor } from "#model/request/select.ts";
@@ -8,7 +9,7 @@ import { SERVER_ATTRIBUTES } from "#model/tables/server-attributes.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import type { Attrs, ServerState } from "../state/state.ts";
 
-/** `job` or `reservation` when one asks for it; null: none of the live ones does. */
+/** The kind of a live object that requests the resource: `job` or `reservation`; null: there is none. */
 export function usedByJob(state: ServerState, resource: string): "job" | "reservation" | null {
   for (const job of state.jobs.values()) if (usedByJobAttrs(job.attrs, resource)) return "job";
   for (const resv of state.resvs.values()) if (usedByJobAttrs(resv.attrs, resource)) return "reservation";
@@ -32,7 +33,7 @@ export function holderOf(state: ServerState, resource: string): "server" | "queu
   return null;
 }
 
-/** Takes its values off server, queues and vnodes. */
+/** Removes the resource's values from server, queues and vnodes. */
 export function removeResource(tx: Transaction, resource: string): void {
   const { state } = tx;
   const server = without(SERVER_ATTRIBUTES, state.server, resource);

@@ -22,7 +22,7 @@ export function checkKnown(ops: readonly AttrOp[]): void {
 export function changedNode(tx: Transaction, vnode: Vnode, ops: readonly AttrOp[]): Changed {
   const { state } = tx;
   checkKnown(ops);
-  // A state is never unset: without a word it is free.
+  // The state is never unset: a list without words means free.
   const attrs = ops.map((op) =>
     op.op === "unset" && op.name.toLowerCase() === "state" ? ({ ...op, op: "=", value: "free" } as const) : op,
   );
@@ -31,7 +31,7 @@ export function changedNode(tx: Transaction, vnode: Vnode, ops: readonly AttrOp[
   return changed;
 }
 
-/** vnode null: it is being created. */
+/** vnode null: the vnode is being created. */
 export function checkNode(state: ServerState, changed: Changed, vnode: Vnode | null): void {
   const { after, touched } = changed;
   const name = after["queue"];
@@ -85,5 +85,5 @@ export function marks(
   return { add, remove };
 }
 
-/** A vnode as lines of the log name it. */
+/** The name of a vnode in lines of the log. */
 export const nodeTarget = (name: string): LogTarget => ({ class: "Node", object: name });

@@ -78,7 +78,7 @@ export type Core = {
   take(): Batch | null;
 };
 
-/** state: as loaded from the store (state/load.ts). */
+/** state: the state loaded from the store (state/load.ts). */
 export function createCore(state: ServerState, config: ServerConfig, now_ms: number): Core {
   const kernel = createKernel(state, config, now_ms, { consequences, carryOut, unserved: whyUnserved, commentNow });
   /** The kernel at the time of a call. */
@@ -125,7 +125,7 @@ function start(kernel: Kernel): void {
   scheds.startAll(kernel);
 }
 
-/** What must be settled before a batch leaves is settled; then everything that has gathered leaves (I2). */
+/** Settles the work that must be done before a batch leaves. Then returns everything that has gathered (I2). */
 function take(kernel: Kernel): Batch | null {
   const { state, requests } = kernel;
   if (kernel.scheds.settled.size > 0) decideOnSettled(kernel);

@@ -22,11 +22,11 @@ export type StartFacts = {
   readonly fresh: boolean;
   /** host name of the node to create; null: no mom here */
   readonly node: string | null;
-  /** server attributes by name with their text, which the installation requests once, when the store is empty */
+  /** texts of server attributes by name, from the installation; they are set once, when the store is empty */
   readonly wanted?: { readonly [name: string]: string };
 };
 
-/** Brings the state into the requested form, by events as any request does. */
+/** Brings the state into the requested form. It applies events, as any request does. */
 export function prepareStart(core: Core, facts: StartFacts): void {
   const { config } = core.kernel;
   const tx = ownTransaction(core.kernel);
@@ -42,7 +42,7 @@ export function prepareStart(core: Core, facts: StartFacts): void {
   if (Object.keys(changed).length > 0) tx.apply({ kind: "server-changed", set: changed, unset: [] });
 }
 
-/** A transaction for which the server's own host resolves, whether or not a name service knows it. */
+/** A transaction in which the server's own host name can always be resolved, even if no name service knows it. */
 function hostKnown(core: Core, node: string | null): Transaction {
   const known = nothingKnown();
   if (node !== null) known.hosts.set(node, true);

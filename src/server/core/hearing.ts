@@ -1,9 +1,9 @@
-// Who hears of what: the one table of what follows inside the server from an event, whatever caused the event. What follows stands beside the object that it
-// follows for; handlers do not deal with it.
+// The table of listeners: it says which functions of the server are called after an event, whatever caused the event.
+// Each function is in the folder of the object that it changes. Request handlers do not call these functions.
 //
-// I1. Those who hear of an event are called in the order of the table, after the event was applied. They may apply events of their own, and those who come
-//     later see the state after them.
-// I2. An entry with `when` is called only if the condition holds, so that an event costs nothing where nobody waits for it.
+// I1. The listeners of an event are called in the order of the table, after the event was applied. They may apply
+// further events, and later listeners see the state after those.
+// I2. A listener with `when` is called only if the condition holds, so that an event costs nothing if no listener needs it.
 
 import type { Kernel } from "../engine/kernel.ts";
 import type { Transaction } from "../engine/transaction.ts";
@@ -30,7 +30,10 @@ import { isIn, isPlanned, isWaiting, isWithMom, phaseName } from "../state/job-p
 import type { Attrs, Job, JobAttrs, Resv, ResvAttrs, Vnode } from "../state/state.ts";
 import { queueStarted, routeSoon } from "../submit/routing.ts";
 
-/** What can be heard, and what is told with it. before: the attributes before the event. An object that is gone is told as it was last. */
+/**
+ * The occasions for listeners, and the data that each listener gets. before: the attributes before the event. For an
+ * object that no longer exists, the data is its last state.
+ */
 type News = {
   readonly "job-created": [job: Job];
   readonly "job-changed": [job: Job, before: JobAttrs];
@@ -64,7 +67,7 @@ const isInResv = ({ state }: Kernel, job: Job): boolean => state.resv_queues.has
 const hasMoved = (job: Job, before: JobAttrs): boolean => job.attrs.queue !== before.queue;
 const hasArrived = (job: Job, before: JobAttrs): boolean => hasMoved(job, before) || job.attrs.job_state !== before.job_state;
 
-/** Its queue routes it, or a scheduler is to look at it. */
+/** The job's queue routes it, or a scheduler must look at it. */
 function queueHears(kernel: Kernel, tx: Transaction, job: Job): void {
   const queue = kernel.state.queues.get(job.attrs.queue);
   if (queue === undefined) return;
@@ -227,7 +230,7 @@ function tell<K extends keyof News>(kernel: Kernel, tx: Transaction, what: K, ..
   for (const { when, hears } of HEARERS[what]) if (when === undefined || when(kernel, ...told)) hears(kernel, tx, ...told);
 }
 
-/** Applies an event and tells everybody who hears of it. */
+/** Applies an event and calls all its listeners. */
 export function consequences(kernel: Kernel, tx: Transaction, event: Event, apply: () => void): void {
   const { state } = kernel;
   switch (event.kind) {
@@ -267,7 +270,7 @@ export function consequences(kernel: Kernel, tx: Transaction, event: Event, appl
       apply();
       return tell(kernel, tx, "hook-changed", event.name);
     default:
-      // clocks, values that are not stored, vnode-admin-set, the history: nobody hears of them.
+      // clocks, values that are not stored, vnode-admin-set, the history: these have no listeners.
       apply();
   }
 }

@@ -11,7 +11,7 @@
 // I8. Reservations: see core/resv-invariants.ts.
 // I9. A subjob is a job if and only if its array counts it as live, and an array lives as long as a subjob waits or lives.
 // I10. Clocks of eligible time: see state/clocks.ts.
-// I11. Attributes of a job hold names of the table alone: what is the server's own stands beside them (state/job-own.ts O2).
+// I11. The attributes of a job contain only names of the attribute table. The server's own data about a job is kept separately (state/job-own.ts O2).
 // I12. A job that waits for a live one is in that one's list; substate 22 is that of jobs that wait for others.
 
 import { listOf } from "#model/attribute-reader.ts";

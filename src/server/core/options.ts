@@ -8,7 +8,7 @@ export type ServerOptions = {
   readonly log_file?: string;
   /** -d: instead of PBS_HOME */
   readonly home?: string;
-  /** -e: log mask until log_events is set again */
+  /** -e: the log mask; it holds until log_events is set again */
   readonly log_events?: number;
   /** -N: stay in the foreground */
   readonly foreground: boolean;

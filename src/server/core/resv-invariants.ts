@@ -1,11 +1,13 @@
 // Invariants of reservations (checked with the rest of the state: ./invariants.ts).
 //
 // I1. A reservation has a queue of its own; the usage of its jobs equals the sums over them.
-// I2. Its vnodes note it, and no other vnodes do.
-// I3. At no time is more of a vnode promised than it has, and a vnode that is promised exclusively is promised to no other reservation. Places that a manager
-//     forced (pbs_ralter -W force) and reservations that are short of the vnode (resv/lowered.ts) are excepted; a host may be in several maintenance
+// I2. Exactly the vnodes of a reservation refer to it.
+// I3. At no time is more of a vnode promised than it has, and a vnode that is promised exclusively is promised to no
+// other reservation. Places that a manager
+//     forced (pbs_ralter -W force) and reservations for which the vnode has become too small (resv/lowered.ts) are
+// excepted; a host may be in several maintenance
 //     reservations.
-// I4. A promise has ascending times and a place for each; one that has begun has not begun before its time.
+// I4. A promise has ascending times and a place for each. An occurrence begins at its time or later.
 
 import { RESV_STATE } from "#model/resv-state.ts";
 import { type Claim, claimsOn } from "../resv/promises.ts";
@@ -82,7 +84,7 @@ function checkOverlap(state: ServerState, check: Check): void {
 const isToFit = (resv: Resv | undefined, vnode: string): boolean =>
   resv?.attrs["forced"] !== true && resv?.attrs.short?.includes(vnode) !== true;
 
-/** At every start of an occurrence: sums of what is promised then. */
+/** Checks, at every start of an occurrence, the sums of all promises at that time. */
 function checkVnodeOverlap(state: ServerState, name: string, claims: readonly Claim[], check: Check): void {
   const vnode = state.vnodes.get(name);
   if (vnode === undefined) return;

@@ -1,6 +1,7 @@
-// Serves requests: a handler runs, and the request waits where the handler needs an answer from outside of the core. Streams go on page by page.
+// Serves requests. A handler runs; if it needs an answer from outside of the core, its request waits. Streams continue page by page.
 //
-// I1. A request that waits is data (engine/request-runtime.ts); it is served again from its beginning when the answer is there, unless its client is gone.
+// I1. A request that waits is data (engine/request-runtime.ts); it is served again from its beginning when the answer
+// has arrived, unless its client is gone.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { Request, RequestKind, StatusObject } from "#protocol/messages.ts";
@@ -25,7 +26,7 @@ export function serveRequest(kernel: Kernel, peer: Peer, request: Request, token
   serve(kernel, token, { who, request, known: NOTHING_KNOWN });
 }
 
-/** The history was read; null: it has no such record. */
+/** The history was read. null: it does not contain the record. */
 export function historyRead(kernel: Kernel, token: number, jobs: ReadonlyMap<string, Job | null>): void {
   goOn(kernel, token, ({ known }) => {
     for (const [id, job] of jobs) known.jobs.set(id, job);
@@ -36,7 +37,7 @@ export function hostResolved(kernel: Kernel, token: number, host: string, found:
   goOn(kernel, token, ({ known }) => known.hosts.set(host, found));
 }
 
-/** An answer has come: the request is served again. */
+/** An answer has arrived: the request is served again. */
 function goOn(kernel: Kernel, token: number, learn: (waiting: WaitingRequest) => void): void {
   const waiting = kernel.requests.waiting.get(token);
   if (waiting === undefined) return;
@@ -56,7 +57,7 @@ export function historyPage(kernel: Kernel, token: number, jobs: readonly Job[],
   if (isDone) streamOver(kernel, token, waiting, stream);
 }
 
-/** The next slice. Returns whether more follow. */
+/** Sends the next slice. Returns whether more follow. */
 export function slice(kernel: Kernel, token: number): boolean {
   const waiting = kernel.requests.waiting.get(token);
   const stream = waiting?.stream;
@@ -83,7 +84,7 @@ export function forgetClients(kernel: Kernel, tokens: readonly number[]): void {
   forgetHands(kernel, gone);
 }
 
-/** Asks the shell for the next input of a stream. */
+/** Requests the next input of a stream from the shell. */
 function follow(kernel: Kernel, token: number, waiting: WaitingRequest & { readonly stream: Stream }): void {
   const { stream } = waiting;
   kernel.requests.waiting.set(token, waiting);
@@ -96,7 +97,10 @@ function follow(kernel: Kernel, token: number, waiting: WaitingRequest & { reado
   kernel.out.actions.push({ kind: "page-history", token, walk });
 }
 
-/** A page or slice. work returns whether more follow. Returns whether this was the last one; a refusal is the answer and ends the stream. */
+/**
+ * Runs the work for one page or slice; work returns whether more follow. Returns whether it was the last one. A
+ * refusal becomes the reply and ends the stream.
+ */
 function step(kernel: Kernel, token: number, waiting: WaitingRequest, work: (tx: Transaction) => boolean): boolean {
   try {
     return !work(transaction(kernel, waiting.who, token, waiting.known));

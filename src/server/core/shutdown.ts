@@ -1,9 +1,10 @@
-// The end of the server (qterm): running jobs, and the moment when the shell may end.
+// The end of the server (qterm): what happens to running jobs, and when the shell may end.
 //
 //   a job is saved by its mom, if the site has a script · else requeued, if it is rerunnable · else (immediate) killed, (delay) waited for
 //
 // I1. While it ends, the server starts no job and accepts only status requests (15060).
-// I2. A second request for immediate ends the server at once: jobs that cannot be ended, because their mom is not connected, are settled at the next start.
+// I2. A second request for immediate ends the server at once: jobs that cannot be ended, because their mom is not
+// connected, are settled at the next start.
 
 import type { Kernel } from "../engine/kernel.ts";
 import { endRun } from "../jobs/last-runs.ts";
@@ -25,7 +26,7 @@ export function beginShutdown(
   endWhenReady(kernel);
 }
 
-/** Asked with every batch: the shell is told once, when no job runs any more (quick: at once). */
+/** Called with every batch. Tells the shell once that it may end: when no job runs any more (quick: at once). */
 export function endWhenReady(kernel: Kernel): void {
   if (kernel.ending.how === null || kernel.ending.told) return;
   const running = ["R", "S", "U", "E"].some((state) => kernel.state.counts.has(state));

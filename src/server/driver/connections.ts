@@ -1,4 +1,4 @@
-// Connections of the server: whether a link is a client, a scheduler or a mom, which user is behind it, which requests it waits for, and how many listings
+// Connections of the server: whether a link is a client, a scheduler or a mom, the user behind it, its unanswered requests, and how many listings
 // of jobs a user has under way.
 //
 // I1. The kernel identifies the peer (SO_PEERCRED): root and the server's own user may be daemons; a scheduler may also be its sched_user.
@@ -48,19 +48,19 @@ export type Connections = {
   add(link: Link): Connection;
   of(link: Link): Connection | undefined;
   byNumber(link: number): Connection | undefined;
-  /** the connection's open requests are forgotten and returned */
+  /** forgets the open requests of a connection, and returns them */
   remove(link: Link): Connection | undefined;
-  /** a token for a request */
+  /** makes a token for a request */
   open(connection: Connection, id: number, is_listing?: boolean): number;
-  /** the request of a token; it stays open */
+  /** returns the request of a token; the request stays open */
   peek(token: number): Pending | undefined;
-  /** the same, and it is answered now */
+  /** returns the request of a token, which is answered now */
   take(token: number): Pending | undefined;
   /** I1 */
   mayBeDaemon(connection: Connection): boolean;
-  /** I1; sched_user: the attribute of the scheduler it says it is */
+  /** whether the peer may be that daemon (I1). sched_user: the attribute of the scheduler that the peer claims to be */
   mayBeSched(connection: Connection, sched_user: unknown): boolean;
-  /** schedulers and moms */
+  /** the links of schedulers and moms */
   daemons(): readonly Connection[];
   all(): readonly Connection[];
   tokens(): number[];
@@ -83,7 +83,7 @@ export function connections(options: {
   readonly host: string;
   readonly own_uid: number;
   readonly system: boolean;
-  /** the users' shares of listings */
+  /** the listings under way of each user */
   readonly listings: Pick<Shares<Connection>, "over" | "leave">;
 }): Connections {
   const by_number = new Map<number, Connection>();
@@ -127,7 +127,7 @@ export function connections(options: {
       by_number.delete(link.id);
       if (connection === undefined) return undefined;
       for (const token of connection.tokens) pending.delete(token);
-      // First of all it stops waiting: the shares that it gives back would begin its own next listings.
+      // The link stops waiting first: otherwise the shares that it gives back would start its own next listings.
       options.listings.leave(link.peer.uid, connection);
       for (const _listing of connection.listings) options.listings.over(link.peer.uid);
       connection.listings.clear();
@@ -156,8 +156,9 @@ export function connections(options: {
 
 // --- listings
 
-// A listing of jobs keeps the list of jobs that it began with, and a page that its reader has not taken. A user has a share of listings (max_user_listings);
-// further ones wait in their order.
+// Limits the listings of jobs that a user has under way. Each keeps in memory the list of jobs that it began with,
+// and a page that its reader has not taken. A user may have max_user_listings of them; further listings wait in their
+// order.
 
 /** Whether a request reads many jobs, live or finished. */
 export function isListing(request: Request): boolean {
@@ -166,15 +167,15 @@ export function isListing(request: Request): boolean {
 }
 
 export type Shares<Owner> = {
-  /** Calls start once the user has a share free, at once if there is one. Returns whether it did so at once. */
+  /** Calls start when the user may begin one more listing: at once if possible. Returns whether it was called at once. */
   take(uid: number, owner: Owner, start: () => void): boolean;
-  /** a share is given back */
+  /** a listing of the user has ended */
   over(uid: number): void;
-  /** the owner is gone: it does not wait any more */
+  /** the owner is gone: it no longer waits */
   leave(uid: number, owner: Owner): void;
 };
 
-/** max: shares of one user, asked at each use. */
+/** max: number of listings of one user, read at each use. */
 export function createShares<Owner>(max: () => number): Shares<Owner> {
   const users = new Map<number, { taken: number; waiting: { readonly owner: Owner; readonly start: () => void }[] }>();
   const forget = (uid: number): void => {

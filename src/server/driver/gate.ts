@@ -1,8 +1,10 @@
-// The entrance for frames and the exit for answers: which user is behind a connection, whether this peer may send a frame, and which request an answer belongs to.
+// The entrance for frames and the exit for answers: they determine the user behind a connection, whether a peer may
+// send a frame, and the request that an answer belongs to.
 // Links of the daemon are sockets; those of the simulator are virtual.
 //
 // G1. A frame that no schema knows, or that its sender may not send, has no effect: a request is refused, the link of a daemon is closed.
-// G2. While the store accepts nothing, and while the state is loaded again, schedulers and moms are kept out: a frame of theirs closes their link.
+// G2. While the store accepts nothing, and while the state is loaded again, schedulers and moms are kept out: a frame
+// from one of them closes its link.
 // G3. Frames of one mom keep their order (start-frames.ts). Replies to clients: replies.ts.
 
 import { limitOf } from "#model/limits/server-limits.ts";
@@ -27,10 +29,10 @@ export type GateOptions = Pick<StartFramesOptions, "scripts" | "cookies" | "cloc
   readonly users: UserDatabase;
   readonly host: string;
   readonly own_uid: number;
-  /** system mode: only root counts as root, and a scheduler may run as its sched_user */
+  /** system mode: only root has the rights of root, and a scheduler may run as its sched_user */
   readonly system: boolean;
   readonly log: Pick<LogPort, "note">;
-  /** what takes connections in */
+  /** the object that accepts connections */
   readonly listener: { setLimits(limits: Partial<Limits>): void; close(done: () => void): void };
 };
 
@@ -112,7 +114,7 @@ export class Gate implements LinksPort, ClientsPort {
     if (peer === null) return link.reply({ id: parsed.id, ok: false, code: PBSE.BADCRED, text: pbseText(PBSE.BADCRED) });
     const { id, request } = parsed;
     if (!isListing(request)) return this.#driver.request(peer, request, this.#connections.open(connection, id), link.id, link.frame_chars);
-    // Without a share the connection waits, together with the requests behind this one, until another listing of the user is over.
+    // If the user has too many listings under way, the connection waits, together with the requests behind this one, until one of them has ended.
     link.hold();
     this.#listings.take(peer.uid, connection, () => {
       const token = this.#connections.open(connection, id, true);

@@ -1,4 +1,5 @@
-// A clock that is moved by hand, for worlds in which everything happens at once: what-if and tests. Nobody sets it: wall clock and steady clock are one.
+// A clock that is moved by hand, for worlds in which everything happens at once: what-if and tests. Wall clock and
+// steady clock are the same, because no one sets the wall clock.
 
 import type { ClockPort } from "./ports.ts";
 
@@ -27,7 +28,7 @@ export class HandClock implements ClockPort {
     this.#soon.push(work);
   }
 
-  /** Does everything that is to be done at this time; timers wait for ring(). */
+  /** Runs all work that is due at once. Timers wait for ring(). */
   settle(): void {
     while (this.#soon.length > 0) for (const work of this.#soon.splice(0)) work();
   }

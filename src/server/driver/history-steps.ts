@@ -10,11 +10,11 @@ import type { HistoryPort, Result } from "./ports.ts";
 
 type Surroundings = {
   readonly history: HistoryPort;
-  /** does something in the core, as it is then */
+  /** does something in the core, at the time of the call */
   core(work: (core: Core, now_ms: number) => void): void;
   /** Calls a piece of a request's work in its turn. is_open: the request still waits. */
   turn(token: number, work: (is_open: boolean) => void): void;
-  /** calls then when the reader of a page has taken it in */
+  /** calls `then` when the reader of a page has received it */
   taken(token: number, then: () => void): void;
   /** undefined: the request is not open any more */
   uidOf(token: number): number | undefined;
@@ -30,17 +30,17 @@ export type HistorySteps = {
   /** a listing of live jobs */
   slices(token: number): void;
   purge(before_s: number): void;
-  /** tells the core how many records there are */
+  /** reports to the core how many records there are */
   count(): void;
 };
 
-/** Lists of ids of one user that are read from the history at a time. */
+/** Number of lists of ids of one user that are read from the history at a time. */
 const READS_PER_USER = 2;
 
 export function historySteps({ history, core, turn, taken, uidOf, rows_max, failed }: Surroundings): HistorySteps {
   const reads = createShares<number>(() => READS_PER_USER);
 
-  /** over: called when the core has been told, or when it will not be. */
+  /** over: called when the core has the answer, or when it will get none. */
   const readNow = (token: number, ids: readonly string[], over: () => void): void => {
     const tell = (result: Result<Parameters<Core["historyRead"]>[1]>): void => {
       if (!result.ok) {

@@ -1,9 +1,9 @@
-// Ports of a world in which everything succeeds at once and nothing is kept: what-if and tests put what they look at in its place.
+// Ports of a world in which everything succeeds at once and nothing is kept. What-if and tests replace the ports that they need to observe.
 
 import { NO_REQUESTS } from "#hooks/run/hook-input.ts";
 import type { ClockPort, ProcessesPort, ServerPorts } from "./ports.ts";
 
-/** What a world of this kind must say for itself: where frames and answers go. */
+/** The ports that such a world must provide itself: the destinations of frames and answers. */
 export type OwnPorts = Pick<ServerPorts, "links" | "clients"> &
   Partial<Omit<ServerPorts, "processes">> & { readonly processes?: Partial<ProcessesPort> };
 
@@ -27,7 +27,7 @@ export function immediatePorts(clock: ClockPort, own: OwnPorts): ServerPorts {
   };
 }
 
-/** Nobody has to be looked for. */
+/** There are no daemons to look for. */
 const NO_PROCESSES: ProcessesPort = {
   start: () => undefined,
   prepare: () => undefined,

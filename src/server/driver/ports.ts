@@ -1,4 +1,5 @@
-// What the driver of the core needs of the world. The daemon gives it sockets, SQLite, clocks and child processes (../shell/service.ts); the simulator, what-if
+// The ports through which the driver of the core uses the world. The daemon gives it sockets, SQLite, clocks and
+// child processes (../shell/service.ts); the simulator, what-if
 // and the tests give it virtual ones.
 //
 // P1. A callback is called once: before the call that was given it returns, or later. When the process is over it may never be called.
@@ -30,12 +31,12 @@ export type ClockPort = {
 };
 
 export type StorePort = {
-  /** Writes all rows or none. fault: why the store could not. Any other error must not come back: it ends the program. */
+  /** Writes all rows or none. fault: the reason why the store could not write. Any other error must not be returned; it ends the program. */
   commit(rows: Rows, done: (fault: Error | null) => void): void;
   /** loads the state from the rows */
   load(done: (state: ServerState) => void): void;
   readonly history: HistoryPort;
-  /** a copy of the store in a new file */
+  /** makes a copy of the store in a new file */
   backup(file: string, done: Done<void>): void;
   close(done: () => void): void;
 };
@@ -44,7 +45,7 @@ export type HistoryPort = {
   /** null: the history has no such job. page_rows: records read at once */
   read(ids: readonly string[], page_rows: number, done: Done<ReadonlyMap<string, Job | null>>): void;
   pages(walk: HistoryWalk, page_rows: number): HistoryPages;
-  /** forgets jobs that ended before then; how many, 0: none is left */
+  /** forgets jobs that ended before that time. Passes on their number; 0: none is left */
   purge(before_s: number, done: Done<number>): void;
   count(done: Done<number>): void;
 };
@@ -55,44 +56,44 @@ export type HistoryPages = { next(done: Done<readonly Job[] | null>): void };
 export type LinksPort = {
   toSched(frame: SchedFrame): void;
   toMom(frame: MomFrame): void;
-  /** ends a link after everything sent; the driver learns of its loss as of any other */
+  /** ends a link after everything sent has left; the driver is informed as of any other loss */
   end(link: number): void;
   /** ends all links of schedulers and moms at once */
   dropDaemons(): void;
-  /** attributes of the server changed, and limits of links with them */
+  /** called when attributes of the server have changed, and with them the limits of links */
   setLimits(state: ServerState): void;
-  /** ends everything, including clients, after everything sent */
+  /** ends all links, including those of clients, after everything sent has left */
   close(done: () => void): void;
 };
 
-/** The user who waits for the answer to a request. uid, link: they decide whose turn it is (turns.ts) */
+/** The user who waits for the answer to a request. uid, link: used to choose whose turn it is (turns.ts) */
 export type Asker = { readonly uid: number; readonly link: number };
 
 export type ClientsPort = {
   /** frames for requests that nobody waits for are dropped */
   answer(frames: readonly ClientFrame[]): void;
-  /** calls then when the reader has taken in all parts of the answer so far */
+  /** calls `then` when the reader has received all parts of the answer so far */
   taken(token: number, then: () => void): void;
-  /** undefined: nobody waits any more */
+  /** undefined: nobody waits for the answer any more */
   of(token: number): Asker | undefined;
-  /** requests that wait */
+  /** the requests that wait */
   open(): readonly number[];
 };
 
 /** Processes of local schedulers. */
 export type ProcessesPort = {
   start(sched: string): void;
-  /** makes the directories of one that does not run */
+  /** makes the directories of a scheduler that does not run */
   prepare(sched: string): void;
-  /** one that does not run says this in its log */
+  /** writes a line into the log of a scheduler that does not run */
   say(sched: string, text: string): void;
   /** pid: of a process that is not a child; 0: it is not connected */
   stop(sched: string, pid: number): void;
   /** whether its process is stopped. pid: of the connected scheduler; 0: of the process that is to connect, if there is one */
   look(sched: string, pid: number): SchedSight;
-  /** SIGKILL, if that process is still the scheduler; the driver learns of its end */
+  /** sends SIGKILL if that process is still the scheduler; the driver is informed of its end */
   kill(sched: string, pid: number): void;
-  /** stops these; done: none of them is left */
+  /** stops these schedulers; done: called when none of them is left */
   stopAll(scheds: readonly { readonly name: string; readonly pid: number }[], done: () => void): void;
   /** whether the process was started here, so that the driver learns of its end */
   isChild(pid: number): boolean;

@@ -43,7 +43,7 @@ from ._values import (
     version,
 )
 
-# Constants are many: they come from their table.
+# There are many constants. They come from the table in _constants.
 globals().update(_constants.exported())
 
 env = pbs_env

@@ -180,7 +180,7 @@ class queue(_Object):
         return ("name",)
 
     def __getattr__(self, name):
-        # The queue of an event's job comes by its name; the rest is asked for when somebody wants it.
+        # The queue of an event's job is known by name only. Its attributes are queried when the hook first reads one.
         if not self.__dict__.get("_texts") and not name.startswith("_") and self._id:
             found = current().query("queue", self._id)
             if found:

@@ -243,7 +243,7 @@ class node_state(int):
         return ",".join(self.words())
 
 
-# Text types of attributes that have one of their own, by attribute name.
+# Text types of the attributes that have a type of their own, by attribute name.
 NAMED_TYPES = {
     "Checkpoint": checkpoint, "depend": depend, "exec_host": exec_host, "exec_vnode": exec_vnode, "group_list": group_list,
     "Hold_Types": hold_types, "Join_Path": join_path, "Keep_Files": keep_files, "Mail_Points": mail_points,

@@ -12,7 +12,7 @@ const OPTIONS: readonly OptionRow[] = [
   { name: "retry_time", default: "60", help: "seconds after which a job whose start was refused is tried again; 0: not by this module" },
   { name: "account_time", default: "3600", help: "seconds between lines about started and ended jobs in the log; 0: none" },
 ];
-/** Looking for jobs that are gone costs the number of started ones. */
+/** Interval of searches for jobs that are gone: a search costs time in proportion to the number of started jobs. */
 const LOOK_S = 10;
 
 type Account = { started: number; ended: number; refused: number; wait_s: number; wait_s_max: number };

@@ -28,7 +28,7 @@ export function logger(world: ModuleWorld): ServiceModule {
   const stamper = localStamper(false);
   let kept_house_ms = Number.NEGATIVE_INFINITY;
 
-  /** true: the file was put away under the next number of its day. */
+  /** Returns true if the file was put away under the next number of its day. */
   function rotate(): boolean {
     const path = world.log_file.path();
     if (size_max === 0 || sizeOf(path) <= size_max) return false;

@@ -1,4 +1,4 @@
-// Options of service modules as values. A wrong one keeps the module out of the chain, with the reason told.
+// Options of service modules as values. A wrong value keeps the module out of the chain, and the reason is reported.
 
 import { parseSize, sizeBytes } from "#model/values/size.ts";
 import type { OptionRow, Options } from "../../shapes/module.ts";
