@@ -72,7 +72,7 @@ export function forgetClients(kernel: Kernel, tokens: readonly number[]): void {
   if (tokens.length === 0) return;
   const gone = new Set(tokens);
   for (const token of tokens) kernel.requests.waiting.delete(token);
-  for (const lists of [kernel.jobs.waiters, kernel.jobs.reruns, kernel.resvs.waiters]) {
+  for (const lists of [kernel.jobs.waiters, kernel.jobs.reruns, kernel.scheds.qruns, kernel.resvs.waiters]) {
     for (const [id, list] of lists) {
       const left = list.filter((token) => !gone.has(token));
       if (left.length === 0) lists.delete(id);
@@ -80,7 +80,6 @@ export function forgetClients(kernel: Kernel, tokens: readonly number[]): void {
     }
   }
   for (const token of tokens) forgetQuestion(kernel, token);
-  for (const [id, token] of kernel.scheds.qruns) if (gone.has(token)) kernel.scheds.qruns.delete(id);
   forgetHands(kernel, gone);
 }
 

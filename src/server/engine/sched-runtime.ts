@@ -104,8 +104,8 @@ export type Scheds = {
   heartbeat_ms: number;
   /** number of the last sched-ping */
   pings: number;
-  /** job id -> token of a qrun that its scheduler must decide */
-  readonly qruns: Map<string, number>;
+  /** job id -> tokens of qruns that its scheduler must decide */
+  readonly qruns: Map<string, number[]>;
   /** tokens of requests that a scheduler must answer: the scheduler, and the question */
   readonly asked: Map<number, { readonly sched: string; readonly question: SchedQuestion; readonly user: string }>;
   /** schedulers whose preemptions have settled: the rest of their decisions is examined before the batch leaves */

@@ -10,6 +10,7 @@ import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, refuse } from "../engine/kernel.ts";
 import { type SchedRuntime, unreachableText } from "../engine/sched-runtime.ts";
 import { answerAtStart } from "../jobs/start-wait.ts";
+import { waitFor } from "../jobs/waiters.ts";
 import { partitionOf, schedOfQueue } from "../state/partitions.ts";
 import type { Job, Queue, Sched } from "../state/state.ts";
 import { tellReady } from "./comment.ts";
@@ -60,18 +61,22 @@ export function jobQueued(kernel: Kernel, queue: Queue, job: string): void {
   else if (kernel.timers.at(timer) === undefined) kernel.timers.set(timer, kernel.now_ms + wait_s * 1000);
 }
 
-/** A job has ended: its scheduler gets a cycle, and is not to run it by hand. */
+/** A job has ended: its scheduler gets a cycle, and is not to run it by hand. A qrun that still waits for the scheduler is refused. */
 export function jobGone(kernel: Kernel, { id, attrs }: Job): void {
   for (const runtime of kernel.scheds.by_name.values()) {
     const at = runtime.qruns.indexOf(id);
     if (at >= 0 && runtime.running !== id) runtime.qruns.splice(at, 1);
   }
+  answerQrun(kernel, id, reject(PBSE.UNKJOBID));
   const queue = kernel.state.queues.get(attrs.queue);
   const sched = queue === undefined ? undefined : schedOfQueue(kernel.state, queue);
   if (sched !== undefined) trigger(kernel, sched.name, SCHED_COMMAND.TERM);
 }
 
-/** qrun without -H: the job's scheduler runs a cycle for that job alone. Refuses with 15099 if the scheduler cannot be reached. */
+/**
+ * qrun without -H: the job's scheduler runs a cycle for that job alone, one for all clients that request it meanwhile. Refuses with 15099 if the scheduler
+ * cannot be reached.
+ */
 export function requestRun(kernel: Kernel, name: string, job: string, token: number | null): void {
   const sched = kernel.state.scheds.get(name);
   const runtime = kernel.scheds.by_name.get(name);
@@ -79,8 +84,8 @@ export function requestRun(kernel: Kernel, name: string, job: string, token: num
     logUnreachable(kernel, job);
     throw reject(PBSE.NOSCHEDULER);
   }
-  if (token !== null) kernel.scheds.qruns.set(job, token);
-  runtime.qruns.push(job);
+  if (token !== null) waitFor(kernel.scheds.qruns, job, token);
+  if (!runtime.qruns.includes(job)) runtime.qruns.push(job);
   if (!isOccupied(runtime)) nextCycle(kernel, sched, runtime);
 }
 
@@ -145,11 +150,12 @@ export function configure(kernel: Kernel, name: string): void {
   kernel.out.scheds.push({ link, type: "sched-configure", data: {} });
 }
 
-/** Answers the qrun, if a client waits for it. error null: the job was sent for execution. */
+/** Answers the clients that wait for a qrun of the job. error null: the job was sent for execution. */
 export function answerQrun(kernel: Kernel, job: string, error: Reject | null): void {
-  const token = kernel.scheds.qruns.get(job);
-  if (token === undefined) return;
+  const tokens = kernel.scheds.qruns.get(job) ?? [];
   kernel.scheds.qruns.delete(job);
-  if (error === null) answerAtStart(kernel, job, token);
-  else refuse(kernel, token, error);
+  for (const token of tokens) {
+    if (error === null) answerAtStart(kernel, job, token);
+    else refuse(kernel, token, error);
+  }
 }

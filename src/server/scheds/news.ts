@@ -17,7 +17,7 @@ import { commentFollows } from "./comment.ts";
 import { configure, trigger } from "./cycles.ts";
 import { wantsPressure } from "./mirror.ts";
 import { tellWhetherReached } from "./remote.ts";
-import { restartProcess, startProcess, stopProcess } from "./session.ts";
+import { lost, restartProcess, startProcess, stopProcess } from "./session.ts";
 import { setServerState } from "./state.ts";
 
 // --- objects that schedulers see
@@ -93,7 +93,11 @@ export function schedCreated(kernel: Kernel, _tx: Transaction, name: string): vo
 export function schedDeleted(kernel: Kernel, _tx: Transaction, name: string): void {
   stopProcess(kernel, name);
   const link = kernel.scheds.by_name.get(name)?.link ?? null;
-  if (link !== null) kernel.out.actions.push({ kind: "drop-link", link });
+  if (link !== null) {
+    kernel.out.actions.push({ kind: "drop-link", link });
+    // What waits for the scheduler is settled now: when the link breaks, the server no longer knows whose it was.
+    lost(kernel, link);
+  }
   kernel.scheds.by_name.delete(name);
   for (const timer of ["accumulate", "iteration", "sched-start", "sched-silent"]) kernel.timers.clear(`${timer}:${name}`);
 }
