@@ -15,7 +15,7 @@ import { jobAccrues, movesLimits } from "../jobs/eligible-time.ts";
 import { armJob, isExecution, isRoute, loseTopjob } from "../jobs/life.ts";
 import { preemptionMet } from "../jobs/preemption.ts";
 import { startMet } from "../jobs/start-wait.ts";
-import { jobOfWaiters, subjobsOfWaiters } from "../jobs/waiters.ts";
+import { jobOfWaiters, runOfWaiters, subjobsOfWaiters } from "../jobs/waiters.ts";
 import { heartbeatChanged } from "../moms/heartbeat.ts";
 import { nodeCreated } from "../moms/host-vnodes.ts";
 import { resvVnodeGone, sharingChanged, vnodeChanged, vnodeCreated, vnodeResized } from "../resv/health.ts";
@@ -98,6 +98,10 @@ const HEARERS: { readonly [K in keyof News]: readonly Hearer<News[K]>[] } = {
       when: (kernel, job, before) => hasHooks(kernel) && isWithMom({ attrs: before }) && isWaiting(job),
       hears: (kernel, _tx, job, before) => jobOver(kernel, job.id, before),
     },
+    {
+      when: ({ jobs }, job, before) => jobs.reruns.size > 0 && isWithMom({ attrs: before }) && isWaiting(job),
+      hears: runOfWaiters,
+    },
     { when: (kernel, job, before) => hasHooks(kernel) && hasMoved(job, before), hears: jobPosted },
     {
       when: (_kernel, job, before) => hasMoved(job, before),
@@ -137,7 +141,7 @@ const HEARERS: { readonly [K in keyof News]: readonly Hearer<News[K]>[] } = {
     { hears: (kernel, _tx, job) => startMet(kernel, job.id) },
     {
       hears: ({ timers }, _tx, { id }) => {
-        for (const timer of ["wait", "route", "rerun"]) timers.clear(`${timer}:${id}`);
+        for (const timer of ["wait", "route"]) timers.clear(`${timer}:${id}`);
       },
     },
     { hears: (kernel, _tx, job) => cycles.jobGone(kernel, job) },

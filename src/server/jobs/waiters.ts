@@ -5,6 +5,7 @@ import { PBSE, Reject } from "#model/pbse.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, refuse } from "../engine/kernel.ts";
 import type { Transaction } from "../engine/transaction.ts";
+import { isWithMom } from "../state/job-phase.ts";
 import type { Job } from "../state/state.ts";
 import { statusOfRun } from "./end.ts";
 import { requestor } from "./life.ts";
@@ -14,11 +15,13 @@ const REQUEUE_TIMEOUT_S_DEFAULT = 45;
 /** The request of this token is answered when the job has ended. */
 export const awaitEnd = (kernel: Kernel, job: string, token: number): void => waitFor(kernel.jobs.waiters, job, token);
 
-/** The request of this token is answered when the run has ended, and refused after job_requeue_timeout. */
-export function awaitRerun(kernel: Kernel, job: string, token: number): void {
-  waitFor(kernel.jobs.reruns, job, token);
+/** The request of this token is answered when the run has ended, at once if it has, and refused after job_requeue_timeout. */
+export function awaitRerun(kernel: Kernel, id: string, token: number): void {
+  const job = kernel.state.jobs.get(id);
+  if (job === undefined || !isWithMom(job)) return void kernel.out.clients.push({ kind: "ok", token });
+  waitFor(kernel.jobs.reruns, id, token);
   const wait_s = Number(kernel.state.server["job_requeue_timeout"] ?? REQUEUE_TIMEOUT_S_DEFAULT);
-  kernel.timers.set(`rerun:${job}`, kernel.now_ms + wait_s * 1000);
+  kernel.timers.set(`rerun:${id}`, kernel.now_ms + wait_s * 1000);
 }
 
 /** Adds a token to those that wait for an object. */
@@ -39,8 +42,14 @@ export function rerunLate(kernel: Kernel, id: string): void {
 export function jobOfWaiters(kernel: Kernel, tx: Transaction, job: Job): void {
   const exit_status = statusOfRun(job.attrs);
   answer(kernel, { id: job.id, host: submitHost(job) }, exit_status === undefined ? { message: deletedText(tx) } : { exit_status });
-  for (const token of kernel.jobs.reruns.get(job.id) ?? []) kernel.out.clients.push({ kind: "ok", token });
-  kernel.jobs.reruns.delete(job.id);
+  runOfWaiters(kernel, tx, job);
+}
+
+/** A run of the job has ended. */
+export function runOfWaiters(kernel: Kernel, _tx: Transaction, { id }: Job): void {
+  for (const token of kernel.jobs.reruns.get(id) ?? []) kernel.out.clients.push({ kind: "ok", token });
+  kernel.jobs.reruns.delete(id);
+  kernel.timers.clear(`rerun:${id}`);
 }
 
 /** Subjobs that had not started were deleted. */

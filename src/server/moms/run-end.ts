@@ -27,13 +27,8 @@ export function afterRun(kernel: Kernel, job: Job, crew: Crew | null, over: Afte
     }
     case "obit": {
       const { obit } = over;
-      const own = ownTransaction(kernel);
-      const tokens = kernel.jobs.reruns.get(job.id);
-      kernel.jobs.reruns.delete(job.id);
       const used = crew === null ? obit.used : sumOf(crew, obit.used);
-      jobObit(own, job, { ...obit, used, exit_status: statusOfRun(crew, obit.exit_status) });
-      for (const token of tokens ?? []) kernel.out.clients.push({ kind: "ok", token });
-      return;
+      return jobObit(ownTransaction(kernel), job, { ...obit, used, exit_status: statusOfRun(crew, obit.exit_status) });
     }
     default:
       unreachable(over);

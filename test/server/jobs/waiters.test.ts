@@ -15,8 +15,11 @@ import {
   type Harness,
   harness,
   mom,
+  momHello,
   ROOT,
+  runOn,
   schedHello,
+  stateOf,
 } from "../harness.ts";
 
 const SCHED = 1;
@@ -77,4 +80,36 @@ test("qrun of a job whose scheduler is deleted is refused", () => {
   const token = begin(h, { kind: "run-job", job });
   apply(h, { kind: "deleted", object: "sched", name: "s1" });
   assert.deepEqual(h.answers.get(token), { ok: false, code: 15099, text: "Could not contact Scheduler" });
+});
+
+// --- qrerun
+
+test("qrerun is answered however the run ends", () => {
+  const rows: readonly (readonly [what: string, end: (h: Harness, job: string) => void])[] = [
+    ["obit", (h, job) => mom(h, HOST, "mom-obit", { job, run_count: 1, exit_status: -11, used: {} })],
+    ["its mom does not know it", (h) => momHello(h, HOST, "n1")],
+    ["requeued by force", (h, job) => void ask(h, ROOT, { kind: "rerun-job", job, force: true })],
+  ];
+  for (const [what, end] of rows) {
+    const h = world();
+    const job = addJob(h);
+    runOn(h, job, "n1", HOST);
+    const token = begin(h, { kind: "rerun-job", job });
+    end(h, job);
+    assert.equal(stateOf(h, job), "Q 10", what);
+    assert.deepEqual(h.answers.get(token), { ok: true }, what);
+    assert.equal(h.core.kernel.jobs.reruns.size, 0, what);
+    assert.equal(h.core.kernel.timers.at(`rerun:${job}`), undefined, what);
+  }
+});
+
+test("qrerun of a job that waits for its sisters is answered when they have released it", () => {
+  const h = world();
+  const sister = addHost(h, "n2");
+  const job = addJob(h);
+  assert.equal(ask(h, ROOT, { kind: "run-job", job, exec_vnode: "(n1:ncpus=1)+(n2:ncpus=1)", async: true })?.ok, true);
+  const token = begin(h, { kind: "rerun-job", job });
+  mom(h, sister, "mom-obit", { job, run_count: 1, exit_status: 265, used: {} });
+  assert.equal(stateOf(h, job), "Q 10");
+  assert.deepEqual(h.answers.get(token), { ok: true });
 });
