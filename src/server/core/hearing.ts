@@ -144,6 +144,8 @@ const HEARERS: { readonly [K in keyof News]: readonly Hearer<News[K]>[] } = {
         for (const timer of ["wait", "route"]) timers.clear(`${timer}:${id}`);
       },
     },
+    // If its sisters left the job before its end, the crew is still there.
+    { hears: ({ moms }, _tx, { id }) => void moms.crews.delete(id) },
     { hears: (kernel, _tx, job) => cycles.jobGone(kernel, job) },
     { hears: jobOfWaiters },
     {

@@ -113,3 +113,18 @@ test("qrerun of a job that waits for its sisters is answered when they have rele
   assert.equal(stateOf(h, job), "Q 10");
   assert.deepEqual(h.answers.get(token), { ok: true });
 });
+
+// --- runtime records
+
+test("a job that has released all its sisters leaves no crew behind", () => {
+  const h = world();
+  const sister = addHost(h, "n2");
+  const job = addJob(h);
+  ask(h, ROOT, { kind: "run-job", job, exec_vnode: "(n1:ncpus=1)+(n2:ncpus=1)", async: true });
+  for (const link of [sister, HOST]) mom(h, link, "mom-started", { job, run_count: 1, session_id: link, jobdir: "/home/x" });
+  assert.equal(ask(h, ROOT, { kind: "release-nodes", job, nodes: ["n2"] })?.ok, true);
+  mom(h, sister, "mom-obit", { job, run_count: 1, exit_status: 265, used: {} });
+  mom(h, HOST, "mom-obit", { job, run_count: 1, exit_status: 0, used: {} });
+  assert.equal(stateOf(h, job), "F 92");
+  assert.equal(h.core.kernel.moms.crews.size, 0);
+});
