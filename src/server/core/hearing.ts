@@ -5,6 +5,7 @@
 // further events, and later listeners see the state after those.
 // I2. A listener with `when` is called only if the condition holds, so that an event costs nothing if no listener needs it.
 
+import { unreachable } from "#support/assert.ts";
 import type { Kernel } from "../engine/kernel.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { armPeriodic, jobOver, jobPosted, resvHappened, watchVnodes } from "../hooks/afterwards.ts";
@@ -275,9 +276,15 @@ export function consequences(kernel: Kernel, tx: Transaction, event: Event, appl
     case "hook-deleted":
       apply();
       return tell(kernel, tx, "hook-changed", event.name);
+    case "clock-put":
+    case "clock-deleted":
+    case "runtime":
+    case "vnode-admin-set":
+    case "history-purged":
+    case "run-time-learned":
+      return apply();
     default:
-      // clocks, values that are not stored, vnode-admin-set, the history: these have no listeners.
-      apply();
+      unreachable(event);
   }
 }
 
