@@ -1,7 +1,8 @@
-// pbs_server: options, configuration, the way into the background. The service itself is in shell/open-home.ts and shell/daemon.ts, bundles of their own: the
-// process that only waits for it does not load them.
+// pbs_server: reads options and configuration, and goes into the background. The service itself is in
+// shell/open-home.ts and shell/daemon.ts. They are separate bundles, so that a process that only waits for the
+// service does not load them.
 //
-// Without -N it goes into the background: the command returns when the server answers (exit 0), or says why it does not.
+// Without -N the server runs in the background. The command returns when the server answers (exit 0), or reports why it does not.
 
 import { spawn } from "node:child_process";
 import { existsSync, readSync, statSync, writeSync } from "node:fs";
@@ -47,14 +48,20 @@ function readConfiguration(options: ServerOptions): Conf | string {
   }
 }
 
-/** What V8 made of this program at an earlier start is used again. It lies where only the server's user can write: it is as trusted as the program itself. */
+/**
+ * Uses the code that V8 compiled at an earlier start of this program. Only the server's user can write to the
+ * directory of the cache, so the cache is as trusted as the program itself.
+ */
 function cacheCompiled(conf: Conf): void {
   const directory = join(conf.home, "server_priv");
   if (!existsSync(directory)) return;
   enableCompileCache(join(directory, "compile_cache"));
   setTimeout(flushCompileCache, CACHE_AFTER_MS).unref();
 }
-/** By then the functions that a start needs have been compiled; a server that is killed later leaves the cache behind. */
+/**
+ * After this time the functions that a start needs have been compiled, and the cache is written. A server that is
+ * killed later leaves a useful cache.
+ */
 const CACHE_AFTER_MS = 5000;
 
 /** In system mode only root may run the server. In user mode the complex belongs to the owner of PBS_HOME. */
@@ -69,7 +76,7 @@ function mayRun(conf: Conf): string | null {
 const isDestructive = (options: ServerOptions, conf: Conf): boolean =>
   (options.start === "create" || options.start === "cold") && existsSync(storeFile(conf));
 
-/** `-t create` and `-t cold` destroy: a positive answer is read from stdin. */
+/** `-t create` and `-t cold` delete data, so they ask for confirmation on stdin. */
 function confirmed(options: ServerOptions): boolean {
   const what = options.start === "create" ? "create mode and server database exists" : "cold start: all jobs are purged";
   writeSync(1, `pbs_server: ${what},\ndo you wish to continue y/(n)?`);
@@ -78,7 +85,7 @@ function confirmed(options: ServerOptions): boolean {
     const length = readSync(0, buffer);
     if (/^y/i.test(buffer.toString("utf8", 0, length))) return true;
   } catch {
-    // No stdin: no answer.
+    // If there is no stdin, the answer is no.
   }
   writeSync(2, "PBS server not started\n");
   return false;
@@ -95,7 +102,7 @@ function say(fd: number, text: string, status: number): number {
   return status;
 }
 
-/** Starts this program again, detached, and waits for its word. */
+/** Starts this program again, detached, and waits for its report. */
 function intoBackground(argv: readonly string[]): Promise<number> {
   const child = spawn(process.execPath, [...process.execArgv, nth(process.argv, 1), ...argv], {
     detached: true,

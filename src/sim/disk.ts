@@ -1,7 +1,7 @@
 // The data that outlives a killed server: its store and the accounting file.
 //
 // D1. A restarted server finds exactly what commit() has accepted.
-// D2. The accounting file has the records of a batch after the batch has left. Records that a kill prevented are written at the
+// D2. After a batch has left, the accounting file contains its records. Records that a kill prevented are written at the
 //     next start, as the daemon does (src/server/shell/accounting-recovery.ts).
 
 import { loadFromStore } from "#server/driver/store-port.ts";

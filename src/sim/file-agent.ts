@@ -14,9 +14,9 @@ export type FileAgentOptions = {
   prepareFailure(job: string, run_count: number): number | null;
   readonly heard: Hearer<AgentToMom>;
   closed(): void;
-  /** tells the mom something */
+  /** does an action on the mom: now, or when it continues */
   arrive(act: () => void): void;
-  /** the mom does something to the world */
+  /** an action of the mom on the world */
   effect(act: () => void): void;
 };
 

@@ -65,7 +65,7 @@ export type MomLifeOptions = MomOptions & {
   readonly pid: number;
   readonly boot: number;
   readonly patience: MomPatience;
-  /** its name in the trace */
+  /** the mom's name in the trace */
   readonly who: string;
   /** the process has ended by itself, or by doom() */
   over(why: string): void;
@@ -116,7 +116,7 @@ export class MomLife {
     for (const agent of this.#agents) agent.kill();
   }
 
-  /** Tells the mom something: now, or when it continues. */
+  /** Delivers an event to the mom: now, or when it continues. */
   arrive(act: () => void): void {
     void this.pulse.do(() => this.#turn(act));
   }
@@ -125,7 +125,7 @@ export class MomLife {
     this.#options.world.after(delay_ms, () => this.pulse.do(() => this.#turn(act)));
   }
 
-  /** M2. torn: instead of the effect, when the mom is killed before it */
+  /** M2. torn: called instead of the effect if the mom is killed before the effect */
   effect(act: () => void, torn: () => void = () => undefined): void {
     if (!this.pulse.isAlive) return;
     if (this.#effects_left === 0) {

@@ -54,7 +54,7 @@ export class SchedProcess {
   /** grows with every start and every end */
   #turns = 0;
   #parent = 0;
-  /** since when it is stopped (SIGSTOP); null: it is not */
+  /** time since which the process is stopped (SIGSTOP); null: it is not stopped */
   #paused_ms: number | null = null;
 
   constructor(world: World, name: string, options: SchedOptions) {
@@ -136,13 +136,13 @@ export class SchedProcess {
     });
   }
 
-  /** Puts its directory in order, and continues the process if it is stopped. */
+  /** Removes the fault of the directory, and continues the process if it is stopped. */
   behave(): void {
     if (this.#directory.fault !== null) this.report(null);
     this.#goOn();
   }
 
-  /** The check of its directory fails from now on (null: passes again), and the process gets SIGHUP. */
+  /** Makes the check of the scheduler's directory fail from now on (null: succeed again), and sends SIGHUP to the process. */
   report(fault: string | null): void {
     this.#directory.fault = fault;
     this.#life?.reread();
@@ -211,7 +211,7 @@ class SchedLife {
     this.#clock.after(this.#self.random.int(1, 200), () => this.#connect());
   }
 
-  /** SIGTERM, or the server said quit. */
+  /** Ends the process, because of SIGTERM or because the server has sent quit. */
   leave(stopped: boolean): void {
     this.thread.do(() => {
       if (this.#is_leaving) return;

@@ -17,8 +17,7 @@ export class SchedProcesses {
   readonly #awaited = new Set<string>();
 
   /**
-   * make: creates a process of the name without starting it. whenAwake: acts now, or when the server that polls locks
-   * continues.
+   * make: creates a process of the name without starting it. whenAwake: does work now, or when the server that checks locks continues.
    */
   constructor(world: World, make: (name: string) => SchedProcess, whenAwake: (act: () => void) => void) {
     this.#world = world;

@@ -33,7 +33,7 @@ export class Pulse {
     return this.#is_stopped;
   }
 
-  /** Acts now, or when the process continues. */
+  /** Does work now, or when the process continues. */
   do(act: Act): void | Promise<void> {
     return this.#do(act, this.#missed);
   }

@@ -122,7 +122,7 @@ export class ServerProcess {
     return this.#life?.isIdle ?? false;
   }
 
-  /** Runs work of the process now, or when it continues. The work is dropped if the process is killed before. */
+  /** Does work of the process now, or when it continues. The work is dropped if the process is killed before. */
   awake(act: () => void): void {
     void this.#life?.pulse.do(act);
   }

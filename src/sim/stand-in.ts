@@ -40,7 +40,7 @@ export type StandInEnd = { readonly job: string; readonly end_s: number };
 
 const LOST: ReadonlySet<string> = new Set(["down", "state-unknown", "stale", "unresolvable", "sleep"]);
 /**
- * When nothing runs any more, events that depend on the clock alone come within this time: reservations that are retried,
+ * When nothing runs any more, all events that depend on the clock alone come within this time: reservations that are retried,
  * cycles.
  */
 const PATIENCE_S = 3600;
@@ -116,7 +116,7 @@ export class StandIn {
     return this.#parts.get(token) ?? [];
   }
 
-  /** advances until that time, or until nothing more is to come */
+  /** advances until that time, or until no further event can occur */
   run(until_s: number): void {
     let last_ms = this.#clock.now_ms;
     for (;;) {
@@ -285,7 +285,7 @@ export class StandIn {
     this.#clock.settle();
   }
 
-  /** Whether anything other than the server's own clocks is still to come. */
+  /** Whether an event other than the server's own timers can still occur. */
   #isComing(): boolean {
     if (this.#firstEnd() !== Number.POSITIVE_INFINITY) return true;
     if ([...this.#scheds.values()].some(({ driver }) => driver.bound_s !== null)) return true;

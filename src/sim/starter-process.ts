@@ -258,7 +258,7 @@ export class StarterProcess {
 
   // --- processes
 
-  /** Ends by itself when its time is over, unless it is stopped before. */
+  /** Ends the process when its time is over, unless it is stopped before. */
   #goOn(process: VirtualProcess, code: number): void {
     process.goes_on_ms = this.#world.now_ms;
     const turn = ++process.turn;

@@ -17,7 +17,7 @@ export function clockJumps(wall_ms: () => number, monotonic_ms: () => number): (
   };
 }
 
-/** The wall clock. If it was set, clockSet is told before a later time is returned. by_ms: the amount. */
+/** The wall clock. If it was set, clockSet is called before a later time is returned. by_ms: the amount. */
 export function watchedClock(
   clockSet: (by_ms: number, now_ms: number) => void,
   { wall_ms, steady_ms }: { wall_ms(): number; steady_ms(): number },

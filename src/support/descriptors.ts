@@ -38,7 +38,7 @@ export function closeForeignDescriptors(...kept: readonly number[]): void {
     try {
       closeSync(fd);
     } catch {
-      // The descriptor was closed meanwhile.
+      // The descriptor has been closed meanwhile.
     }
   }
 }

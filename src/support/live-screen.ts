@@ -1,4 +1,4 @@
-// Preparation before ink is loaded. If the environment says that this is a test run (CI), ink draws only its last picture. A
+// Prepares the environment before ink is loaded. If the environment indicates a test run (CI), ink draws only its last picture. A
 // user at a terminal of such a machine must see all of them.
 
 /** Must be called after the streams are known to be a terminal. */

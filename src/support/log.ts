@@ -25,7 +25,7 @@ export type LogOptions = {
   readonly daemon: string;
   /** -L: this file instead of daily ones */
   readonly file?: string;
-  /** events written; default 511 */
+  /** mask of the events that are written; default 511 */
   readonly mask?: number;
   /** PBS_LOG_HIGHRES_TIMESTAMP */
   readonly highres?: boolean;

@@ -95,7 +95,7 @@ export type ProcessesPort = {
   kill(sched: string, pid: number): void;
   /** stops these schedulers; done: called when none of them is left */
   stopAll(scheds: readonly { readonly name: string; readonly pid: number }[], done: () => void): void;
-  /** whether the process was started here, so that the driver learns of its end */
+  /** whether the process was started here, so that the driver is informed of its end */
   isChild(pid: number): boolean;
   isAlive(pid: number): boolean;
 };
@@ -107,7 +107,7 @@ export type HooksPort = {
 
 /** Copies in files for people and site tools: the store is the truth. */
 export type FilesPort = {
-  /** hook undefined: it is gone */
+  /** hook undefined: the hook was deleted */
   hook(name: string, hook: Hook | undefined): void;
   resources(defs: Iterable<ResourceDef>): void;
   /** null: there is no formula */
@@ -123,13 +123,13 @@ export type LogPort = {
 
 /** Observes the core between its calls: checks of the simulator and of tests. */
 export type Watch = {
-  /** the core was called: nothing of what follows is committed yet */
+  /** the core was called; none of the resulting changes are committed yet */
   stepped?(core: Core): void;
   /** a batch has left the core */
   taken?(core: Core, batch: Batch): void;
-  /** a batch is committed and leaves now */
+  /** a batch is committed, and its effects leave now */
   delivered?(batch: Batch): void;
-  /** this core begins */
+  /** a new core begins to work */
   began?(core: Core): void;
 };
 
@@ -148,7 +148,7 @@ export type ServerPorts = {
   resolve(host: string, done: (found: boolean) => void): void;
   /** a program error inside the core; afterwards uncommitted changes are dropped */
   onBug(error: unknown): void;
-  /** everything is closed */
+  /** called when everything is closed */
   ended(): void;
   readonly watch?: Watch;
 };

@@ -10,9 +10,9 @@ import type { Connections } from "./connections.ts";
 export type Replies = {
   /** The frames of a batch that was committed, or a refusal. */
   answer(frames: readonly ClientFrame[]): void;
-  /** Calls then when the reader has taken in all parts so far. */
+  /** Calls `then` when the reader has received all parts so far. */
   taken(token: number, then: () => void): void;
-  /** The readers are gone. */
+  /** Drops the tokens of readers that are gone. */
   forget(tokens: Iterable<number>): void;
 };
 

@@ -3,7 +3,8 @@
 //
 // I1. One commit is under way at a time; the next batch gathers meanwhile.
 // I2. Nothing of a batch leaves before its commit. A commit that fails refuses every request of the batch (15010) and starts again from the store.
-// I3. While the store accepts nothing (a full disk), questions are answered from the stored state, changes are refused, and schedulers and moms are kept out.
+// I3. While the store accepts no writes (a full disk), questions are answered from the stored state, changes are
+// refused, and schedulers and moms are kept out.
 // I4. Requests of clients are served in turns by user and connection, for a slice of time. Then schedulers, moms and the store get their turn.
 
 import { limitOf } from "#model/limits/server-limits.ts";
@@ -28,7 +29,7 @@ import { createTurns, type Turns } from "./turns.ts";
 /** Delay of the next commit after a failed one, to spare a full disk. It doubles while the core cannot even start, up to the longer one. */
 const FAULT_PAUSE_MS = 200;
 const FAULT_PAUSE_MS_MAX = 30_000;
-/** How often a store that accepted nothing is tried again. */
+/** Interval at which a store that refused a write is tried again. */
 const PROBE_MS = 1000;
 /** Requests that can be answered without a write; shutdown is one of them, because it must always be possible. */
 const WITHOUT_STORE: ReadonlySet<Request["kind"]> = new Set(["status", "select-jobs", "locate-job", "backup", "shutdown"]);
@@ -53,17 +54,17 @@ export class ServerDriver {
   readonly #history: HistorySteps;
   #core: Core;
   #phase: "serving" | "reloading" | "over" = "serving";
-  /** the end has begun: schedulers may still be running */
+  /** the end has begun; schedulers may still be running */
   #closing = false;
-  /** why the store accepts nothing; null: it works (I3) */
+  /** the reason why the store accepts no writes; null: it works (I3) */
   #fault: string | null = null;
-  /** starts of the core that failed, one after another */
+  /** number of consecutive starts of the core that failed */
   #failed_starts = 0;
   #writing = false;
   #when_written: (() => void)[] = [];
   #is_pumping = false;
   #is_scheduled = false;
-  /** what continues when the batch of this turn has left */
+  /** work that continues when the batch of this turn has left */
   #when_pumped: (() => void)[] = [];
   /** Time spent on requests whose batch was not taken yet, and their text. Both are bounded while a batch is being written, because clients wait for both. */
   #gathered_ms = 0;
@@ -151,7 +152,7 @@ export class ServerDriver {
     this.do((core, now_ms) => core.momLost(link, now_ms));
   }
 
-  /** A scheduler that is not a child process may have died without a report. */
+  /** Looks for a scheduler that is not a child process: it may have died without a report. */
   schedLost(link: number, pid: number): void {
     if (this.#phase !== "serving") return;
     const { processes, clock } = this.#ports;
@@ -330,7 +331,7 @@ export class ServerDriver {
     this.#phase = "reloading";
     const { clients, links, clock, store } = this.#ports;
     const open = clients.open();
-    // The present write may succeed; its answers then leave as they are.
+    // The present write may succeed. Its answers then leave unchanged.
     this.#whenWritten(() => {
       for (const token of open) this.#refuse(token, code, text);
       links.dropDaemons();
@@ -481,7 +482,7 @@ export class ServerDriver {
   #end(scheds: boolean): void {
     if (this.#closing) return;
     this.#closing = true;
-    // A scheduler ends after its cycle, for which it needs verdicts: it gets them until then.
+    // A scheduler ends after its present cycle. The link stays open until then, because the cycle needs verdicts.
     const running = scheds ? [...this.#core.kernel.scheds.by_name.values()] : [];
     const stopped = running.map((runtime) => ({ name: runtime.name, pid: endablePid(runtime) }));
     this.#ports.processes.stopAll(stopped, () => this.#close());

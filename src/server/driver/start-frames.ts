@@ -17,7 +17,7 @@ const FRAME_CHARS = 16 * 1024 * 1024;
 /** Number of jobs in a turn; their scripts are read at once. */
 const TURN_JOBS = 250;
 const START_WAIT_MS = 1000;
-/** How often the end of the scheduler's decisions is checked. */
+/** Interval at which the end of the scheduler's decisions is checked. */
 const LOOK_MS = 10;
 
 export type StartFramesOptions = {
@@ -33,7 +33,7 @@ export type StartFramesOptions = {
   readonly complain: (text: string) => void;
 };
 
-/** A job that starts, or a frame behind such jobs. at_ms: when it came. */
+/** A job that starts, or a frame behind such jobs. at_ms: time of arrival. */
 type Waiting = { readonly link: number; readonly at_ms: number; readonly job: MomJob | null; readonly frame: MomFrame | null };
 type WaitingJob = Waiting & { readonly job: MomJob };
 
@@ -71,7 +71,7 @@ export function startFrames(options: StartFramesOptions): (frame: MomFrame) => v
     if (found.ok) deliver(some, textsOf(some, found.value));
     else {
       complain(`scripts cannot be read: ${found.error.message}`);
-      // Their hello requests again what they did not get. Moms whose frames need no script are not concerned.
+      // These moms are disconnected. After their next hello they get the starts again. Moms whose frames need no script stay connected.
       const without = new Set(some.filter(needsScript).map((waiting) => waiting.link));
       for (const number of without) link(number)?.destroy();
       const ready = some.filter((waiting) => !without.has(waiting.link));

@@ -1,9 +1,11 @@
-// Whose work is done next: fair queueing by user, then by connection, by the time that work took (start-time fair queueing, Goyal, Vin and Cheng 1996).
+// Decides whose work is done next: fair queueing by user, then by connection, with the time that the work took as
+// cost (start-time fair queueing, Goyal, Vin and Cheng 1996).
 //
 // F1. Users who always have work waiting get equal time, however many connections they have; so do the connections of one user.
-// F2. A user with work after a pause is served next, except behind users who had less: unused time is neither saved nor charged.
+// F2. A user who has work again after a pause is served next, after users who have used less time. Unused time is neither saved nor charged.
 // F3. Work of one connection is done in the order in which it came.
-// F4. A pause does not cancel what was charged before it: a connection whose next request is still on its way waits behind those that had less.
+// F4. A pause does not cancel what was charged before it: a connection whose next request is still on its way waits
+// behind connections that have used less time.
 
 type Work = () => void;
 type Piece = { readonly work: Work; readonly dropped: Work | undefined };
@@ -26,7 +28,7 @@ const PIECE_MS_MIN = 0.001;
 
 /** clock: milliseconds. */
 export function createTurns(clock: () => number): Turns {
-  /** all that have connections from which work came */
+  /** all users that have connections from which work came */
   const users = new Map<number, User>();
   const waiting = new Set<User>();
   /** time of the user that was served last, when it was chosen (F2) */

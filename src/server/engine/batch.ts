@@ -1,4 +1,5 @@
-// What leaves the core is gathered here while events are applied. The shell takes it, writes the rows, and only then lets the rest go (group commit, ARCHITECTURE.md).
+// Gathers the output of the core while events are applied. The shell takes it, writes the rows, and only then lets
+// the rest go (group commit, ARCHITECTURE.md).
 
 import type { HookRun } from "#hooks/run/hook-input.ts";
 import type { ServerToMom } from "#protocol/mom-link.ts";

@@ -1,4 +1,4 @@
-// What the server knows about its hooks: those that run, and what they have seen. It is lost when the server ends.
+// The server's knowledge about hooks: the hooks that run, and the state that they have seen. It is lost when the server ends.
 
 import type { HookChanges, HookInput } from "#hooks/run/hook-input.ts";
 import type { Hook, HookEvent } from "#model/tables/hook.ts";
@@ -19,7 +19,7 @@ export type HookRuntime = {
   /** hooks that run, by number */
   readonly runs: Map<number, Chain>;
   next_run: number;
-  /** jobs whose postqueuejob hooks run: the number of chains, and what waits for their end */
+  /** jobs whose postqueuejob hooks run: the number of chains, and the work that waits for their end */
   readonly posting: Map<string, { chains: number; readonly waiting: (() => void)[] }>;
   /** states of vnodes that modifyvnode hooks have seen; empty while there are no such hooks */
   readonly vnode_states: Map<string, { readonly state: string; readonly since: string }>;

@@ -1,4 +1,4 @@
-// What the server knows about jobs beside their attributes: the requests and schedulers that wait for a job. It is lost when the server ends.
+// The server's knowledge about jobs beside their attributes: the requests and schedulers that wait for a job. It is lost when the server ends.
 
 import type { PreemptMethod, Verdict } from "#protocol/sched-link.ts";
 import type { Deciding } from "./sched-runtime.ts";

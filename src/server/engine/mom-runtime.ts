@@ -1,4 +1,4 @@
-// What the server knows about one mom and about the runs it takes part in. It is lost when the server ends; the mom says hello again.
+// The server's knowledge about one mom and about the runs it takes part in. It is lost when the server ends; the mom says hello again.
 
 import type { MomHello, MomJob, MomPatience, MomToServer, MomVnode, Usage } from "#protocol/mom-link.ts";
 import { hostOfJob } from "../state/job-hosts.ts";
@@ -19,7 +19,7 @@ export type MomRuntime = {
   busy: boolean;
   /** time of its last message; steady as timers are (core/clock-jump.ts) */
   heard_ms: number;
-  /** why the mom can start nothing; null: it can */
+  /** the reason why the mom cannot start jobs; null: it can */
   ill: string | null;
   /** runs that were sent on this connection and that the mom has not accepted yet, by job */
   readonly sent: Map<string, number>;
@@ -35,16 +35,16 @@ export const isAsked = ({ hello }: MomRuntime): boolean => hello.pongs === true;
 export type Sister = {
   readonly host: string;
   state: "unknown" | "asked" | "ready" | "joined" | "gone";
-  /** since when its mom is not connected; null: it is connected */
+  /** time since which its mom is not connected; null: it is connected */
   away_since_ms: number | null;
   /** the sister has stopped the run's processes, or was told to */
   stands: boolean;
-  /** its loss was handled: only its state may come from the hello that the crew was made from */
+  /** the loss of this sister was handled. After that, only its state is taken from the hello that the crew was made from */
   missed: boolean;
   used: Usage;
 };
 
-/** What follows when no host holds a run any more (moms/run-end.ts). */
+/** The work that follows when no host holds a run any more (moms/run-end.ts). */
 export type AfterRun =
   | { readonly kind: "start-taken-back" }
   | { readonly kind: "mother-silent" }
@@ -52,20 +52,20 @@ export type AfterRun =
   | { readonly kind: "lost"; readonly exit_status: number; readonly used: Usage; readonly message?: string }
   | { readonly kind: "obit"; readonly obit: MomToServer["mom-obit"] };
 
-/** What the server knows about the sisters of a run. */
+/** The server's knowledge about the sisters of a run. */
 export type Crew = {
   readonly run_count: number;
   /** by host, in lower case */
   readonly sisters: Map<string, Sister>;
   /** the mother superior has been asked to start the run, or already has it */
   begun: boolean;
-  /** state for which sisters are waited for while the run has not begun */
+  /** the state that all sisters must reach before the run begins */
   awaited: "join" | "prologue";
   /** usage of the mother superior alone */
   own: Usage;
   /** the run failed because of a sister */
   failed: boolean;
-  /** the run is over: what follows once every sister has released it; null: it is not over */
+  /** the work that follows once every sister has released the run, which is over; null: the run is not over */
   over: AfterRun | null;
 };
 
@@ -85,7 +85,7 @@ export type Moms = {
   next_question: number;
   /** runs over several hosts, by job */
   readonly crews: Map<string, Crew>;
-  /** the vnodes of a mom are being entered; new vnodes among them are not made by an administrator */
+  /** the vnodes of a mom's report are being entered, so new vnodes among them do not count as made by an administrator */
   reporting: boolean;
 };
 

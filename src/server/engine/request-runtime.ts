@@ -1,4 +1,4 @@
-// What the server knows about requests that are not answered yet. It is lost when the server ends; clients lose their connection.
+// The server's knowledge about requests that are not answered yet. It is lost when the server ends; clients lose their connection.
 
 import type { Request } from "#protocol/messages.ts";
 import type { Job } from "../state/state.ts";
@@ -13,7 +13,7 @@ export type Known = {
   readonly hooks: Map<string, HookVerdict>;
 };
 export const nothingKnown = (): Known => ({ jobs: new Map(), hosts: new Map(), hooks: new Map() });
-/** Of a request that has not asked yet. */
+/** The answers of a request that has not asked yet. */
 export const NOTHING_KNOWN: Known = nothingKnown();
 /** A request that waits for such an answer. */
 export type WaitingRequest = { readonly who: Identity; readonly request: Request; readonly known: Known; readonly stream?: Stream };

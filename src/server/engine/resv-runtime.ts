@@ -1,4 +1,5 @@
-// What the server knows about reservations beside their attributes: who waits for an answer, and which schedulers have refused. It is lost when the server ends.
+// The server's knowledge about reservations beside their attributes: the requests that wait for an answer, and the
+// schedulers that have refused. It is lost when the server ends.
 
 export type ResvRuntime = {
   /** reservation id -> tokens of requests that wait for its outcome */

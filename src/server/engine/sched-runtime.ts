@@ -1,4 +1,5 @@
-// What the server knows about one scheduler: its connection, mirror, cycle and crashes. It is lost when the server ends; the scheduler says hello again.
+// The server's knowledge about one scheduler: its connection, mirror, cycle and crashes. It is lost when the server
+// ends; the scheduler says hello again.
 
 import type { Reject } from "#model/pbse.ts";
 import type { Decision, SchedCommand, SchedJob, SchedQuestion, Verdict } from "#protocol/sched-link.ts";
@@ -23,7 +24,7 @@ export function giveVerdict(frame: Deciding, at: number, verdict: Verdict): void
   frame.left--;
 }
 
-/** A verdict that comes later: the rest of the scheduler's decisions is examined. It is void if the link broke meanwhile. */
+/** Gives a verdict later. The rest of the scheduler's decisions is examined afterwards. The verdict has no effect if the link broke meanwhile. */
 export function giveLater({ scheds }: { readonly scheds: Scheds }, sched: string, frame: Deciding, at: number, verdict: Verdict): void {
   if (scheds.by_name.get(sched)?.deciding.includes(frame) !== true) return;
   giveVerdict(frame, at, verdict);
@@ -57,9 +58,9 @@ export type SchedRuntime = {
   more: boolean;
   /** changes that are kept back until they have come */
   untold: Changes | null;
-  /** frames that wait until the scheduler was told, in the next batch; null: none (scheds/mirror.ts I3) */
+  /** frames that wait until the scheduler has been told of the changes, in the next batch; null: none (scheds/mirror.ts I3) */
   held: SchedFrame[] | null;
-  /** subjobs that began meanwhile: their usage counts, even if they are over before the scheduler is told */
+  /** subjobs that began meanwhile: their usage is sent, even if they are over before the scheduler gets the changes */
   readonly begun: Map<string, SchedJob>;
   /** decisions without an answer yet: the first frame waits for preemptions, the others wait for it */
   deciding: Deciding[];
@@ -70,7 +71,7 @@ export type SchedRuntime = {
   /** jobs to run by hand, in order; if `running` names the first one, it is in the present cycle */
   readonly qruns: string[];
   running: string | null;
-  /** why the server refused to start that job at its scheduler's last attempt */
+  /** the reason why the server refused to start the job `running` at its scheduler's last attempt */
   refusal: Reject | null;
   /** times of crashes in the last hour, epoch milliseconds */
   crashes: number[];
@@ -82,13 +83,13 @@ export type SchedRuntime = {
   problem: string | null;
   /** it ended by itself too often and has completed no cycle since */
   attention: boolean;
-  /** since when it has been starting, epoch milliseconds; if it is connected: when it was started */
+  /** time since which it has been starting, epoch milliseconds; if it is connected: when it was started */
   away_ms: number;
   /** it answers sched-ping */
   pongs: boolean;
   /** time of its last message, start or loss of connection; steady as timers are (clock-jump.ts) */
   heard_ms: number;
-  /** it counts as down because it does not answer (scheds/heartbeat.ts); null: it does not */
+  /** the way in which it counts as down because it does not answer (scheds/heartbeat.ts); null: it does not */
   silent: Silence | null;
   /** it will be started again when it has ended */
   again: boolean;

@@ -1,4 +1,5 @@
-// When the server checks whether moms and schedulers still answer (moms/heartbeat.ts, scheds/heartbeat.ts). Times are epoch milliseconds of the core's clock.
+// Computes when the server checks whether moms and schedulers still answer (moms/heartbeat.ts, scheds/heartbeat.ts).
+// Times are epoch milliseconds of the core's clock.
 
 /** Number of checks within the time after which the server gives up. */
 const BEATS = 4;

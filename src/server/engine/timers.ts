@@ -1,4 +1,4 @@
-// Things to do at a time: a heap of named times. The core never waits; the shell asks for the next time and calls the core then.
+// Named times at which work is due, as a heap. The core never waits; the shell asks for the next time and calls the core then.
 //
 // I1. A name has one time at most; setting it again replaces it.
 

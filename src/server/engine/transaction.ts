@@ -65,21 +65,21 @@ export type Unserved = {
   readonly text: string;
   /** advice for the administrator */
   readonly remedy: string;
-  /** since when a scheduler that is starting has been away, epoch milliseconds */
+  /** time since which a starting scheduler has been away, epoch milliseconds */
   readonly since_ms?: number;
 };
 
 /** The outcome of a reservation request, as pbs_rsub and pbs_ralter print it. */
 export type ResvWord = "CONFIRMED" | "DENIED" | "UNCONFIRMED" | "ALTER REQUESTED" | "delete, wait period expired";
 
-/** Things to do after the commit. Idempotent. */
+/** Work to do after the commit. Repeating it does no harm. */
 export type Action =
   | { readonly kind: "trigger-sched"; readonly sched: string; readonly command: number }
   | { readonly kind: "configure-sched"; readonly sched: string }
   | { readonly kind: "start-sched"; readonly sched: string }
   | { readonly kind: "stop-sched"; readonly sched: string }
   | { readonly kind: "start-job"; readonly job: string }
-  /** force: without delay. over: nothing waits for its end */
+  /** force: without delay. over: no part of the server waits for the end of the run */
   | {
       readonly kind: "terminate-job";
       readonly job: string;
@@ -139,14 +139,17 @@ export type Transaction = {
   /** epoch seconds, whole */
   readonly now_s: number;
   readonly who: Identity;
-  /** identifies this request: a handler that answers later keeps it, and a `reply` action carries it */
+  /** identifies this request. A handler that answers later keeps the token, and a `reply` action carries it */
   readonly token: number;
   /** mtime of a changed job is set here */
   apply(event: Event): void;
   act(action: Action): void;
   log(record: LogRecord): void;
   account(record: AccountingRecord): void;
-  /** the request is answered when each of this number of parts has been, by actions that carry these tokens (joint-answers.ts) */
+  /**
+   * splits the request into parts and returns their tokens. The request is answered when actions with these tokens
+   * have answered all parts (joint-answers.ts)
+   */
   split(count: number): readonly number[];
   /** items of a status reply; may be called many times */
   part(items: readonly unknown[]): void;
@@ -158,13 +161,13 @@ export type Transaction = {
   /** makes the answers of history() for all these ids available with one question in place of many */
   historyOf(ids: readonly string[]): void;
   /**
-   * The answers of the hooks of these events; null: there are no hooks. Ask before the first apply, as with history: all questions of a request at once, so that
-   * their hooks run side by side.
+   * The answers of the hooks of these events; null: there are no hooks. Must be called before the first apply, as
+   * history. All questions of a request should be asked at once, so that their hooks run side by side.
    */
   hooks(asks: readonly HookAsk[]): (HookVerdict | null)[];
   /** whether the mom of a host is connected */
   hasMom(host: string): boolean;
-  /** whether a host name resolves to an address; ask before the first apply, as with history */
+  /** whether a host name resolves to an address; must be called before the first apply, as history */
   resolves(host: string): boolean;
   /** why no scheduler looks at the jobs of an execution queue; null: one does */
   unserved(queue: Queue): Unserved | null;

@@ -1,7 +1,8 @@
 // Events after the fact: postqueuejob, jobobit, management, modifyvnode, resv_confirm, resv_begin, resv_end, and the periodic ones. Nothing waits for
 // these hooks, with one exception (A1). Their refusals have no effect but a log line.
 //
-// A1. No scheduler starts a job while its postqueuejob hooks run, because their changes must be there first. (An operator may, with qrun -H.)
+// A1. No scheduler starts a job while its postqueuejob hooks run, because their changes must be applied first. (An
+// operator can start it with qrun -H.)
 // A2. A periodic hook runs once at a time, and again freq seconds after its last start.
 
 import type { HookInput } from "#hooks/run/hook-input.ts";
@@ -41,7 +42,7 @@ export function jobPosted(kernel: Kernel, tx: Transaction, job: Job): void {
   });
 }
 
-/** A run of a job is over, for good or to be repeated. attrs: as they were at its end. */
+/** A run of a job is over, for good or to be repeated. attrs: the attributes at its end. */
 export function jobOver(kernel: Kernel, id: string, attrs: Attrs): void {
   if (!hasHooks(kernel, "jobobit")) return;
   const tx = ownTransaction(kernel);
@@ -119,7 +120,7 @@ function vnodeChanged(kernel: Kernel, name: string, before: SeenVnode): void {
 
 // --- reservations
 
-/** before: its state, undefined for a new one; resv undefined: it is gone, and `last` is its last form. */
+/** before: its former state, undefined for a new one. resv undefined: the reservation is gone, and `last` is its last form. */
 export function resvHappened(kernel: Kernel, before: number | undefined, resv: Resv | undefined, last: Pick<Resv, "id" | "attrs">): void {
   const event = resvEvent(before, resv?.attrs.reserve_state);
   if (event === null || !hasHooks(kernel, event)) return;
@@ -141,7 +142,7 @@ function resvEvent(before: number | undefined, after: number | undefined): "resv
 
 // --- time
 
-/** A hook was made, changed or deleted, or the server has started: its timer follows. */
+/** A hook was made, changed or deleted, or the server has started: sets the timer of the hook. */
 export function armPeriodic(kernel: Kernel, name: string): void {
   const hook = kernel.state.hooks.get(name);
   const wanted = hook?.attrs.enabled === true && hook.script !== null && hook.attrs.event.includes("periodic");

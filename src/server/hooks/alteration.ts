@@ -1,4 +1,5 @@
-// modifyjob, movejob and runjob: hooks see the job as it would be, and their changes become part of the request. Also changes that hooks make later, like qalter.
+// modifyjob, movejob and runjob: hooks see the job as it would be, and their changes become part of the request. This
+// file also carries out the changes that hooks make later, as qalter would.
 
 import type { AttrChanges, HookInput } from "#hooks/run/hook-input.ts";
 import { Reject } from "#model/pbse.ts";
@@ -31,7 +32,7 @@ export function modifyjobAsk(tx: Transaction, job: Job, after: Attrs): HookAsk {
   };
 }
 
-/** destination: of the qmove. */
+/** destination: the destination of the qmove. */
 export function movejobAsk(tx: Transaction, job: Job, destination: string): HookAsk {
   return {
     key: "movejob",
@@ -78,7 +79,7 @@ export function alterByHook(tx: Transaction, job: Job, wanted: AttrChanges, hook
   try {
     const made = byHook(tx, hook, () => alterationOf(raised(tx), job, ops));
     alterJob(tx, job, made);
-    // One record an attribute: what a hook sets, it sets one by one.
+    // One record for each attribute, because a hook sets attributes one by one.
     for (const op of ops) accountAlteration(tx, job.id, [op]);
     return true;
   } catch (error) {

@@ -79,7 +79,10 @@ const settable = (table: AttributeTable): readonly string[] =>
 export const JOB_WRITABLE = settable(JOB_ATTRIBUTES);
 export const QUEUEJOB_WRITABLE = [...JOB_WRITABLE, "queue"];
 export const MOVEJOB_WRITABLE = ["queue"];
-/** Of a job about to run: attributes that do not decide where and when it runs; of one that is refused, also those that hold it back. */
+/**
+ * For a job about to run: the attributes that do not decide where and when it runs. For a job that is refused: also
+ * the attributes that hold it back.
+ */
 export const RUNJOB_WRITABLE = [
   "Account_Name",
   "Error_Path",

@@ -57,7 +57,7 @@ export function askRunjobHooks(tx: Transaction, jobs: readonly Job[], vnodesFor:
   );
 }
 
-/** The hooks' answer about one of them. null: the job may run. */
+/** The hooks' answer about one job. Returns null if the job may run. */
 export function afterRunjobHooks(tx: Transaction, job: Job, exec_vnode: string): Reject | null {
   const [verdict] = askRunjobHooks(tx, [job], () => exec_vnode);
   return verdict === null || verdict === undefined ? null : settleRun(tx, job, verdict);
@@ -74,7 +74,7 @@ function settleStarted(tx: Transaction, id: string, verdict: HookVerdict): void 
   if (job !== undefined && verdict.kind === "accept") setResources(tx, job, verdict);
 }
 
-/** Applies the hooks' answer to the job. null: it may run. */
+/** Applies the hooks' answer to the job. Returns null if the job may run. */
 function settleRun(tx: Transaction, job: Job, verdict: HookVerdict): Reject | null {
   // A subjob that has not started is no job yet: changes that concern all subjobs go to the array.
   const wanted = tx.state.jobs.has(job.id) ? (verdict.changes.job ?? {}) : {};

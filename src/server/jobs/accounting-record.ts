@@ -21,7 +21,10 @@ export function accountStarted(tx: Transaction, job: Job): void {
   tx.account({ type: "S", id: job.id, text: `${jobRecord(tx, job.attrs, "S")} ${assigned.map((item) => `${item} `).join("")}` });
 }
 
-/** Record E (ended) or R (rerun), about what the job had at its start. After phases, a record of the last phase comes first. end_s: the end of the run. */
+/**
+ * Record E (ended) or R (rerun), with the resources that the job had at its start. If the run had several phases, a
+ * record of the last phase comes first. end_s: the end of the run.
+ */
 export function accountEnded(tx: Transaction, type: "E" | "R", job: Job, end_s: number): void {
   if (job.attrs["exec_vnode_orig"] !== undefined) endRecord(tx, "e", job, job.attrs, end_s);
   endRecord(tx, type, job, attrsAtStart(job.attrs), end_s);

@@ -25,7 +25,7 @@ export function endArrayIfOver(tx: Transaction, array: Job): void {
   const keep = array.own.termination?.history !== false;
   if (!keep && tx.state.history_count > 0) tx.apply({ kind: "history-purged", ids: [], arrays: [array.seq] });
   if (attrs.stime === undefined) {
-    // Its subjobs were deleted one by one, so the array counts as deleted.
+    // The subjobs were deleted one by one, so the array counts as deleted.
     if (array.own.termination === undefined) accountDeleted(tx, array.id);
     endWaiting(tx, array, keep, unstartedAttrs(subjobs));
     return;

@@ -20,8 +20,9 @@ export function discardOutput(tx: Transaction, job: Job): void {
 }
 
 /**
- * The run has started from the beginning, so a checkpoint on another host is out of date. Hosts that take part in the run are
- * skipped, here and below: discarding would end the run there, and such a host reports at its next hello what it still keeps.
+ * The run has started from the beginning, so a checkpoint on another host is out of date. Hosts that take part in
+ * the run are skipped, here and below. Discarding would end the run there, and at its next hello such a host reports
+ * the files that it still keeps.
  */
 export function discardCheckpointElsewhere(tx: Transaction, job: Job): void {
   if (!hasPart(job, checkpointHost(job))) discardCheckpoint(tx, job);

@@ -1,5 +1,5 @@
-// Dependencies between jobs (docs/reference/commands.md 1.3, 3): which job waits for which, what a start or an end releases, and which conditions can no
-// longer be met.
+// Dependencies between jobs (docs/reference/commands.md 1.3, 3): the jobs that a job waits for, the jobs that a start
+// or an end releases, and the conditions that can no longer be met.
 //
 //   new job --all met--> Q          --some not--> H 22, hold s --last one met--> Q
 //           --never--> F 92         a job whose condition can never be met is deleted, and so are all jobs that wait for it
@@ -7,7 +7,8 @@
 // P1. The jobs that a job waits for stand in its own depend (after..., on) and, in reverse (before...), in the depend of each of those jobs.
 // P2. A job whose last dependency is met loses its hold s. A manager may remove that hold earlier; the dependency then stays without effect.
 // P3. A job that is deleted before it ran releases no other job. One that is deleted while it runs has failed, whatever its Exit_status.
-// P4. Of runone jobs one runs at a time; meanwhile the others have a hold s. They are deleted when it ends, and lose the hold when it is queued again.
+// P4. Of runone jobs one runs at a time; meanwhile the others have a hold s. They are deleted when it ends, and lose
+// the hold when it is queued again.
 
 import { listOf } from "#model/attribute-reader.ts";
 import {
@@ -121,7 +122,7 @@ const tooMuchBehind = (ids_max: number): Reject =>
     `Invalid Job Dependency: the jobs named have more than ${ids_max * GRAPH_FACTOR} dependencies of their own (${GRAPH_FACTOR} times max_depend_jobs)`,
   );
 
-/** The lists of the named jobs grow by an entry each; bounds their text. */
+/** Bounds the text of the lists of the named jobs, each of which grows by an entry. */
 function checkLists(state: ServerState, others: Asked["others"], ids_max: number): void {
   let entries = 0;
   for (const { id, type } of others) {
@@ -200,7 +201,7 @@ function companionsOf(state: ServerState, job: Job): Job[] {
   });
 }
 
-/** Whether it is the job of the set that runs: it is with a mom, or is an array that has begun. */
+/** Whether the job is the one of the set that runs: it is with a mom, or is an array that has begun. */
 const isOneRun = (job: Job): boolean => (job.subjobs === undefined ? isWithMom(job) : job.attrs.stime !== undefined);
 
 function holdForRunOne(tx: Transaction, job: Job): void {
@@ -295,7 +296,7 @@ export function dependentsAtEnd(tx: Transaction, job: Job): void {
   const end = endOfLive(job);
   if (end.ran) for (const other of companionsOf(tx.state, job)) if (isWaiting(other)) giveUpAll(tx, other, job.id);
   if (end.exit_status === undefined) {
-    // It was deleted before it ran (P3). A job that was deleted for its dependency has already taken along all jobs that waited for it.
+    // The job was deleted before it ran (P3). A job that was deleted because of its dependency has already taken with it all jobs that waited for it.
     const given_up = howOver(job.attrs.substate) === "finished";
     withdraw(tx, job, given_up ? dependencies.filter(({ type }) => type === "runone") : dependencies);
     return;

@@ -1,7 +1,9 @@
-// Eligible time of jobs: how long each job has waited only because other jobs held the resources (docs/reference/scheduler.md 4). The state of a job decides
-// what its time counts as. A change of that kind is noted and logged when it happens.
+// Eligible time of jobs: how long each job has waited only because other jobs held the resources
+// (docs/reference/scheduler.md 4). The state of a job decides the kind of its waiting time (accrue type). A change of
+// that kind is noted and logged when it happens.
 //
-// A job with a clock keeps in eligible_time the number of seconds to add to the clock's time (it may be negative). A job without a clock keeps its eligible
+// A job with a clock keeps in eligible_time the number of seconds to add to the clock's time (it may be negative). A
+// job without a clock keeps its eligible
 // time there.
 
 import { ACCRUE } from "#model/job-state.ts";
@@ -55,7 +57,10 @@ export function keptEligible(state: ServerState, attrs: Attrs, eligible_s: numbe
   return clock === undefined ? eligible_s : eligible_s - shownBy(clock, now_s);
 }
 
-/** After a change of a job: its accrue type or its clock may have changed. quiet: eligible_time_enable was switched, and no job did anything. */
+/**
+ * After a change of a job: its accrue type or its clock may have changed. quiet: only eligible_time_enable was
+ * switched, and the job itself has not changed.
+ */
 function accrueJob(tx: Transaction, job: Job, quiet = false): void {
   const { state, now_s } = tx;
   const { attrs } = job;
@@ -165,7 +170,7 @@ function turnClock(tx: Transaction, clock: Clock): void {
   tx.apply({ kind: "clock-put", clock: { ...clock, value_s: shownBy(clock, now_s), at_s: now_s, goes } });
 }
 
-/** Logs a line for each of its jobs, if log_events includes them. */
+/** Logs a line for each job of the clock, if log_events includes them. */
 function logTurn(tx: Transaction, clock: Clock): void {
   const { state, now_s } = tx;
   const [type, before] = clock.goes ? [ACCRUE.INELIGIBLE, ACCRUE.ELIGIBLE] : [ACCRUE.ELIGIBLE, ACCRUE.INELIGIBLE];

@@ -23,7 +23,7 @@ import { jobStarted } from "./run.ts";
 import { askedAtStart } from "./start-attrs.ts";
 import { leaveMaintenance, preemptingSince } from "./suspension.ts";
 
-/** A job is held after more starts than this. */
+/** A job that was started more often than this is held. */
 const RUN_COUNT_MAX = 20;
 
 export type Obit = {
@@ -40,7 +40,7 @@ export type Obit = {
 type Reaction =
   | { readonly kind: "end"; readonly how: HowOver; readonly suffix: string; readonly mail?: string; readonly log?: string }
   | { readonly kind: "rerun"; readonly otherwise: string }
-  /** requeued; its next run restarts from a checkpoint */
+  /** the job is requeued, and its next run restarts from a checkpoint */
   | { readonly kind: "checkpointed" }
   | { readonly kind: "retry"; readonly hold?: "s" | "p"; readonly comment?: string; readonly mail?: string }
   | { readonly kind: "abort"; readonly mail: string };
@@ -108,8 +108,9 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
   logJob(tx, LOG_EVENT.DEBUG, job.id, `Obit received momhop:${runs} serverhop:${runs} state:${attrs.job_state} substate:${attrs.substate}`);
   const reaction = reactionTo(obit.exit_status, obit.message);
   const ran = obit.exit_status >= 0 || reaction.kind === "end" || reaction.kind === "rerun" || reaction.kind === "checkpointed";
-  // A short job may be over (or lost) before its start was reported; the S record still comes first. Files that hosts keep of an earlier run stay known: a
-  // sister may have ended this run before its mother superior heard of it.
+  // A short job may be over (or lost) before its start was reported; the S record still comes first. Files that
+  // hosts keep of an earlier run stay known: a sister may have ended this run before its mother superior received
+  // the start.
   if (isIn(job, "starting") && ran) jobStarted(tx, job, undefined, undefined, { confirmed: false });
   tx.apply({ kind: "job-changed", id: job.id, set: endAttrs(obit), unset: [] });
   if (obit.stageout_status === 0) {
@@ -275,7 +276,8 @@ const OF_A_RUN_OWN = without(
 const NOT_OF_HISTORY: OwnChange = { ...OF_A_RUN_OWN, output_on: null, terminal: null };
 
 /**
- * The run must be repeated: substate 60 until its obit. A run that the mom has not confirmed counts as begun, so that an S record precedes its R record.
+ * Ends a run so that it can be repeated: substate 60 until its obit. A run that the mom has not confirmed counts as
+ * begun, so that an S record precedes its R record.
  * A suspended job stays suspended until its mom has ended it, because other jobs may use its vnodes.
  */
 export function beginRerun(tx: Transaction, job: Job): void {
@@ -329,7 +331,7 @@ export function requeue(tx: Transaction, job: Job, more: Requeue = {}): void {
     ...(preempted_s === undefined ? {} : { ptime: preempted_s }),
     ...(eligible && job.attrs.etime === undefined ? { etime: tx.now_s } : {}),
   };
-  // A run that never was confirmed leaves what waits for one that will be.
+  // If the run was never confirmed, requests that wait for the start of the job continue to wait for the next run.
   const keeps = more.checkpointed === undefined && !isIn(job, "starting") && job.own.output_on === undefined;
   const own: OwnChange = { ...OF_A_RUN_OWN, checkpointed: more.checkpointed ?? null, ...(keeps ? { output_on: hostOfJob(job) } : {}) };
   if (comment !== undefined) set["comment"] = comment;

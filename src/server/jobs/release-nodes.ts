@@ -1,7 +1,8 @@
-// A running job gives up vnodes of its sisters (docs/reference/execution.md 3, pbs_release_nodes): its attributes afterwards, and the accounting of its
-// phases. Pure except for the transaction's events.
+// A running job gives up vnodes of its sisters (docs/reference/execution.md 3, pbs_release_nodes). This file computes
+// its attributes afterwards and the accounting of its phases. Pure except for the transaction's events.
 //
-// N1. When a whole host is given up, its vnodes stay with the job until the sister there has nothing left of it; meanwhile `releasing` names them.
+// N1. When a whole host is given up, its vnodes stay with the job until the sister there has ended its part of the
+// job; meanwhile `releasing` names them.
 // N2. The attributes that the job had at its start are kept (*_orig): record E reports them, and a repeated run requests them.
 
 import { execHostText, parseExecHost } from "#model/request/exec-host.ts";
@@ -53,7 +54,7 @@ export function releaseVnodes(tx: Transaction, job: Job, wanted: readonly string
   tx.act({ kind: "release-sisters", job: job.id, hosts: whole.map(([host]) => host) });
 }
 
-/** The vnodes no longer belong to the job. at: during its run, which then has a further phase, or before its begin. */
+/** Removes vnodes from the job. at: `run` gives the run a further phase; `start` is before its begin. */
 export function giveUp(tx: Transaction, job: Job, names: ReadonlySet<string>, at: "run" | "start" = "run"): void {
   const { attrs } = job;
   const left = releasingOf(job).filter((name) => !names.has(name));

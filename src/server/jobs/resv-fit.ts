@@ -1,4 +1,4 @@
-// Whether a job fits to the reservation in which or beside which it would run.
+// Checks whether a job fits into its reservation, or beside the reservations of others.
 
 import { PBSE, Reject } from "#model/pbse.ts";
 import { addAmounts } from "../state/amounts.ts";

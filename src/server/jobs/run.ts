@@ -48,7 +48,7 @@ export function runJob(tx: Transaction, id: string, exec_vnode: string, options:
   else start(tx, job, exec, exec_vnode, options);
 }
 
-/** Whether the job may be sent there at present; refuses as runJob does. null: it is suspended and would resume where it is. */
+/** Checks whether the job may be sent there at present; refuses as runJob does. Returns null if the job is suspended and would resume where it is. */
 export function checkRun(tx: Transaction, id: string, exec_vnode: string, options: RunOptions): ExecVnode | null {
   const job = tx.state.jobs.get(id) ?? queuedSubjob(tx.state, id);
   if (job === undefined || job.subjobs !== undefined) throw reject(job === undefined ? PBSE.UNKJOBID : PBSE.IVALREQ);
@@ -178,7 +178,10 @@ export function resumeNow(tx: Transaction, job: Job, options: RunOptions = {}): 
   beginResume(tx, job);
 }
 
-/** The mom has the job: session is known, record S (T: it restarts from its checkpoint), comment. confirmed: the mom has reported it. */
+/**
+ * The mom has started the job: sets its session and comment, and writes record S (T if the job restarts from its
+ * checkpoint). confirmed: the mom has reported the start.
+ */
 export function jobStarted(
   tx: Transaction,
   job: Job,
@@ -211,7 +214,7 @@ export function jobStarted(
 
 /** The estimate that a scheduler publishes about the start of a waiting job. */
 export type Estimate = {
-  /** null: none, or no longer */
+  /** null: there is no estimate, or no longer */
   readonly start_s: number | null;
   readonly exec_vnode: string | null;
   readonly topjob: boolean;

@@ -1,5 +1,5 @@
-// The attributes at its start of a job that gave up vnodes while it ran (release-nodes.ts N2). They are kept beside the present attributes, under names that
-// end in _orig.
+// The attributes that a job had at the start of its run, if it has given up vnodes since (release-nodes.ts N2). They
+// are kept beside the present attributes, under names that end in _orig.
 
 import type { Attrs } from "../state/state.ts";
 

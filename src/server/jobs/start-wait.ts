@@ -1,12 +1,14 @@
-// How long a scheduler waits for a job that it starts: its job_run_wait. throughput_mode is the old form of that attribute (docs/reference/attributes.md 3).
+// How long a scheduler waits for a job that it starts: its job_run_wait. throughput_mode is the old form of that
+// attribute (docs/reference/attributes.md 3).
 //
 //   none           no wait: the verdict comes before the runjob hooks have run; only the job's comment reports their refusal
-//   runjob_hook    for the runjob hooks
-//   execjob_hook   for the mom as well: until the job has started there, its execjob hooks included, or has come back
+//   runjob_hook    waits for the runjob hooks   execjob_hook   waits for the mom as well: until its execjob hooks
+// have run and the job has started there, or has come back
 //
-// W1. A scheduler that does not wait begins no cycle while runjob hooks run for jobs that it started, because its mirror does not show those jobs as running yet.
+// W1. A scheduler that does not wait begins no cycle while runjob hooks run for jobs that it started, because its
+// mirror does not show those jobs as running yet.
 // W2. No verdict waits for a lost mom, nor longer than the scheduler's sched_cycle_length; such a job counts as started.
-// W3. A start by hand (qrun without -a) waits for its runjob hooks and its mom in any case, for the mom at most HAND_PATIENCE_S.
+// W3. A start by hand (qrun without -a) waits for its runjob hooks and its mom in any case. It waits for the mom at most HAND_PATIENCE_S.
 
 import { PBSE, pbseText, Reject } from "#model/pbse.ts";
 import type { Verdict } from "#protocol/sched-link.ts";
@@ -29,7 +31,7 @@ export const HAND_PATIENCE_S = 10;
 /** sched_cycle_length where the scheduler has none */
 const CYCLE_LENGTH_S = 1200;
 
-/** The verdict of a decision waits for a job that was just sent to its mom. false: no wait is needed. */
+/** Makes the verdict of a decision wait for a job that was just sent to its mom. Returns false if no wait is needed. */
 export function awaitStart(kernel: Kernel, sched: string, id: string, frame: Deciding, at: number): boolean {
   if (!isStarting(kernel, id)) return false;
   const length_s = Number(kernel.state.scheds.get(sched)?.attrs["sched_cycle_length"] ?? CYCLE_LENGTH_S);
@@ -37,21 +39,21 @@ export function awaitStart(kernel: Kernel, sched: string, id: string, frame: Dec
   return true;
 }
 
-/** The request is answered when the mom has accepted the job or sent it back; at once if no wait is needed (a resumed job). */
+/** Answers the request when the mom has accepted the job or sent it back, or at once if no wait is needed (a resumed job). */
 export function answerAtStart(kernel: Kernel, id: string, token: number): void {
   const wait: StartWait = { kind: "request", token, until_ms: kernel.now_ms + HAND_PATIENCE_S * 1000 };
   if (isStarting(kernel, id)) add(kernel, id, wait);
   else goOn(kernel, wait, { ok: true });
 }
 
-/** What waited for the start goes on. */
+/** Lets a decision or request continue that waited for a start. */
 function goOn(kernel: Kernel, wait: StartWait, verdict: Verdict): void {
   if (wait.kind === "decision") giveLater(kernel, wait.sched, wait.frame, wait.at, verdict);
   else if (verdict.ok) kernel.out.clients.push({ kind: "ok", token: wait.token });
   else refuse(kernel, wait.token, new Reject(verdict.code, verdict.text));
 }
 
-/** Clients that are gone no longer wait. */
+/** Removes the waits of clients that are gone. */
 export function forgetHands(kernel: Kernel, gone: ReadonlySet<number>): void {
   forget(kernel, (wait) => wait.kind === "request" && gone.has(wait.token));
 }
@@ -61,7 +63,7 @@ export function startMet(kernel: Kernel, id: string): void {
   const start = kernel.jobs.starting.get(id);
   if (start === undefined) return;
   const job = kernel.state.jobs.get(id);
-  // The reason why it came back is known only now: it disappears with the run.
+  // The Exit_status is kept, because it disappears with the run. If the job comes back, the status is the reason.
   if (isStarting(kernel, id)) start.exit_status = job?.attrs.Exit_status ?? null;
   else settle(kernel, id, start.waits, job !== undefined && isWaiting(job) ? cameBack(start.exit_status) : { ok: true });
 }

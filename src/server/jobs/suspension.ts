@@ -1,15 +1,19 @@
-// Suspended jobs: state S, substate 43; substate 45 if the scheduler (or qrun) may resume them: those it preempted, and those that qsig -s resume marked
+// Suspended jobs: state S, substate 43; substate 45 if the scheduler (or qrun) may resume them: those it preempted,
+// and those that qsig -s resume marked
 // (docs/reference/execution.md 5, docs/reference/commands.md 3 qsig, docs/reference/scheduler.md 8).
 //
 //   R 42 --suspend--> S 43 --resume--> S 45 --scheduler--> R 42          R 42 --admin-suspend--> S 43 --admin-resume--> R 42
 //   R 42 --preempted--> S 45
 //
-// I1. A job is suspended when the mom reports it; until then it has its resources. It stays on its vnodes without the resources that it released: all, or those that
+// I1. A job is suspended when the mom reports it; until then it has its resources. It stays on its vnodes without the
+// resources that it released: all, or those that
 //     restrict_res_to_release_on_suspend names.
 // I2. Vnodes of a job suspended by an administrator are in maintenance until all such jobs there have resumed or ended.
-// I3. A job that resumes has its resources at once (`resuming`, state R); if the mom refuses, they are released again. The mom's answer, however late, or its
+// I3. A job that resumes has its resources at once (`resuming`, state R); if the mom refuses, they are released
+// again. The mom's answer, however late, or its
 //     next hello says whether the job has resumed. A resource is therefore never given twice.
-// I5. `paused` is the total time of suspensions of the run, `paused_since` the begin of the present one; the end of its walltime moves by that time.
+// I5. `paused` is the total time of the run's suspensions, and `paused_since` is the begin of the present one. The
+// end of the run's walltime moves by that time.
 // I4. A job that its scheduler preempts has `preempting`, the time of that decision, until the mom has reported the outcome. Then it becomes `ptime`.
 
 import { listOf } from "#model/attribute-reader.ts";
@@ -25,13 +29,13 @@ import type { Attrs, Job, ResourceRecord, Vnode } from "../state/state.ts";
 import { usageItems } from "./accounting-record.ts";
 import { commentDate, logJob } from "./life.ts";
 
-/** When a scheduler decided to preempt the job, if the preemption is under way. */
+/** The time at which a scheduler decided to preempt the job, if the preemption is under way. */
 export const preemptingSince = (job: Job): number | undefined => job.own.preempting;
-/** The mom has been told to resume it and has not answered yet. */
+/** Whether the mom has been told to resume the job and has not answered yet. */
 export const isResuming = (job: Job): boolean => job.own.resuming === true;
 export const isSuspendedByAdmin = (job: Job): boolean => job.own.suspended_by_admin === true;
 
-/** It is stopped because its host has other users: shown as state U, otherwise a running job. */
+/** Whether the job is stopped because its host has other users. It is shown as state U and otherwise counts as a running job. */
 export const isIdled = (job: Pick<Job, "own">): boolean => job.own.idled === true;
 
 /** The mom has suspended the job. Record z. */
@@ -58,7 +62,7 @@ export function jobSuspended(tx: Transaction, job: Job, by_admin: boolean): void
   wakeSched(tx, job);
 }
 
-/** Resources have become free. */
+/** Triggers the job's scheduler, because resources have become free. */
 function wakeSched(tx: Transaction, job: Job): void {
   const queue = tx.state.queues.get(job.attrs.queue);
   const sched = queue === undefined ? undefined : schedOfQueue(tx.state, queue);
@@ -77,7 +81,7 @@ function releasedResources(
   return { resources_released: execVnodeText(kept), resource_released_list: Object.fromEntries(list) };
 }
 
-/** qsig -s resume: the scheduler may resume it. */
+/** qsig -s resume: allows the scheduler to resume the job. */
 export function markForResume(tx: Transaction, job: Job): void {
   tx.apply({ kind: "job-changed", id: job.id, set: { ...RUN_PHASE.resumable }, unset: [] });
   const queue = tx.state.queues.get(job.attrs.queue);
@@ -85,7 +89,7 @@ export function markForResume(tx: Transaction, job: Job): void {
   if (sched !== undefined) tx.act({ kind: "trigger-sched", sched: sched.name, command: SCHED_COMMAND.NEW });
 }
 
-/** The job resumes: it has its resources from now on, and the mom is told. */
+/** The job begins to resume: it has its resources from now on, and the mom is told to resume it. */
 export function beginResume(tx: Transaction, job: Job): void {
   const unset = ["estimated", "topjob"].filter((name) => job.attrs[name] !== undefined);
   const own: OwnChange = { resuming: true, paused_since: null, ...pausedUntil(tx, job) };

@@ -1,12 +1,16 @@
-// The heartbeat between server and moms: the server asks each mom repeatedly whether it is there. A mom that is stopped (SIGSTOP, a host that hangs) keeps its
+// The heartbeat between server and moms: the server repeatedly asks each mom whether it is alive. A mom that is
+// stopped (SIGSTOP, a host that hangs) keeps its
 // connection open and answers nothing.
 //
-// H1. A mom without a message for node_silence_timeout (45 s) is lost: its vnodes are state-unknown, and down after twice that time. The connection is
+// H1. A mom without a message for node_silence_timeout (45 s) is lost: its vnodes are state-unknown, and down after
+// twice that time. The connection is
 //     closed, so that the mom says hello when it continues (host.ts).
 // H2. A start that a silent mom has not accepted goes back to the queue. No job runs twice: a mom confirms a start before it does anything for it,
-//     and after a silence it starts nothing before the server has welcomed it again (mom-link.ts I4). Jobs that the mom has accepted wait for it, like running jobs
+//     and after a silence it starts nothing before the server has welcomed it again (mom-link.ts I4). Jobs that the
+// mom has accepted wait for it, like running jobs
 //     (node_fail_requeue).
-// H3. A standstill of the server does not count as silence of moms: after a heartbeat that is late by more than its interval, all moms are asked anew.
+// H3. Time in which the server itself stood still does not count as silence of moms. After a heartbeat that is late
+// by more than its interval, all moms are asked again.
 // H4. A mom that answers but cannot start jobs (its starter hangs) gets nothing new: its vnodes are state-unknown until it can.
 // H5. Only moms that announce it in their hello are asked, because a mom of an earlier release would close the connection at an unknown frame.
 
@@ -80,7 +84,7 @@ export function momSilent(kernel: Kernel, mom: MomRuntime): void {
   for (const [id, run_count] of mom.sent) {
     const job = kernel.state.jobs.get(id);
     if (job === undefined || !isWithMom(job) || job.attrs.run_count !== run_count || !isIn(job, "starting")) continue;
-    // A sister has as long as the start (sisters.ts).
+    // A run on a sister is not taken back here: a sister has as much time as the start of the run (sisters.ts).
     if (hostOfJob(job).toLowerCase() !== mom.host.toLowerCase()) continue;
     logJob(tx, LOG_EVENT.JOB, id, `Start taken back, execution node ${mom.host} does not answer`);
     endRun(kernel, job, { kind: "start-taken-back" });
@@ -92,7 +96,7 @@ export function stillSilent(kernel: Kernel, key: string): void {
   if (!kernel.moms.by_host.has(key)) hostDown(kernel, ownTransaction(kernel), key, words(kernel, 2));
 }
 
-/** H4. ill undefined: the mom can start jobs again. */
+/** Notes whether the mom can start jobs (H4). ill undefined: it can again. */
 export function momAnswered(kernel: Kernel, mom: MomRuntime, ill: string | undefined): void {
   if ((ill ?? null) === mom.ill) return;
   const tx = ownTransaction(kernel);

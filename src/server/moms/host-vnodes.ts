@@ -1,4 +1,4 @@
-// The vnodes of a host as its mom reports them: created, changed, revived, busy, down.
+// The vnodes of a host as its mom reports them: the server creates, changes and revives them, and marks them busy or down.
 //
 // I1. Values that an administrator set on a vnode replace reported ones (docs/reference/execution.md 1).
 // I2. A partition that a mom reports must follow the rules of qmgr (partition-rules.ts); otherwise it is left out, and the log says why.

@@ -1,8 +1,10 @@
-// The server's side of its moms: which are connected and which jobs each holds. A mom that connects and the server compare their jobs. Vnodes are in host-vnodes.ts,
+// The server's side of its moms: which moms are connected, and which jobs each of them holds. When a mom connects,
+// the server compares the mom's jobs with its own. Vnodes are in host-vnodes.ts,
 // answers in questions.ts.
 //
 // I1. A run is accounted for once: an obit counts if the job is with this mom under that run_count. It is acknowledged in any case (mom-link.ts I2).
-// I2. A job that the server takes for running and that its mom does not hold is started again if its start was never confirmed (same run_count); otherwise
+// I2. A job that the server takes for running and that its mom does not hold is started again if its start was never
+// confirmed (same run_count); otherwise
 //     the run is lost and the job is requeued. A job that only the mom holds is killed (mom-link.ts I3).
 
 import { JOB_EXEC } from "#model/exit-status.ts";
@@ -167,7 +169,7 @@ export function lost(kernel: Kernel, link: number, why: string): void {
   forgetMom(kernel, mom);
 }
 
-/** The mom is no longer connected: what waits for its answers now waits for its hello. */
+/** The mom is no longer connected: questions that wait for its answer now wait for its hello. */
 function forgetMom(kernel: Kernel, mom: MomRuntime): void {
   kernel.moms.by_host.delete(mom.host.toLowerCase());
   kernel.moms.by_link.delete(mom.link);
@@ -223,7 +225,7 @@ function reconcile(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
   for (const entry of mom.hello.jobs) {
     const job = kernel.state.jobs.get(entry.job);
     if (job !== undefined && isRunOf(job, entry.run_count) && isWanted(kernel, job, mom.host)) keep.push(entry);
-    // Its obit was accounted for, or the run is no longer wanted; only the acknowledgement was lost.
+    // The run's obit was accounted for, or the run is no longer wanted. Only the acknowledgement was lost.
     else if (entry.state === "ended") acknowledged.push({ job: entry.job, run_count: entry.run_count });
     else kill.push(entry.job);
   }
@@ -260,13 +262,16 @@ function reconcile(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
   }
 }
 
-/** Whether the host is one of the job's; not its first one when its run is over and only sisters are waited for. */
+/**
+ * Whether the server still wants the run on this host: the host is one of the job's. The first host does not count
+ * when the run is over and only sisters are waited for.
+ */
 function isWanted(kernel: Kernel, job: Job, host: string): boolean {
   if (isSister(job, host)) return true;
   return isOnHost(kernel, job.id, host) && kernel.moms.crews.get(job.id)?.over == null;
 }
 
-/** The mom holds the job: repeats now what a broken connection had interrupted. */
+/** Repeats the orders about a job that a broken connection had interrupted, because the mom holds the job. */
 function catchUp(kernel: Kernel, tx: Transaction, job: Job, entry: HeldJob): void {
   if (isIn(job, "starting") && entry.state !== "starting") jobStarted(tx, job, entry.session_id, undefined);
   // If the job is still stopped, the mom reports it again.
@@ -274,18 +279,21 @@ function catchUp(kernel: Kernel, tx: Transaction, job: Job, entry: HeldJob): voi
   if (entry.state === "suspended") jobSuspended(tx, job, false);
   else if (entry.state === "running") jobResumed(tx, job);
   alignSisters(kernel, job);
-  // The mom was asked to suspend the job and did not get the request, or has resumed it since.
+  // The mom was asked to suspend the job. It did not get the request, or it has resumed the job since.
   if (preemptingSince(job) !== undefined && !isIn(job, "rerunning"))
     tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: [], own: { preempting: null } });
   if (job.own.termination !== undefined) terminateJob(kernel, job.id, "delete", false);
   else if (isToRunAgain(kernel, job)) terminateJob(kernel, job.id, "rerun", false);
 }
 
-/** The run must end and the job run again. A suspended job stays suspended until then (end.ts beginRerun), so its crew says so. */
+/**
+ * Whether the run must end and the job run again. A suspended job stays suspended until then (end.ts beginRerun), so
+ * the failure of its crew shows it.
+ */
 const isToRunAgain = (kernel: Kernel, job: Job): boolean =>
   isIn(job, "rerunning") || (isSuspended(job) && crewOf(kernel, job)?.failed === true);
 
-/** The server takes the job for running, and its mom does not know it. */
+/** Handles a job that the server takes for running and that its mom does not hold. */
 function missing(kernel: Kernel, job: Job): void {
   if (isIn(job, "starting") && job.own.termination === undefined) {
     startJob(kernel, job.id);
@@ -326,7 +334,7 @@ function started(kernel: Kernel, tx: Transaction, host: string, data: MomToServe
     if (isRunOf(job, data.run_count)) sisterJoined(kernel, job, host);
     return;
   }
-  // The job has given up this host meanwhile.
+  // The message is ignored if the job has given up this host meanwhile.
   if (job !== undefined && !isOnHost(kernel, job.id, host)) return;
   if (job !== undefined && isRunOf(job, data.run_count) && isIn(job, "starting")) {
     jobStarted(tx, job, data.session_id, data.jobdir, { restarted: data.restarted === true });

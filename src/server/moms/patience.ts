@@ -1,10 +1,11 @@
-// How long a run over several hosts waits for them (docs/reference/execution.md 3, 7). The configuration of its mother superior decides. Without one, the
+// How long a run over several hosts waits for its hosts (docs/reference/execution.md 3, 7). The configuration of its
+// mother superior decides. Without one, the
 // time is that of the hooks which sisters run before the start.
 
 import { hooksOf } from "#model/tables/hook.ts";
 import type { Kernel } from "../engine/kernel.ts";
 
-/** The time without any hook. */
+/** The time if there are no hooks. */
 const HOOKLESS_S = 30;
 const DOWNTIME_S_DEFAULT = 300;
 

@@ -1,4 +1,4 @@
-// Questions to moms (signals, messages, suspension, checkpoint): answers, refusals, and what follows without an answer. orders.ts asks them.
+// Questions to moms (signals, messages, suspension, checkpoint): handles answers, refusals, and missing answers. orders.ts asks them.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { MomToServer } from "#protocol/mom-link.ts";

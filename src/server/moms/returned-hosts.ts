@@ -1,5 +1,7 @@
-// Hosts whose mom reports again, or for the first time after the schedulers' first cycle (at a start of the server both come back at the same time). Without
-// a cycle, jobs for which the last cycle had no room would wait for scheduler_iteration (10 minutes) beside free vnodes. OpenPBS lets them wait; Partita
+// Hosts whose mom connects again, or connects for the first time after the schedulers' first cycle. (When the server
+// starts, moms and schedulers connect at the same time.) Without
+// a cycle, jobs for which the last cycle had no room would wait for scheduler_iteration (10 minutes) beside free
+// vnodes. OpenPBS lets them wait; Partita
 // triggers a cycle.
 
 import type { Kernel } from "../engine/kernel.ts";

@@ -1,6 +1,6 @@
-// The end of a run, when no host holds it any more: what follows, and what the run has used on all its hosts.
+// The end of a run, when no host holds it any more: the work that follows, and the sum of what the run has used on all its hosts.
 //
-// What follows is kept as data with the run's crew (engine/mom-runtime.ts AfterRun) while sisters still hold the run.
+// While sisters still hold the run, that work is kept as data with the run's crew (engine/mom-runtime.ts AfterRun).
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { sizeKb } from "#model/values/size.ts";

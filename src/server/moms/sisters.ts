@@ -89,7 +89,7 @@ export function startCrew(kernel: Kernel, job: Job, crew: Crew): void {
   orderStart(kernel, job, mom);
 }
 
-/** Every wait has a limit: the wait until all have joined, and then the wait for the prologue hooks. */
+/** Both waits have a limit: the wait until all sisters have joined, and then the wait for the prologue hooks. */
 function awaitSisters(kernel: Kernel, job: Job, crew: Crew): void {
   const mother = hostOfJob(job);
   const awaited = [...crew.sisters.values()].every(({ state }) => state === "ready" || state === "joined") ? "prologue" : "join";
@@ -137,7 +137,7 @@ function joinFailed(kernel: Kernel, tx: Transaction, job: Job, why: string, exit
   endRun(kernel, job, { kind: "lost", exit_status, used: {}, message: why });
 }
 
-/** The node failures that the job tolerates. */
+/** The failures of nodes that the job tolerates. */
 const toleration = (job: Job): unknown => job.attrs["tolerate_node_failures"] ?? "none";
 
 /** Starts the job on the remaining hosts. */
@@ -253,7 +253,7 @@ export function sisterObit(kernel: Kernel, tx: Transaction, job: Job, host: stri
 /** These exit codes of a sister are passed on unchanged: a hook wants the job deleted. */
 const OWN_WORD: ReadonlySet<number> = new Set([JOB_EXEC.FAILHOOK_DELETE, JOB_EXEC.HOOK_DELETE]);
 
-/** The sister does not hold the run (any more). why: the reason, if that was not requested. */
+/** The sister does not hold the run (any more). why: the reason, if no release was requested. */
 function sisterGone(
   kernel: Kernel,
   tx: Transaction,
@@ -337,7 +337,7 @@ export function sisterAway(kernel: Kernel, job: Job, host: string): void {
   kernel.timers.set(awayTimer(job, host), sister.away_since_ms + wait_ms);
 }
 
-/** The mother superior has connected and tells its setting, which now holds for its sisters that are not connected. */
+/** The mother superior has connected and reports its setting. It now holds for those sisters of the job that are not connected. */
 export function motherHello(kernel: Kernel, job: Job): void {
   for (const sister of crewOf(kernel, job)?.sisters.values() ?? []) if (sister.away_since_ms !== null) sisterAway(kernel, job, sister.host);
 }
@@ -371,7 +371,10 @@ export function alignSisters(kernel: Kernel, job: Job): void {
 
 // --- usage
 
-/** Records the usage that a mom of the run reports and returns the usage of the job: sums, except for walltime and requested amounts. */
+/**
+ * Records the usage that a mom of the run reports and returns the usage of the whole job. Amounts are summed over the
+ * hosts, except walltime and requested amounts.
+ */
 export function usageOfRun(kernel: Kernel, job: Job, host: string, used: Usage): Usage {
   const crew = crewOf(kernel, job);
   if (crew === null) return used;

@@ -28,7 +28,7 @@ export function acknowledgeObit(kernel: Kernel, link: number, job: string, run_c
   else kernel.out.moms.push({ link, type: "mom-obit-ack", data: { jobs: [{ job, run_count }] } });
 }
 
-/** For jobs over several hosts. */
+/** The part of a start that only jobs over several hosts have. */
 function taskSockets(kernel: Kernel, hosts: readonly string[]): Pick<MomJob, "tasks"> {
   const known = hosts.map((host) => [host, kernel.moms.by_host.get(host.toLowerCase())?.hello.tasks ?? ""] as const);
   return { tasks: Object.fromEntries(known.filter(([, path]) => path !== "")) };
@@ -55,10 +55,10 @@ function momJob(kernel: Kernel, job: Job): MomJob {
   return { ...order, ...(isHere(job) ? { restart: true as const } : {}), ...(hosts.length < 2 ? {} : taskSockets(kernel, hosts)) };
 }
 
-/** Whether its checkpoint is on the host where it will run now. */
+/** Whether the job's checkpoint is on the host where the job will run now. */
 const isHere = (job: Job): boolean => job.own.checkpointed === hostOfJob(job);
 
-/** With the ticket of an interactive job, which is no attribute. */
+/** The attributes of a job for its mom, with the ticket of an interactive job, which is not an attribute. */
 function momAttrs(kernel: Kernel, job: Job): MomJob["attrs"] {
   const attrs = checkpointAttrs(kernel, job);
   return job.own.terminal === undefined ? attrs : { ...attrs, terminal: job.own.terminal };

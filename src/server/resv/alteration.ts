@@ -6,7 +6,7 @@ import { isBegun } from "../state/resv-holding.ts";
 import type { Resv } from "../state/state.ts";
 import type { Times } from "./submission.ts";
 
-/** As given; undefined: not given. */
+/** The requested changes; undefined: not requested. */
 export type Asked = { readonly start: unknown; readonly end: unknown; readonly duration: unknown };
 
 /**

@@ -29,7 +29,7 @@ export function confirmResv(kernel: Kernel, tx: Transaction, sched_name: string,
   checkTimes(kernel, resv, sched_name, promised);
   checkPlaces(tx.state, resv, decision.partition, promised);
   confirm(tx, resv, promised, decision.partition);
-  // The place may have been lost since it was found, and another occurrence may have been without a place all along.
+  // The place may have been lost since the scheduler found it. Another occurrence may never have had a place.
   settleHealth(kernel, tx, resv);
 }
 

@@ -1,8 +1,10 @@
-// Which schedulers are asked about a reservation, and the result of their answers (docs/reference/scheduler.md 9).
+// Chooses the schedulers that are asked about a reservation, and computes the result of their answers (docs/reference/scheduler.md 9).
 //
-// I1. A reservation with a partition (requested with -p, or set by the scheduler that confirmed it) is asked of that partition's scheduler only; one without
+// I1. A reservation with a partition (requested with -p, or set by the scheduler that confirmed it) is asked of that
+// partition's scheduler only; one without
 //     of every scheduler. The first that confirms gets it.
-// I2. A new reservation is denied when every scheduler that could answer has refused, and at least one has. A scheduler that is down is not waited for, unless the
+// I2. A new reservation is denied when every scheduler that could answer has refused, and at least one has. A
+// scheduler that is down is not waited for, unless the
 //     reservation is for its partition.
 // I3. A scheduler is asked once: after its answer the question leaves its mirror.
 
@@ -42,7 +44,10 @@ export function askOf(kernel: AskSource, resv: Resv, sched: Sched): ResvAsk | un
   };
 }
 
-/** Of a new reservation all occurrences, of an altered one the present one, of a degraded one those without a usable place. */
+/**
+ * The occurrences that need a place. New reservation: all. Altered reservation: the present one. Degraded
+ * reservation: those without a usable place.
+ */
 function placesWanted(kernel: AskSource, resv: Resv, kind: Question): readonly Times[] {
   const left = occurrencesLeft(resv);
   const { promised } = resv.attrs;
@@ -57,7 +62,7 @@ function isAsked(state: ServerState, { attrs }: Resv, sched: Sched): boolean {
   return attrs.partition === undefined || schedOfPartition(state, attrs.partition)?.name === sched.name;
 }
 
-/** A question is new: every scheduler concerned gets a cycle. */
+/** Triggers a cycle of every scheduler that must answer a new question. */
 export function askAll(kernel: Kernel, resv: Resv): void {
   kernel.resvs.refusals.delete(resv.id);
   kernel.changes.told.resvs.add(resv.id);

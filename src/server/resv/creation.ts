@@ -50,7 +50,7 @@ function timesText(tx: Transaction, { reserve_start, reserve_end, reserve_rrule,
   return ` start=${tx.config.ctime(reserve_start)} end=${tx.config.ctime(reserve_end)}${rule}`;
 }
 
-/** The owner may always submit to it. */
+/** The owner may always submit to the queue of the reservation. */
 function withOwner(users: unknown, owner: string): readonly string[] {
   return [...new Set([...((users as readonly string[] | undefined) ?? []), owner])].sort();
 }

@@ -1,4 +1,5 @@
-// Whether the vnodes that were promised to reservations are there (docs/reference/scheduler.md 9). A reservation that lost one is degraded, and after a while
+// Checks whether the vnodes that were promised to reservations are up (docs/reference/scheduler.md 9). A reservation
+// that lost one is degraded, and after a while
 // looks for another place.
 //
 // I1. When the vnode comes back, the reservation is confirmed again at once.
@@ -54,7 +55,7 @@ export function resvVnodeGone(kernel: Kernel, tx: Transaction, id: string): void
   if (resv !== undefined) settleHealth(kernel, tx, resv);
 }
 
-/** Sets the state that fits its vnodes. */
+/** Sets the state that follows from the state of its vnodes. */
 export function settleHealth(kernel: Kernel, tx: Transaction, resv: Resv): void {
   const { reserve_state, reserve_substate, promised } = resv.attrs;
   if (promised === undefined || isMaintenance(resv.id)) return;
@@ -98,8 +99,8 @@ function isVnodeLost(state: ServerState, name: string, waits: boolean): boolean 
 const LOST: ReadonlySet<string> = new Set(["offline", "down", "stale", "state-unknown", "unresolvable", "sleep"]);
 
 /**
- * A vnode was created. A reservation that was promised this vnode earlier, or its whole host, loses what was promised to others meanwhile, unless it is
- * for maintenance: then the others lose it.
+ * A vnode was created. A reservation that was promised this vnode earlier, or its whole host, loses the amounts that
+ * were promised to others meanwhile. If it is for maintenance, the others lose them instead.
  */
 export function vnodeCreated(kernel: Kernel, tx: Transaction, name: string): void {
   const { state } = kernel;
@@ -113,7 +114,8 @@ export function vnodeCreated(kernel: Kernel, tx: Transaction, name: string): voi
 }
 
 /**
- * The sharing of a vnode has changed. A reservation that was promised it, or another vnode of its host, may now have it, or the whole host, exclusively. Of two
+ * The sharing of a vnode has changed. A reservation that was promised this vnode, or another vnode of its host, may
+ * now have the vnode, or the whole host, exclusively. Of two
  * reservations that conflict, the later one loses its place.
  */
 export function sharingChanged(kernel: Kernel, tx: Transaction, name: string): void {
@@ -169,7 +171,7 @@ function losePlaces(tx: Transaction, resv: Resv, loses: (occurrence: Occurrence)
 
 type Occurrence = Promised["occurrences"][number];
 
-/** A maintenance reservation is gone: the reservations that gave way are confirmed again when a scheduler has looked. */
+/** A maintenance reservation is gone: the reservations that gave way are confirmed again when a scheduler has found places for them. */
 export function reconfirmConflicting(tx: Transaction): void {
   for (const resv of [...tx.state.resvs.values()])
     if (resv.attrs.reserve_substate === IN_CONFLICT)

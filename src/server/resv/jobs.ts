@@ -54,7 +54,8 @@ function deleteRunning(tx: Transaction, job: Job): void {
 }
 
 /**
- * The job that a reservation is made from. running: it must run (--job), else it must wait (qmove). Refuses with 15001 an unknown job, with 15007 another
+ * The job that a reservation is made from. running: the job must run (--job); otherwise it must wait (qmove).
+ * Refuses with 15001 an unknown job, with 15007 another
  * user's, with 15182 an array, with 15181 a job in a reservation, with 15016 a job in another state.
  */
 export function sourceJob(tx: Transaction, id: string, running: boolean): Job {
@@ -67,7 +68,7 @@ export function sourceJob(tx: Transaction, id: string, running: boolean): Job {
   return job;
 }
 
-/** Moves the job of an as-soon-as-possible reservation (qmove) into its queue. false: that is not possible. */
+/** Moves the job of an as-soon-as-possible reservation (qmove) into its queue. Returns false if that is not possible. */
 export function moveSourceJob(tx: Transaction, resv: Resv): boolean {
   const { qmove, queue: name } = resv.attrs;
   if (typeof qmove !== "string") return true;

@@ -69,7 +69,7 @@ function confirmAlteration(tx: Transaction, resv: Resv, found: Promised): void {
 
 const cleansFrom = ({ attrs: { reserve_end = 0, post_processing = 0 } }: Resv): number => reserve_end - post_processing;
 
-/** All occurrences have their places: sets the state for that. */
+/** Sets the state of a reservation whose occurrences all have places. */
 function settle(tx: Transaction, resv: Resv, promised: Promised, more: Attrs = {}, gone: readonly string[] = []): void {
   const state = isBegun(resv) && !gone.includes("begun") ? RUNNING : CONFIRMED;
   const [first] = promised.occurrences;
@@ -179,7 +179,7 @@ function setStarted(tx: Transaction, { attrs: { queue } }: Resv, started: boolea
   if (tx.state.queues.has(queue)) tx.apply({ kind: "changed", object: "queue", name: queue, set: { started }, unset: [] });
 }
 
-/** Schedulers of its vnodes: that of its partition, or several for maintenance. */
+/** The schedulers of the reservation's vnodes: one for its partition, or several for maintenance. */
 function triggerScheds(tx: Transaction, resv: Resv, command: SchedCommand): void {
   const { partition } = resv.attrs;
   const vnodes = [...resv.vnodes].flatMap((name) => tx.state.vnodes.get(name) ?? []);

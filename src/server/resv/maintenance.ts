@@ -1,4 +1,4 @@
-// The vnodes of a maintenance reservation: all of its hosts (docs/reference/commands.md 5, --hosts).
+// The vnodes of a maintenance reservation: all vnodes of its hosts (docs/reference/commands.md 5, --hosts).
 
 import type { ResourceValues } from "#model/attribute.ts";
 import { resourcesOf } from "#model/attribute-reader.ts";

@@ -55,7 +55,7 @@ export function accountBegun(tx: Transaction, resv: Resv): void {
   tx.account({ type: "B", id: resv.id, text: items.map((item) => `${item} `).join("") });
 }
 
-/** By the owner k, by others K. A denial by schedulers is an action of the server. */
+/** The record type of a deletion: k by the owner, K by others. A denial by schedulers is an action of the server. */
 export function accountRemoved(tx: Transaction, resv: Resv): void {
   const requestor = tx.token === 0 ? serverRequestor(tx) : resvRequestor(tx);
   tx.account({ type: requestor === resv.attrs.Reserve_Owner ? "k" : "K", id: resv.id, text: `requestor=${requestor}` });

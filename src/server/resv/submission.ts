@@ -94,7 +94,10 @@ function withoutTime(server: Attrs): Attrs {
 }
 const TIMES: ReadonlySet<string> = new Set(["walltime", "min_walltime", "max_walltime", "soft_walltime"]);
 
-/** null: no standing reservation. Refuses with 15135 an unknown time zone, and otherwise as startsOfRule; starts must lie in the future. */
+/**
+ * Returns null for a reservation that is not standing. Refuses with 15135 an unknown time zone, and otherwise as
+ * startsOfRule; starts must lie in the future.
+ */
 export function standingOf(tx: Transaction, attrs: Attrs, times: Times): { readonly starts: readonly number[] } | null {
   const { reserve_rrule, reserve_timezone } = attrs;
   if (reserve_rrule === undefined) return null;

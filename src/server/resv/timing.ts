@@ -64,7 +64,7 @@ function nextTime({ attrs }: Resv): number | null {
   return retries ? Math.min(period_s, reserve_retry) : period_s;
 }
 
-/** Time at which the jobs of the present occurrence must be gone, for cleaning up; null: no such time, or it has passed. */
+/** Time at which the jobs of the present occurrence must be gone, for cleaning up; null: there is no such time, or it has passed. */
 function cleaningAt({ promised, begun, cleaning, post_processing = 0 }: ResvAttrs): number | null {
   const present = promised?.occurrences[0];
   return begun === undefined || cleaning === true || post_processing === 0 || present === undefined

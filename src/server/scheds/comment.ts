@@ -10,7 +10,7 @@ import { whyNotReached } from "./remote.ts";
 import { logSched } from "./state.ts";
 import { isFault, isProblem, isServersComment, NEEDS_ATTENTION, PROBLEM, READY_TO_USE, silentText } from "./supervisor.ts";
 
-/** Writes or, with null, removes the comment. */
+/** Writes the comment, or removes it if the text is null. */
 function write(kernel: Kernel, name: string, comment: string | null, more: Attrs = {}): void {
   const set = comment === null ? more : { ...more, comment };
   ownTransaction(kernel).apply({ kind: "changed", object: "sched", name, set, unset: comment === null ? ["comment"] : [] });
@@ -35,7 +35,7 @@ export function tellFault(kernel: Kernel, name: string, text: string | null): vo
   else ownTransaction(kernel).apply({ kind: "changed", object: "sched", name, set: { scheduling: false }, unset: [] });
 }
 
-/** A problem of its modules for the administrator; it does not replace a fault. */
+/** A problem of the scheduler's modules, for the administrator. The comment does not replace a fault. */
 export function tellProblem(kernel: Kernel, name: string, text: string | null): void {
   const sched = kernel.state.scheds.get(name);
   if (sched === undefined) return;
@@ -51,7 +51,7 @@ export function tellAttention(kernel: Kernel, sched: Sched): void {
   if (isServersComment(sched.attrs["comment"])) write(kernel, sched.name, NEEDS_ATTENTION);
 }
 
-/** It completed a cycle after that. */
+/** The scheduler completed a cycle after that. */
 export function tellReady(kernel: Kernel, sched: Sched): void {
   if (sched.attrs["comment"] === NEEDS_ATTENTION) write(kernel, sched.name, READY_TO_USE);
 }

@@ -28,7 +28,7 @@ export function trigger(kernel: Kernel, name: string, command: SchedCommand): vo
   else startCycle(kernel, sched, runtime, command);
 }
 
-/** The frames of a batch leave: later changes are news to the cycles that it begins. */
+/** The frames of a batch leave. The cycles that begin with the batch do not know later changes. */
 export function cyclesLeave(kernel: Kernel): void {
   for (const runtime of kernel.scheds.by_name.values()) runtime.unsent = null;
 }
@@ -61,7 +61,10 @@ export function jobQueued(kernel: Kernel, queue: Queue, job: string): void {
   else if (kernel.timers.at(timer) === undefined) kernel.timers.set(timer, kernel.now_ms + wait_s * 1000);
 }
 
-/** A job has ended: its scheduler gets a cycle, and is not to run it by hand. A qrun that still waits for the scheduler is refused. */
+/**
+ * A job has ended: its scheduler gets a cycle and is no longer asked to run the job by hand. A qrun that still waits for
+ * the scheduler is refused.
+ */
 export function jobGone(kernel: Kernel, { id, attrs }: Job): void {
   for (const runtime of kernel.scheds.by_name.values()) {
     const at = runtime.qruns.indexOf(id);
@@ -89,7 +92,7 @@ export function requestRun(kernel: Kernel, name: string, job: string, token: num
   if (!isOccupied(runtime)) nextCycle(kernel, sched, runtime);
 }
 
-/** No cycle can begin: one runs, or hooks run whose answers it must see (jobs/start-wait.ts W1). */
+/** Whether no cycle can begin, because a cycle runs, or hooks run whose answers the next cycle must see (jobs/start-wait.ts W1). */
 export const isOccupied = (runtime: SchedRuntime): boolean => runtime.busy || runtime.asking.size > 0;
 
 function startCycle(kernel: Kernel, sched: Sched, runtime: SchedRuntime, command: SchedCommand, job?: string): void {
@@ -137,7 +140,7 @@ export function nextCycle(kernel: Kernel, sched: Sched, runtime: SchedRuntime): 
   if (pending !== null && sched.attrs["scheduling"] === true) startCycle(kernel, sched, runtime, pending);
 }
 
-/** The scheduler reads its attributes and files again. */
+/** Makes the scheduler read its attributes and files again. */
 export function configure(kernel: Kernel, name: string): void {
   const link = kernel.scheds.by_name.get(name)?.link ?? null;
   if (link === null) return;

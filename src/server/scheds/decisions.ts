@@ -36,7 +36,7 @@ export function decideOn(kernel: Kernel, runtime: SchedRuntime): void {
   }
 }
 
-/** false: it waits for preemptions. */
+/** Returns false if the decision waits for preemptions. */
 function decideFrame(kernel: Kernel, tx: Transaction, runtime: SchedRuntime, frame: Deciding): boolean {
   for (; ; frame.at++) {
     const decision = frame.decisions[frame.at];
@@ -169,7 +169,8 @@ function decide(kernel: Kernel, tx: Transaction, runtime: SchedRuntime, decision
 const VAIN_CONFIRMS_MAX = 5;
 
 /**
- * The next mirror shows the scheduler what was in the way, so it tries again, a limited number of times. If the two disagree permanently (an exclusive host
+ * The scheduler may try again a limited number of times, because its next mirror shows the obstacle. If the two
+ * disagree permanently (an exclusive host
  * with vnodes of other partitions, which the scheduler does not see), the refusal is final, because a cycle that confirms looks at no job.
  */
 function tryAgain(kernel: Kernel, sched: string, id: string): void {

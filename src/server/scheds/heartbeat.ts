@@ -1,12 +1,15 @@
-// The heartbeat between server and schedulers: the server asks each scheduler repeatedly whether it is there. A process that was stopped (SIGSTOP, a debugger)
+// The heartbeat between server and schedulers: the server repeatedly asks each scheduler whether it is alive. A
+// process that was stopped (SIGSTOP, a debugger)
 // keeps its connection open and answers nothing, and its jobs wait.
 //
 // B1. If a scheduler sends nothing for sched_silence_timeout (45 s), the server looks at its process. A stopped process is silent.
 // B2. A process that is not stopped may be in a long cycle: it is silent only after another sched_cycle_length.
-// B3. A silent scheduler is down: its connection is closed, so that its pending decisions do not count. When it continues, it says hello and gets a snapshot.
-// B4. If a silent process stays silent for another sched_silence_timeout, the server looks at it again. A process that was stopped and now runs may still be in
+// B3. A silent scheduler is down: its connection is closed, so that its pending decisions do not count. When it
+// continues, it says hello and gets a snapshot.
+// B4. If a silent process stays silent for another sched_silence_timeout, the server looks at it again. A process
+// that was stopped and now runs may still be in
 //     its cycle and has another sched_cycle_length. Any other is killed; its end is a crash like any other (session.ts).
-// B5. A standstill of the server does not count as silence of schedulers (moms/heartbeat.ts H3).
+// B5. Time in which the server itself stood still does not count as silence of schedulers (moms/heartbeat.ts H3).
 // B6. Only schedulers that announce it in their hello are asked. A scheduler that has not said hello yet is silent only if its process is stopped.
 
 import { limitOf } from "#model/limits/server-limits.ts";
@@ -53,7 +56,7 @@ export function schedHeartbeat(kernel: Kernel): void {
   arm(kernel);
 }
 
-/** The shell has looked at the process. Returns how the scheduler is silent; null: it is not, or it has sent something since. */
+/** The shell has looked at the process. Returns in which way the scheduler is silent; null: it is not silent, or it has sent something since. */
 export function silenceOf(kernel: Kernel, runtime: SchedRuntime, { pid, process }: SchedSight): Silence | null {
   const silence_ms = schedSilence_ms(kernel);
   if (silence_ms === 0 || !isAwaited(runtime) || pid === 0 || process === "none") return null;

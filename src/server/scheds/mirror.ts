@@ -1,10 +1,12 @@
-// The part of the state that each scheduler sees, and how changes reach it: a snapshot first, then deltas in order (src/protocol/sched-link.ts).
+// The part of the state that each scheduler sees, and the messages that bring it up to date: a snapshot first, then
+// deltas in order (src/protocol/sched-link.ts).
 //
 // I1. A scheduler sees the execution queues and vnodes of its partitions, the jobs in those queues and on those vnodes, and all global objects.
 //     An array stands for its waiting subjobs; running subjobs are jobs.
 // I2. A mirror is told to drop an object that it was told to put and may no longer see.
-// I3. While the decisions of a cycle come in parts, no deltas are sent. Changes of that time are sent in their latest form, before the verdicts on the last part.
-//     Of a subjob that is over by then, its usage is sent. Because large deltas take time, the last decisions are committed first.
+// I3. While the decisions of a cycle come in parts, no deltas are sent. Changes of that time are sent in their latest
+// form, before the verdicts on the last part. If a subjob is over by then, only its usage is sent. Because large
+// deltas take time, the last decisions are committed first.
 
 import { arrayIdOf } from "#model/job-id.ts";
 import type { Change, SchedClock, SchedJob, SchedNode, SchedQueue, SchedResource, SchedResv, Snapshot } from "#protocol/sched-link.ts";
@@ -57,7 +59,10 @@ export function deltas(kernel: Kernel): SchedFrame[] {
   return frames;
 }
 
-/** A job has changed, and with a subjob its array. The scheduler whose comment the job had is told, too, and so it is when another client overwrites its comment. */
+/**
+ * A job has changed, and with a subjob its array. Also tells the scheduler whose comment the job had, for example
+ * when another client overwrites that comment.
+ */
 export function jobIsNews({ scheds }: Kernel, id: string): void {
   const array = id.includes("[") ? arrayIdOf(id) : null;
   for (const { own_comments } of scheds.by_name.values()) {
@@ -81,7 +86,7 @@ function takeOut(frames: SchedFrame[], link: number): SchedFrame[] {
 /** The source of a mirror: the state, and the answers about reservations. */
 export type MirrorSource = AskSource;
 
-/** Everything that the scheduler sees. Its runtime notes what it knows from now on. */
+/** Everything that the scheduler sees. The scheduler's runtime notes the objects that the mirror contains from now on. */
 export function snapshot(kernel: MirrorSource, sched: Sched, runtime: SchedRuntime): Snapshot {
   const { state } = kernel;
   const { known } = runtime;
@@ -269,7 +274,7 @@ function withNeighbours(state: ServerState, view: View, names: Iterable<string>)
   for (const name of [...all]) {
     const vnode = state.vnodes.get(name);
     if (vnode === undefined || view.node(vnode)) continue;
-    // All of them: a vnode with ignore_excl disturbs no other, but the others disturb it (crowding).
+    // All vnodes of the host are concerned: a vnode with ignore_excl disturbs no other vnode, but the others disturb it (crowding).
     for (const other of state.hosts.get(hostOf(vnode)) ?? []) all.add(other);
   }
   return all;
@@ -289,7 +294,7 @@ function crowding(state: ServerState, view: View): (vnode: Vnode) => boolean {
   };
 }
 
-/** The hosts of a mom that such a job, or a running reservation, is on. Vnodes with ignore_excl disturb no other vnode. */
+/** The hosts of a mom that are used by such a job or by a running reservation. Vnodes with ignore_excl disturb no other vnode. */
 function crowdedHosts(state: ServerState, mom: string, view: View): ReadonlySet<string> {
   const hosts = new Set<string>();
   for (const name of state.hosts.get(mom) ?? []) {

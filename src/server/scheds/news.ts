@@ -1,5 +1,5 @@
-// What follows for schedulers from changes of objects: their processes, their comments, what they are told, and the values that the default scheduler shares
-// with the server.
+// The consequences of changes of objects for schedulers: their processes, their comments, the deltas that they get,
+// and the values that the default scheduler shares with the server.
 //
 // N1. scheduling and scheduler_iteration of the server and of the default scheduler are one value (docs/reference/attributes.md 2, 3).
 
@@ -22,7 +22,7 @@ import { setServerState } from "./state.ts";
 
 // --- objects that schedulers see
 
-/** A vnode is in another partition: jobs that found no vnode there have waited for it. */
+/** A vnode was moved to another partition. Jobs there may have waited for a vnode, so the partition's scheduler gets a cycle. */
 export function vnodeMoved(kernel: Kernel, _tx: Transaction, name: string): void {
   const vnode = kernel.state.vnodes.get(name);
   const sched = vnode === undefined ? undefined : schedOfPartition(kernel.state, partitionOf(vnode));

@@ -34,7 +34,7 @@ export function askSched(kernel: Kernel, name: string, question: SchedQuestion, 
   kernel.out.scheds.push({ link, type: "sched-ask", data: { token, question } });
 }
 
-/** The scheduler's answer. value null: it does not know the object of the question. */
+/** The scheduler's answer. value null: the scheduler does not know the object of the question. */
 export function schedAnswered(kernel: Kernel, name: string, token: number, value: unknown): void {
   const asked = kernel.scheds.asked.get(token);
   if (asked?.sched !== name) return;

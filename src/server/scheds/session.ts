@@ -161,7 +161,8 @@ export function schedStillSilent(kernel: Kernel, name: string): void {
 }
 
 function seenAgain(kernel: Kernel, runtime: SchedRuntime, silent: Silence, { pid, process }: SchedSight): void {
-  // The first look found it stopped. It may be in the cycle that it was in then, and hears of its connection after that.
+  // The first look found the process stopped. It may still be in the cycle in which it was stopped, and notices the
+  // loss of its connection only afterwards.
   if (silent.stopped && process === "runs" && pid === silent.pid) {
     runtime.silent = { ...silent, stopped: false };
     armKill(kernel, runtime.name, cycleLength_ms(kernel, runtime.name));
@@ -185,7 +186,7 @@ function answersAgain(kernel: Kernel, runtime: SchedRuntime, sched: Sched): void
 
 // --- processes
 
-/** At the start of the server, and for a scheduler made later: starts what should run. */
+/** Starts the schedulers that should run: at the start of the server, and when a scheduler is created later. */
 export function startAll(kernel: Kernel): void {
   for (const sched of kernel.state.scheds.values()) {
     runtimeOf(kernel, sched.name);
@@ -208,7 +209,7 @@ export function startProcess(kernel: Kernel, name: string): void {
   kernel.out.actions.push({ kind: "start-sched", sched: name });
 }
 
-/** Tells the process to end; it is not started again. */
+/** Makes the process end. It is not started again. */
 export function stopProcess(kernel: Kernel, name: string): void {
   const runtime = kernel.scheds.by_name.get(name);
   if (runtime === undefined) return;
@@ -250,7 +251,7 @@ export function exited(kernel: Kernel, name: string, how: SchedEnd): void {
   crashed(kernel, sched, runtime, endText(how, sched));
 }
 
-/** It was not started, because of a fault that must be mended first. */
+/** The process was not started, because of a fault that must be mended first. */
 export function unfit(kernel: Kernel, name: string, text: string): void {
   const runtime = kernel.scheds.by_name.get(name);
   if (runtime === undefined) return;

@@ -38,7 +38,7 @@ function serverState(server: { readonly defaultSched: SchedState; readonly endin
   return server.defaultSched === "scheduling" ? "Scheduling" : "Active";
 }
 
-// --- what happens
+// --- events of a scheduler
 
 /** States of schedulers are not stored: down after a restart until the hello. */
 export function happened(kernel: Kernel, name: string, happening: SchedHappening): void {

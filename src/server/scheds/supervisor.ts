@@ -1,6 +1,7 @@
-// When a scheduler that ended is started again (docs/schedulers.md). Pure: times of crashes in, a decision out.
+// Decides when a scheduler that ended is started again (docs/schedulers.md). Pure: times of crashes in, a decision out.
 //
-// I1. After the first crashes the scheduler is started at once. From crashes_max within the window on, the comment is NEEDS_ATTENTION and each start waits longer.
+// I1. After the first crashes the scheduler is started at once. From crashes_max within the window on, the comment is
+// NEEDS_ATTENTION and each start waits longer.
 // I2. Only comments that the server wrote are overwritten.
 
 import { ATTRS_FAULT, LOG_FAULT, NO_PARTITION, PRIV_FAULT } from "#protocol/sched-link.ts";
@@ -40,7 +41,7 @@ export type AfterCrash = {
   readonly delay_ms: number;
 };
 
-/** crashes: times of earlier ones. */
+/** crashes: times of earlier crashes. */
 export function afterCrash(crashes: readonly number[], now_ms: number, policy: SupervisionPolicy = SUPERVISION): AfterCrash {
   const counted = [...crashes.filter((time) => now_ms - time < policy.window_ms), now_ms];
   const over = counted.length - policy.crashes_max;

@@ -1,7 +1,8 @@
-// Why no scheduler looks at the jobs of a queue: its partition has no scheduler, the scheduler runs no cycles, or the partition has no vnodes. The server
-// itself says so, in the job's comment, in `partita explain` and in `partita top`.
+// Why no scheduler looks at the jobs of a queue: its partition has no scheduler, the scheduler runs no cycles, or the
+// partition has no vnodes. The server itself gives this reason, in the job's comment, in `partita explain` and in
+// `partita top`.
 //
-// U1. Nothing of it is stored. The text replaces the scheduler's comment when the job is shown, so it ends with its cause.
+// U1. The reason is not stored. The text replaces the scheduler's comment when the job is shown, so it ends with its cause.
 // U2. The comment of an administrator, and that of an array that has begun, stay as they are.
 // U3. A cause that usually passes quickly becomes a comment only after TELL_AFTER_S; an explanation names it at once.
 
@@ -26,7 +27,7 @@ export type ServedWorld = {
 /** Seconds that a job must have waited, or that a scheduler may take to start, before the comment says so. */
 const TELL_AFTER_S = 20;
 
-/** null: a scheduler looks at the jobs of this queue in its cycles. */
+/** Returns null if a scheduler looks at the jobs of this queue in its cycles. */
 export function whyUnserved(world: ServedWorld, queue: Queue): Unserved | null {
   const { state } = world;
   const partition = partitionOf(queue);
@@ -62,7 +63,7 @@ function hasVnodes(state: ServerState, partition: string): boolean {
 
 type Away = Omit<Unserved, "sched" | "partition">;
 
-/** Why a scheduler runs no cycles; null: it does. */
+/** The reason why a scheduler runs no cycles; null: it does run them. */
 function whyAway(world: ServedWorld, sched: Sched): Away | null {
   const { name, attrs } = sched;
   const runtime = world.scheds.by_name.get(name);

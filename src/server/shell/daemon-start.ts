@@ -4,7 +4,7 @@ import { closeSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { Conf } from "#support/conf.ts";
 
-/** The background process says here that it answers, or why it does not. */
+/** The background process reports on this descriptor that it answers, or why it does not. */
 export const READY_FD = 3;
 export const READY_ENV = "PARTITA_READY_FD";
 
@@ -23,7 +23,7 @@ export function tellStarter(text: string): void {
     writeSync(READY_FD, text);
     closeSync(READY_FD);
   } catch {
-    // It has gone.
+    // The waiting process has gone.
   }
   delete process.env[READY_ENV];
 }

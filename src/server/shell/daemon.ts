@@ -166,7 +166,7 @@ function ctime(epoch_s: number): string {
   return text_of_second;
 }
 
-/** Requests of the installation for a server that starts with an empty store. An unreadable file requests nothing. */
+/** The attributes that the installation requests for a server that starts with an empty store. An unreadable file counts as empty. */
 function wantedAtFirst(conf: Conf): Record<string, string> {
   try {
     return parseConfText(readFileSync(join(conf.home, "server_priv", FIRST_START), "utf8"));

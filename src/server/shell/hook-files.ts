@@ -12,7 +12,7 @@ const SUFFIXES = ["HK", "PY", "JS", "CF"] as const;
 export type HookFiles = {
   /** the directories, and the files of these hooks and of no other */
   prepare(hooks: Iterable<Hook>): void;
-  /** hook undefined: it is gone */
+  /** hook undefined: the hook was deleted */
   write(name: string, hook: Hook | undefined): void;
 };
 

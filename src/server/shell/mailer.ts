@@ -1,7 +1,7 @@
-// Hands mails to the mail program of the server (attribute mailer), without a shell and without the server's environment.
+// Passes mails to the mail program of the server (attribute mailer), without a shell and without the server's environment.
 //
 // M0. In system mode the program has an unprivileged identity (unprivileged.ts), and only root can change its file.
-// M1. A program that is missing, fails or hangs causes a log line; the server waits for none.
+// M1. A program that is missing, fails or hangs causes a log line. The server never waits for a program.
 // M2. At most RUNNING_MAX programs run, other mails wait. More than WAITING_MAX waiting mails are dropped with a log line.
 
 import { type ChildProcess, spawn } from "node:child_process";
@@ -18,9 +18,9 @@ const SENDING_MS_MAX = 120_000;
 export type Mailer = { send(mail: Mail): void };
 
 export type MailerOptions = {
-  /** of recipients without one, and of owners (PBS_MAIL_HOST_NAME); undefined: none */
+  /** domain for recipients without a domain, and for owners (PBS_MAIL_HOST_NAME); undefined: none */
   readonly domain: string | undefined;
-  /** the identity of the program; a text: why there is none, so that no mail is sent; null: the server's own (user mode) */
+  /** the identity of the program; null: the server's own (user mode); a text: the reason why there is no identity, so that no mail is sent */
   readonly identity: Unprivileged | string | null;
   readonly problem: (text: string) => void;
 };
@@ -65,7 +65,7 @@ export function mailer({ domain, identity, problem }: MailerOptions): Mailer {
         ...(identity === null || typeof identity === "string" ? {} : identity),
       });
     } catch (error) {
-      // Not at once: the next mail would begin within this call, and 10,000 of them exhaust the stack.
+      // Not called at once: the next mail would begin within this call, and 10,000 of them would exhaust the stack.
       setImmediate(() => failed(error));
       return;
     }

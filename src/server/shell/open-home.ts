@@ -1,5 +1,5 @@
-// Opens PBS_HOME for the one server that may use it: directories, lock, store. It is in a bundle of its own that is loaded before the service: while V8 prepares
-// the service, SQLite's threads check the store and read the first jobs.
+// Opens PBS_HOME for the one server that may use it: directories, lock, store. It is in a bundle of its own that is
+// loaded before the service: while V8 loads the service, SQLite's threads check the store and read the first jobs.
 
 import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -14,12 +14,15 @@ import { storeFile } from "./daemon-start.ts";
 /** notices: log lines about slow or unusual steps. opened: rejects with a StoreError. */
 export type OpenHome = { readonly lock: HeldLock; readonly opened: Promise<Store>; readonly notices: readonly string[] };
 
-/** Resolves when SQLite's threads are at work; or why this process may not serve. create: the server begins anew, whatever the store has lost. */
+/**
+ * Resolves when SQLite's threads are at work, or with the reason why this process may not serve. create: the server
+ * begins anew, whatever the store has lost.
+ */
 export async function openHome(conf: Conf, create: boolean): Promise<OpenHome | string> {
   // `ps` shows what runs, and site tools look for the name (docs/reference/files.md 9).
   process.title = ["pbs_server", ...process.argv.slice(2)].join(" ");
   process.umask(0o022);
-  // Before SQLite's threads allocate.
+  // Must be called before SQLite's threads allocate memory.
   returnLargeBlocks();
   makeHome(conf);
   const lock = holdLock(conf);

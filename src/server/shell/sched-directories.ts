@@ -1,4 +1,5 @@
-// The directories of a scheduler before the server starts it (docs/schedulers.md). Default-named directories that are missing are made with the shipped files;
+// Prepares the directories of a scheduler before the server starts it (docs/schedulers.md). Default-named directories
+// that are missing are made with the shipped files;
 // directories that were set must exist, and the scheduler itself checks them.
 //
 // I1. sched_priv may belong to sched_user while the server is root: the server only creates new files in it and follows no link.

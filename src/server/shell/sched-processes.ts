@@ -1,4 +1,5 @@
-// Processes of local schedulers: started as children that outlive the server, watched, stopped. The core decides which should run (scheds/session.ts).
+// Processes of local schedulers: starts them as children that outlive the server, watches them and stops them. The
+// core decides which should run (scheds/session.ts).
 //
 // I1. A scheduler is started with the directories that its attributes name, if they pass their checks.
 // I2. While a process holds the lock of a sched_priv, no second one is started: a process of an earlier server connects by itself.
@@ -25,7 +26,7 @@ export type SchedProcessesOptions = {
   /** system mode: sched_user is obeyed */
   readonly system: boolean;
   readonly users: UserDatabase;
-  /** attributes of a scheduler; undefined: it is gone */
+  /** attributes of a scheduler; undefined: it was deleted */
   attrsOf(name: string): { readonly [name: string]: unknown } | undefined;
   exited(name: string, how: SchedEnd): void;
   /** it was not started, because a directory fails its check. text: for the comment */
@@ -34,7 +35,7 @@ export type SchedProcessesOptions = {
 };
 
 export type SchedProcesses = ProcessesPort & {
-  /** waits until none that was told to stop is left */
+  /** resolves when no process that was told to stop is left */
   stopped(): Promise<void>;
 };
 
@@ -51,7 +52,7 @@ type Child = { readonly process: ChildProcess; stopped: boolean };
 class LocalScheds implements SchedProcesses {
   readonly #options: SchedProcessesOptions;
   readonly #children = new Map<string, Child>();
-  /** all that were started here: their ends are reported, before or after those of their connections */
+  /** all processes that were started here: their ends are reported, before or after those of their connections */
   readonly #started = new Set<number>();
   /** names of schedulers whose lock is awaited */
   readonly #waiting = new Set<string>();
@@ -130,7 +131,7 @@ class LocalScheds implements SchedProcesses {
     const options = this.#options;
     if (this.#ownerOf(name) !== pid) {
       options.log(name, `process ${pid} is not the scheduler any more`);
-      // It has ended without a connection to lose: nothing else reports its end.
+      // The process has ended without ever having had a connection, so nothing else reports its end.
       if (!this.#children.has(name) && !isAlive(pid)) options.exited(name, { code: null, signal: "unknown", stopped: false, pid });
       return;
     }
@@ -243,7 +244,7 @@ function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It has ended meanwhile.
+    // The process has ended meanwhile.
   }
 }
 
@@ -274,7 +275,7 @@ function makeOwnDirectories({ home, exec }: SchedProcessesOptions, name: string,
   makeSchedDirectories({ name, home, sched_priv, sched_log, defaults: defaultsDirectory(exec), owner: runner });
 }
 
-/** The fault of its directories; text: as the scheduler itself would report it. null: none. */
+/** The fault of the directories of a scheduler; null: none. text: the fault as the scheduler itself would report it. */
 function whyUnfit(
   { system }: SchedProcessesOptions,
   attrs: SchedAttrs,
@@ -288,7 +289,7 @@ function whyUnfit(
   return priv === null ? null : { text: PRIV_FAULT, why: priv };
 }
 
-/** The user who could replace this directory. null: none. */
+/** The user, other than the trusted ones, who could replace this directory; null: none. */
 function whyUntrusted(path: string, owners: readonly number[]): string | null {
   try {
     trustedDirectory(path, owners);

@@ -1,12 +1,13 @@
-// Amounts of resources as plain numbers, in the units in which the server adds and compares them: sizes in kilobytes, durations in seconds, other numbers
-// as they are. Strings and booleans are no amounts.
+// Amounts of resources as plain numbers, in the units in which the server adds and compares them: sizes in kilobytes,
+// durations in seconds, other numbers
+// as they are. Strings and booleans are not amounts.
 
 import type { ResourceDef } from "#model/resource-table.ts";
 import { kbText, sizeKb } from "#model/values/size.ts";
 
 export type Amounts = Map<string, number>;
 
-/** null: the resource is not counted. Values are typed, or texts as in exec_vnode. */
+/** Returns null if the resource is not counted. Values are typed, or texts as in exec_vnode. */
 export function amountOf(def: ResourceDef | undefined, value: unknown): number | null {
   if (def === undefined || value === undefined) return null;
   switch (def.type) {
@@ -50,7 +51,7 @@ export function sameAmounts(a: ReadonlyMap<string, number>, b: ReadonlyMap<strin
   return true;
 }
 
-// --- what many jobs have in common
+// --- values that many jobs have in common
 
 type Definitions = ReadonlyMap<string, ResourceDef>;
 type Fixed = ReadonlyMap<string, number>;
@@ -68,8 +69,8 @@ function workedOf(resources: Definitions): Worked {
 export const definitionsChanged = (resources: Definitions): void => void worked.delete(resources);
 
 /**
- * Resources with flag n among a part's pairs, which are consumed on the vnode that is named. null: one has flag f, so the result depends on the job's other
- * parts.
+ * Resources with flag n among a part's pairs, which are consumed on the vnode that is named. Returns null if one has
+ * flag f, because the result then depends on the job's other parts.
  */
 export function partAmounts(resources: Definitions, pairs: readonly { readonly name: string; readonly text: string }[]): Fixed | null {
   const { parts } = workedOf(resources);

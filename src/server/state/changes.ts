@@ -31,7 +31,7 @@ export type Changes = {
   /** usage of jobs that are over */
   readonly last_used: Map<string, ResourceRecord>;
   readonly purged_arrays: Set<number>;
-  /** derived values have changed: they are not stored, but schedulers are told */
+  /** objects whose derived values have changed; the values are not stored, but schedulers are told */
   readonly told: { server: boolean; readonly queues: Set<string>; readonly vnodes: Set<string>; readonly resvs: Set<string> };
 };
 

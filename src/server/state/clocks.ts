@@ -42,7 +42,7 @@ function ownersOnly(state: ServerState, attrs: Attrs): LimitTable {
   return { run: keep(table.run), resources: new Map(resources.filter(([, limits]) => limits.size > 0)) };
 }
 
-// --- what runs
+// --- running jobs
 
 /** A running job is added (1) or removed (-1); its clocks must be checked. */
 export function countRunning(state: ServerState, attrs: JobAttrs, sign: 1 | -1): void {

@@ -29,7 +29,7 @@ export type ClockKey = {
 };
 export type Clock = {
   readonly id: string;
-  /** null: the clock of jobs that no limit of their owners concerns; it always goes */
+  /** null: the clock of jobs to which no limit of their owners applies; it always goes */
   readonly key: ClockKey | null;
   /** the clock showed value_s at a time; since then it has been going, or it stands */
   readonly value_s: number;
@@ -43,7 +43,7 @@ export type Accrual = {
   enabled: boolean;
   /** limits, eligible_time_enable or partitions have changed: everything must be checked again */
   stale: boolean;
-  /** what limits distinguish; kinds is empty if no limit concerns owners */
+  /** the properties that limits distinguish; kinds is empty if no limit concerns owners */
   kinds: ReadonlySet<EntityKind>;
   resources: readonly string[];
   server: LimitTable;

@@ -33,7 +33,10 @@ export function countJob(state: Pick<Counted, "usage" | "resources">, attrs: Job
   }
 }
 
-/** The job does not run yet, or no longer. A held job counts, too, as in PBS. Of an array that has begun, the subjobs wait. */
+/**
+ * Whether the job counts as waiting: it does not run yet, or no longer. A held job counts, too, as in PBS. An array
+ * that has begun counts with its waiting subjobs.
+ */
 export const isWaitingToRun = (attrs: JobAttrs): boolean => isWaiting({ attrs }) || isIn({ attrs }, "begun");
 
 /** The number of jobs, or the amount of a resource, that the entities of a job have in a queue ("": in the complex). The first call starts the counting. */

@@ -43,7 +43,7 @@ export type Event =
   | { readonly kind: "runtime"; readonly object: "server" | "sched"; readonly name: string; readonly set: Attrs }
   | { readonly kind: "resource-put"; readonly resource: ResourceDef }
   | { readonly kind: "resource-deleted"; readonly name: string }
-  /** made, or changed to this */
+  /** the object was created, or changed to this */
   | {
       readonly kind: "hook-put";
       readonly name: string;

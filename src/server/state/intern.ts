@@ -3,7 +3,10 @@
 //
 // I1. An interned value is never changed in place (state.ts I3).
 
-/** Characters of keys that are kept. If there are more, the tables are emptied: values that are shared stay shared, and only new jobs do not find them. */
+/**
+ * Characters of keys that are kept. If there are more, the tables are emptied: values that are already shared stay
+ * shared, but new jobs do not share them.
+ */
 const KEYS_LENGTH_MAX = 16_000_000;
 /** A value longer than this is assumed to belong to one job. */
 const KEY_LENGTH_MAX = 20_000;

@@ -15,7 +15,7 @@
 import { SUBSTATE } from "#model/job-state.ts";
 import type { Job, JobAttrs } from "./state.ts";
 
-/** The part that every run has. start_s: epoch seconds of the decision that sent it. */
+/** The part that every run has. start_s: time of the decision that sent the job, epoch seconds. */
 export type RunFacts = { readonly exec_vnode: string; readonly start_s: number; readonly run_count: number };
 
 export type JobPhase =
@@ -35,7 +35,7 @@ export type JobPhase =
   /** its scheduler may resume the job */
   | ({ readonly name: "resumable" } & RunFacts)
   | ({ readonly name: "exiting" } & RunFacts)
-  /** how null: moved to another server. exit_status undefined: the end of the run is unknown */
+  /** how null: the job was moved to another server. exit_status undefined: the end of the run is unknown */
   | { readonly name: "over"; readonly how: HowOver | null; readonly exit_status: number | undefined };
 
 export type PhaseName = JobPhase["name"];
@@ -88,7 +88,7 @@ export function phaseOf(job: Pick<Job, "attrs">): JobPhase {
   }
 }
 
-/** The attributes that put a job into a phase of its run. restingState (src/model/job-state.ts) gives those of resting phases. */
+/** The attributes of a job in a phase of its run. restingState (src/model/job-state.ts) gives the attributes of resting phases. */
 export const RUN_PHASE = {
   starting: { job_state: "R", substate: SUBSTATE.PRE_RUN },
   running: { job_state: "R", substate: SUBSTATE.RUNNING },
@@ -112,26 +112,26 @@ export const howOver = (substate: number): HowOver | null => HOW_OVER.get(substa
 
 // --- frequent questions
 
-/** The job is in one of these phases. */
+/** Whether the job is in one of these phases. */
 export const isIn = (job: Phased, ...names: readonly PhaseName[]): boolean => names.includes(phaseName(job));
 
-/** The job is queued, held, waiting or in transit: it is not with a mom. */
+/** Whether the job is queued, held, waiting or in transit: it is not with a mom. */
 export const isWaiting = (job: Phased): boolean => WAITING.has(phaseName(job));
 const WAITING: ReadonlySet<PhaseName> = new Set(["queued", "held", "waiting", "transit"]);
 
-/** The job is with a mom: running, suspended or exiting. */
+/** Whether the job is with a mom: running, suspended or exiting. */
 export const isWithMom = (job: Phased): boolean => WITH_MOM.has(phaseName(job));
 const WITH_MOM: ReadonlySet<PhaseName> = new Set(["starting", "running", "rerunning", "suspended", "resumable", "exiting"]);
 
-/** The job is with a mom and neither suspended nor exiting: state R. */
+/** Whether the job is with a mom and neither suspended nor exiting: state R. */
 export const isRunning = (job: Phased): boolean => isIn(job, "starting", "running", "rerunning");
 
 export const isHeldForDependency = (job: Pick<Job, "attrs">): boolean => isIn(job, "held") && job.attrs.substate === SUBSTATE.DEPEND_HOLD;
 
 export const isSuspended = (job: Phased): boolean => isIn(job, "suspended", "resumable");
 
-/** The job waits for its scheduler to start or resume it. */
+/** Whether the job waits for its scheduler to start or resume it. */
 export const isForSched = (job: Phased): boolean => isIn(job, "queued", "resumable");
 
-/** A scheduler may plan its start; for an array that has begun, the start of its next subjob. */
+/** Whether a scheduler may plan the start of the job; for an array that has begun, the start of its next subjob. */
 export const isPlanned = (job: Phased): boolean => isIn(job, "queued", "resumable", "begun");

@@ -1,8 +1,10 @@
-// Resources of vnodes and of the server that reservations hold, and that their jobs use. They are derived from the attributes of reservations and their jobs.
+// Resources of vnodes and of the server that reservations hold, and that their jobs use. They are derived from the
+// attributes of reservations and their jobs.
 //
-// I1. During its occurrence a reservation counts as assigned on each of its vnodes, with or without jobs: of every resource the larger of the amount that it
-//     holds and the amount that its jobs use there. The same holds for the server. Before and after the occurrence only its jobs count.
-// I2. A vnode notes every reservation that has it in a present or later occurrence (pbsnodes: resv).
+// I1. During its occurrence a reservation counts as assigned on each of its vnodes, with or without jobs: for every
+// resource, it counts the larger of the amount that it holds and the amount that its jobs use there. The same holds
+// for the server. Before and after the occurrence only its jobs count.
+// I2. A vnode lists every reservation that has the vnode in a present or later occurrence (pbsnodes: resv).
 
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
 import { placeOf } from "#model/request/place.ts";
@@ -28,7 +30,7 @@ export const newResv = (id: string, attrs: ResvAttrs, starts: readonly number[])
   used_wide: new Map(),
 });
 
-/** The present occurrence has begun and is not over. */
+/** Whether the present occurrence has begun and is not over. */
 export const isBegun = (resv: { readonly attrs: ResvAttrs }): boolean => resv.attrs.begun !== undefined;
 
 /** The reservation that a queue belongs to. */

@@ -94,7 +94,7 @@ export type ResvAttrs = Attrs & {
   Reserve_Owner: string;
   reserve_state: number;
   reserve_substate: number;
-  /** of the present or next occurrence; absent: not known yet (as soon as possible) */
+  /** start of the present or next occurrence; absent: not known yet (as soon as possible) */
   reserve_start?: number;
   reserve_end?: number;
   reserve_duration: number;
@@ -161,7 +161,10 @@ export type Placement = {
   readonly chunk_slots: readonly { readonly host: string; readonly slot: number }[];
   /** amounts that queue and server count as assigned: resources with flag q, sizes in kb */
   readonly job_wide: ReadonlyMap<string, number>;
-  /** not suspended. A suspended job is on its vnodes with the resources it did not release (restrict_res_to_release_on_suspend), and does not exclude other jobs */
+  /**
+   * false: the job is suspended. It is still on its vnodes, with the resources that it did not release
+   * (restrict_res_to_release_on_suspend), and does not exclude other jobs
+   */
   readonly counted: boolean;
 };
 

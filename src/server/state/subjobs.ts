@@ -1,5 +1,6 @@
-// The subjobs of an array, one byte each. Only a subjob that has started is a job of its own with a row; of the others the array knows only the state.
-// The row of the array holds them as runs: `D2F97R2Q3` means two deleted, 97 finished, two that are jobs, three that wait.
+// The subjobs of an array, one byte each. A subjob that has started is a job of its own with a row. For all other
+// subjobs the array holds only the state.
+// The row of the array holds them as runs: `D2F97R2Q3` means two deleted subjobs, 97 finished ones, two that are jobs, and three that wait.
 //
 // I1. A subjob is LIVE here exactly while a job of its id is among the live jobs (core/invariants.ts).
 // I2. A subjob that is over stays over.
@@ -97,7 +98,7 @@ export function noteLive({ live, requeued }: Subjobs, index: number, letter: str
   else live.set(letter, count);
 }
 
-/** No subjob waits or runs. */
+/** Whether no subjob waits or runs. */
 export const isOver = ({ counts }: Subjobs): boolean => counts[SUBJOB.QUEUED] + counts[SUBJOB.LIVE] === 0;
 
 export function* allIndices({ range, states }: Subjobs): Generator<number> {

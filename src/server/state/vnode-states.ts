@@ -5,7 +5,10 @@ import { inOrder } from "#model/values/node-state.ts";
 import type { Changes } from "./changes.ts";
 import type { Vnode } from "./state.ts";
 
-/** Derived words of the state: job-exclusive with an exclusive job, else job-busy when all cpus are taken; resv-exclusive while a reservation has it exclusively. */
+/**
+ * Derived words of the state: job-exclusive if a job has the vnode exclusively, else job-busy if all cpus are taken;
+ * resv-exclusive while a reservation has the vnode exclusively.
+ */
 export function derivedStates(vnode: Vnode): readonly string[] {
   const words: string[] = [];
   for (const { exclusive } of vnode.resvs.values()) if (exclusive) words[0] = "resv-exclusive";

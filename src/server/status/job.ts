@@ -111,7 +111,7 @@ function namedJobs(tx: Transaction, request: StatusRequest, columns: Columns): A
   return {};
 }
 
-/** A reply to a list of ids that is under way. walk: the rest of the id before next. */
+/** A reply to a list of ids, while it is being sent. walk: the rest of the walk for the id before `next`. */
 type Giving = {
   readonly columns: Columns;
   readonly named: readonly Named[];
@@ -133,7 +133,7 @@ function giveSome(tx: Transaction, giving: Giving): boolean {
   return giving.walk !== null || giving.next < giving.named.length;
 }
 
-/** The rest: slices of available items, and walks through the records of arrays. */
+/** Sends the rest: slices of available items, and walks through the records of arrays. */
 function goOn(giving: Giving): Stream {
   const { walk } = giving;
   if (walk === null)
@@ -155,8 +155,8 @@ function goOn(giving: Giving): Stream {
 }
 
 /**
- * Ids whose records are needed to know what an id names: if neither it nor its array is live. Those of ranges while the budget lasts. read: ids
- * of subjobs and ranges whose records are among them.
+ * The ids whose records must be read, because neither the named job nor its array is live. Records of ranges are
+ * included until a limit on their number is reached. read: ids of subjobs and ranges whose records are included.
  */
 function recordsNeeded(tx: Transaction, id: string, budget: { records: number }, read: Set<string>): string[] {
   const parsed = parseJobId(id);

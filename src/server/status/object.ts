@@ -42,7 +42,7 @@ function queueFacts(state: ServerState, queue: Queue): Attrs {
   };
 }
 
-/** undefined: nothing is assigned. */
+/** Returns undefined if nothing is assigned. */
 function assignedRecord(state: ServerState, assigned: Amounts): ResourceRecord | undefined {
   if (assigned.size === 0) return undefined;
   return Object.fromEntries([...assigned].map(([name, amount]) => [name, amountValue(state.resources.get(name), amount)]));

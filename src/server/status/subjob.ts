@@ -22,7 +22,7 @@ import {
 /** An array, live or of the history, with its subjobs. */
 export type ShownArray = { readonly job: Job; readonly live: boolean; readonly subjobs: Subjobs };
 
-/** null: the job is no array. */
+/** null: the job is not an array. */
 export function shownArray(job: Job, live: boolean): ShownArray | null {
   if (job.subjobs !== undefined) return { job, live, subjobs: job.subjobs };
   if (job.attrs["array"] !== true) return null;
@@ -71,9 +71,9 @@ export type Shown = { readonly id: string; readonly attrs: Attrs };
 /** A walk through an array's subjobs in order of index; records of the history are supplied from outside in that order. */
 export type Expansion = {
   readonly array: ShownArray;
-  /** subjobs before that of the record, then the record; nothing for one that is past or not requested */
+  /** returns the subjobs before that of the record, then the record. Returns nothing for a record that is past or not requested */
   record(record: Job): Shown[];
-  /** those after the last record */
+  /** returns the subjobs after the last record */
   rest(): Shown[];
 };
 
@@ -105,7 +105,7 @@ export function expansionOf(state: ServerState, array: ShownArray, asked: Iterab
       if (next.done === true || next.value !== index) return shown;
       next = indices.next();
       const standing = subjobState(subjobs, index);
-      // A record of an earlier array with that number does not count.
+      // A record is skipped if it belongs to an earlier array with the same number.
       if (standing === SUBJOB.QUEUED || standing === SUBJOB.LIVE || record.attrs.ctime !== job.attrs.ctime) shown.push(...show(index));
       else shown.push({ id: record.id, attrs: recordAttrs(record, array.live) });
       return shown;

@@ -35,7 +35,7 @@ import { SUBJOBS_MAX } from "../state/subjobs.ts";
 export type Entry = {
   readonly from_route: boolean;
   readonly submitter: Submitter;
-  /** the bounds were checked already, with this outcome */
+  /** the queue's bounds were already checked, with this outcome */
   readonly bounds?: Reject | null;
   /** the present counts of the job */
   readonly already?: Counted;
@@ -108,7 +108,7 @@ function checkJobInResv(state: ServerState, attrs: JobAttrs, queue: Queue): void
 
 // --- arrays
 
-/** The number of jobs that a submission counts for: an array counts for its subjobs. */
+/** The number of jobs that a submission counts as: an array counts as its subjobs. */
 function subjobCount(attrs: Attrs): number {
   const range = parseArrayIndices(String(attrs["array_indices_submitted"] ?? ""));
   return range === null ? 1 : indexCount(range);
@@ -152,7 +152,10 @@ function bound(list: ResourceValues, bounds: ResourceValues, resources: Resource
 
 // --- limits of queue and server
 
-/** Where the job is counted at present: it is left out of the counts when it changes within its queue or moves within the complex. */
+/**
+ * The place in which the job is counted at present. The job is left out of these counts when it changes within its
+ * queue or moves within the complex.
+ */
 export type Counted = { readonly attrs: JobAttrs };
 
 /** The job that would enter or change. weight: the number of jobs that it counts for. */
@@ -165,7 +168,10 @@ const FAMILIES: readonly (readonly [family: LimitFamily, counts: string, amounts
   ["waiting", "queued_jobs_threshold", "queued_jobs_threshold_res"],
 ];
 
-/** Refuses with 15046, 15142 or 15143 what would exceed a limit. already: the same job as it is counted now. weight: an array counts for its subjobs. */
+/**
+ * Refuses with 15046, 15142 or 15143 a job that would exceed a limit. already: the same job as it is counted now.
+ * weight: an array counts for its subjobs.
+ */
 export function checkQueueLimits(state: ServerState, attrs: JobAttrs, queue: Queue, already?: Counted, weight = 1): void {
   const enters = already === undefined || already.attrs.queue !== queue.name;
   const max_queuable = queue.attrs["max_queuable"];

@@ -130,7 +130,7 @@ function finishPlain(tx: Transaction, job: Job, after: Attrs, touched: Set<strin
     if (!tx.state.accrual.enabled) throw reject(PBSE.ETEERROR);
     after["eligible_time"] = keptEligible(tx.state, job.attrs, Number(after["eligible_time"] ?? 0), tx.now_s);
   }
-  // The user at its terminal would have gone when the job ran again.
+  // The user at the job's terminal would have gone when the job ran again.
   if (touched.has("Rerunable") && after["Rerunable"] === true && after["interactive"] !== undefined)
     throw reject(PBSE.BADATVAL, "Rerunable");
   if (touched.has("Job_Name")) after["Job_Name"] ??= job.attrs.Job_Name;

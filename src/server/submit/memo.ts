@@ -1,4 +1,5 @@
-// Results that thousands of submissions share, computed once: parsed lists, environments, resolved resource requests. An entry holds as long as its
+// Keeps results that thousands of submissions share, so that they are computed once: parsed lists, environments,
+// resolved resource requests. An entry holds as long as its
 // sources: resources, attributes of the server, attributes of the queue.
 //
 // I1. Nothing here is state: without it every answer would be the same, but slower.
@@ -9,7 +10,7 @@ import type { ResolvedRequest } from "#model/request/job-request.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
 import type { Attrs, Queue, ServerState } from "../state/state.ts";
 
-/** A request with its defaults. bounds: why the queue refuses it; null: it does not. */
+/** A request with its defaults. bounds: the refusal by the bounds of the queue; null: there is none. */
 export type KeptRequest = ResolvedRequest & { readonly bounds: Reject | null };
 
 export type SubmitMemo = {

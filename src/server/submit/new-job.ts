@@ -60,7 +60,7 @@ export function executionUser(
   return { euser, egroup: egroup ?? who.groups[0] ?? euser };
 }
 
-/** Of `name[@host]` entries the one for this host, else the first without a host. */
+/** The entry for this host among `name[@host]` entries, else the first entry without a host. */
 function chosen(list: readonly string[] | undefined, host: string): string | undefined {
   let general: string | undefined;
   for (const entry of list ?? []) {

@@ -29,7 +29,7 @@ import { checkBounds } from "./admission.ts";
 import { type KeptRequest, memoOf, type SubmitMemo } from "./memo.ts";
 import { completePath, defaultPath, environment, executionUser } from "./new-job.ts";
 
-/** bounds: why the queue's bounds of resources refuse it; null: they do not. */
+/** bounds: the refusal by the queue's bounds of resources; null: there is none. */
 export type Submission = { readonly attrs: JobAttrs; readonly bounds: Reject | null };
 
 /** Attributes of the new job except state, times and rank. seq: its number. */
@@ -174,8 +174,10 @@ function askedResources(tx: Transaction, given: readonly AttrValueText[]): Resou
 const RUN_COUNT_MAX = 1_000_000;
 
 /**
- * run_count as users may set it (qsub and qalter -W run_count). The server uses it to distinguish the runs of a job, and moms refuse a run that they have seen
- * (docs/reference/execution.md 6). Therefore the number never decreases and does not change during a run. Refuses with 15014 a number below the present one
+ * run_count as users may set it (qsub and qalter -W run_count). The server uses it to distinguish the runs of a job,
+ * and moms refuse a run that they have seen
+ * (docs/reference/execution.md 6). Therefore users can only increase the number, and not during a run. Refuses with
+ * 15014 a number below the present one
  * or an absurdly large one.
  */
 export function checkRunCount(before: unknown, after: unknown): void {

@@ -58,7 +58,7 @@ export type Scenario = {
   readonly hosts: readonly Host[];
   readonly scheds: readonly { readonly name: string; readonly partitions: readonly string[] }[];
   readonly queues: readonly { readonly name: string; readonly partition: string | null; readonly destinations?: readonly string[] }[];
-  /** schedulers have much to plan (plan-workload.ts) */
+  /** the settings make schedulers plan much (plan-workload.ts) */
   readonly plans: boolean;
   /** qmgr requests that set up the complex, after the nodes are up */
   readonly setup: readonly Request[];

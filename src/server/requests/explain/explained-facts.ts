@@ -1,5 +1,6 @@
-// Facts that the server adds to a scheduler's explanation. The usual duration of the jobs that it names: a scheduler computes with walltimes, because its promises
-// must hold, but jobs mostly end earlier. And the reasons why a job is not offered to its scheduler: holds, a time, other jobs.
+// Facts that the server adds to a scheduler's explanation. First: the usual duration of the jobs that the explanation
+// names. A scheduler computes with walltimes, because its promises must hold, but most jobs end earlier. Second: the
+// reasons why a job is not offered to its scheduler, such as holds, a start time or other jobs.
 
 import { countLeft, isAfter, jobOfEntry } from "#model/depend.ts";
 import { arrayIdOf } from "#model/job-id.ts";
@@ -8,7 +9,7 @@ import { dependenciesOf } from "../../jobs/dependencies.ts";
 import { learnedTime } from "../../jobs/pressure.ts";
 import type { Job, ServerState } from "../../state/state.ts";
 
-/** Whether the next cycle would change nothing about the answer. */
+/** Whether the answer would be the same after the next cycle. */
 export const isTerminal = (verdict: Explanation["verdict"]): boolean => verdict === "runs" || verdict === "held";
 
 /** An answer with the server's additions. An answer that is no explanation is passed on unchanged. */

@@ -15,7 +15,7 @@ export type ArrayJob = Job & { readonly subjobs: Subjobs };
 export type Target =
   | { readonly kind: "job"; readonly job: Job }
   | { readonly kind: "array"; readonly job: ArrayJob }
-  /** has never started */
+  /** the subjob has never started */
   | { readonly kind: "waiting"; readonly id: string; readonly index: number; readonly array: ArrayJob }
   | { readonly kind: "over"; readonly id: string; readonly array: ArrayJob }
   /** the indices that the array has, in order; at least one */

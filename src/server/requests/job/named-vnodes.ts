@@ -23,7 +23,7 @@ export function namedVnodes(state: ServerState, attrs: JobAttrs, text: string): 
   return execVnodeText(exec);
 }
 
-/** Each chunk as often as its count says, repeated without end. */
+/** Yields each chunk as often as its count says, and then begins again without end. */
 function* chunksInTurn(chunks: readonly SelectChunk[]): Generator<SelectChunk, never> {
   for (;;) for (const chunk of chunks) for (let left = chunk.count ?? 1; left > 0; left--) yield chunk;
 }

@@ -37,7 +37,7 @@ export function submitJob(given_tx: Transaction, request: Omit<QueueJobRequest, 
   return id;
 }
 
-/** Enters the remaining dependencies of a new job into its attributes. null: it has none. */
+/** Enters the remaining dependencies of a new job into its attributes. Returns null if the job has none. */
 function dependenciesAsked(tx: Transaction, id: string, attrs: JobAttrs): Asked | null {
   const items = attrs["depend"] as readonly string[] | undefined;
   if (items === undefined) return null;

@@ -17,7 +17,7 @@ export function rerunJob(tx: Transaction, request: RerunJobRequest): Answer {
   const target = targetOf(tx, request.job);
   checkOperator(tx.who);
   if (target.kind === "job") return rerunOne(tx, request, target.job);
-  // Of an array and of a range those that run.
+  // Of an array or a range: the subjobs that run.
   return forEach(
     tx,
     startedJobs(tx, target).filter((job) => isRunning(job)),

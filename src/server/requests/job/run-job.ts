@@ -32,7 +32,7 @@ export function runJobRequest(tx: Transaction, request: RunJobRequest): Answer {
   return forEach(tx, jobs, (part, job) => runOne(part, request, job));
 }
 
-/** Those of a range that can be run. Subjobs that have never started are given as the jobs they would become. */
+/** The subjobs of a range that can be run. Subjobs that have never started are given as the jobs they would become. */
 function jobsToRun(tx: Transaction, target: Exclude<Target, { kind: "array" }>): Job[] {
   switch (target.kind) {
     case "job":

@@ -30,7 +30,7 @@ function markWaited(tx: Transaction, job: Job): void {
     tx.apply({ kind: "job-changed", id: job.id, set: { block: 1 }, unset: [] });
 }
 
-/** null: it has finished. */
+/** null: the job has finished. */
 function liveTarget(tx: Transaction, id: string): Target | null {
   try {
     return targetOf(tx, id);

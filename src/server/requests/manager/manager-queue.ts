@@ -77,7 +77,7 @@ function deleteQueues(tx: Transaction, name: string): Answer {
   );
 }
 
-/** The queue has jobs, vnodes, or belongs to a reservation. */
+/** Whether the queue has jobs or vnodes, or belongs to a reservation. */
 function isBusy(state: ServerState, queue: Queue): boolean {
   if (queue.jobs.size > 0 || queue.nodes > 0) return true;
   for (const resv of state.resvs.values()) if (resv.attrs["queue"] === queue.name) return true;

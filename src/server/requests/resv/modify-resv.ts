@@ -43,7 +43,7 @@ export function modifyResv(asked: Transaction, request: ModifyResvRequest): Answ
 
 const jobsIn = (tx: Transaction, resv: Resv): number => tx.state.queues.get(resv.attrs.queue)?.jobs.size ?? 0;
 
-/** null: nothing that is reserved changes. A new duration changes the walltime. */
+/** Returns null if nothing that is reserved changes. A new duration changes the walltime. */
 function alteredChunks(tx: Transaction, resv: Resv, resources: ResourceValues, duration_s: number): Attrs | null {
   const { Resource_List, reserve_duration } = resv.attrs;
   const { select } = resources;
@@ -70,7 +70,7 @@ function modifyAtOnce(tx: Transaction, resv: Resv, set: Attrs, hurried: boolean)
 
 const LISTS = ["Authorized_Users", "Authorized_Groups"] as const;
 
-/** The old values are kept until the scheduler has agreed. A value that was not set is null there. */
+/** The old values are kept until the scheduler has agreed. A value that was not set is kept as null. */
 function begin(tx: Transaction, resv: Resv, set: Attrs): void {
   const before = Object.fromEntries(Object.keys(set).map((name) => [name, resv.attrs[name] ?? null]));
   const alteration = { asked_s: tx.now_s, before };

@@ -86,7 +86,7 @@ function namedJob(tx: Transaction, text: string, running: boolean): Job {
   return sourceJob(tx, id, running);
 }
 
-/** The job continues where it runs; its resources belong to the reservation until the end of its walltime. */
+/** A reservation from a running job: the job continues where it runs, and its resources belong to the reservation until the end of its walltime. */
 function submitFromJob(tx: Transaction, { attrs }: Given, id: string): Answer {
   if (attrs["reserve_start"] !== undefined || attrs["reserve_end"] !== undefined) throw reject(PBSE.BADTSPEC);
   const job = namedJob(tx, id, true);
@@ -96,7 +96,7 @@ function submitFromJob(tx: Transaction, { attrs }: Given, id: string): Answer {
 
 const IDLE_S_ASAP = 600;
 
-/** As soon as there is room: the scheduler finds the time. The job moves in once the time is known. */
+/** A reservation that begins as soon as there is room: the scheduler finds the time. The job moves into the reservation when the time is known. */
 function submitAsap(tx: Transaction, given: Given, id: string): Answer {
   const { attrs, resources } = given;
   if (attrs["reserve_start"] !== undefined || attrs["reserve_end"] !== undefined) throw reject(PBSE.BADTSPEC);
@@ -124,7 +124,7 @@ function submitAsap(tx: Transaction, given: Given, id: string): Answer {
   return answerSubmitted(tx, resv);
 }
 
-/** All vnodes of some hosts, whatever was promised there; for operators and managers. */
+/** A maintenance reservation: all vnodes of some hosts, whatever was promised there. Only for operators and managers. */
 function submitMaintenance(tx: Transaction, request: SubmitResvRequest, hosts: readonly string[]): Answer {
   checkOperator(tx.who);
   const given = readAttributes(tx, request.attrs);
