@@ -33,7 +33,7 @@ const TIMES = new Set([
 /** Attributes whose value is printed as text even if it looks like a number. */
 const TEXTS = new Set(["Job_Name", "project", "Account_Name"]);
 
-/** A value as printed: times as dates. An estimated start of 0 means that the scheduler cannot tell. */
+/** A value as printed: times as dates. An estimated start of 0 means that the scheduler knows no start. */
 function shown(name: string, text: string): string {
   if (!TIMES.has(name)) return text;
   return name === "start_time" && text === "0" ? "UNKNOWN" : ctimeOfText(text);

@@ -43,10 +43,10 @@ export type AttributeType =
   | "entity_limit_res"
   | "interactive";
 
-/** Who may see a value: everybody, operators and managers, managers, nobody (internal). */
+/** The callers who may see a value: everybody, operators and managers, managers, nobody (internal). */
 export type ReadLevel = "all" | "op" | "mgr" | "none";
 /**
- * Who may set a value: users for their own jobs, operators, managers, root on the server host, or only the
+ * The callers who may set a value: users for their own jobs, operators, managers, root on the server host, or only the
  * daemons.
  */
 export type SetLevel = "user" | "op" | "mgr" | "root" | "pbs";

@@ -203,8 +203,7 @@ export const NO_PARTITION = "Scheduler does not contain a partition";
 export const SCHED_ENV = { priv: "PARTITA_SCHED_PRIV", log: "PARTITA_SCHED_LOG", say: "PARTITA_SCHED_SAY" } as const;
 
 /**
- * Signal that ends a scheduler whose module does not return (pbs_sched's watch over modules). The signal tells the parent
- * process the reason.
+ * Signal that ends a scheduler whose module does not return (pbs_sched's watch over modules). The signal shows the parent process the reason.
  */
 export const WATCH_SIGNAL = "SIGALRM";
 

@@ -50,7 +50,7 @@ class CyclePool implements Pool {
   readonly #running = new Map<string, PoolJob>();
   readonly #waiting = new Map<string, { readonly entry: PoolJob; readonly job: SchedJob }>();
   #used = 0;
-  /** what the mirror has not been told yet */
+  /** changes that have not been applied to the mirror yet */
   #changes: Change[] = [];
   #memory: Memory = NO_MEMORY;
 

@@ -78,7 +78,7 @@ function stepAt({ times }: Profile, time_s: number): number {
   return firstPlace(times, (at_s) => at_s > time_s) - 1;
 }
 
-/** What is free of one amount at a time. */
+/** The free part of one amount at a time. */
 export function freeAt(profile: Profile, time_s: number, index = 0): number {
   return present(profile.levels[Math.max(0, stepAt(profile, time_s)) * profile.width + index], "level");
 }
@@ -108,7 +108,7 @@ function hasAll({ levels, width }: Profile, at: number, amounts: readonly Amount
   return true;
 }
 
-/** Forgets what was before a time: the profile begins there. */
+/** Forgets the steps before a time: the profile begins there. */
 export function beginAt(profile: Profile, time_s: number): void {
   const at = stepAt(profile, time_s);
   if (at < 0) return;

@@ -109,7 +109,7 @@ function behaviours(world: World, scenario: Scenario, failing: () => boolean): (
   };
 }
 
-/** qsub is usually present and usually stays. */
+/** In most runs qsub accepts the connection of the job's relay, and its terminal stays open. */
 function terminalOf(random: Prng, { run_ms_max }: Scenario): Behaviour["terminal"] {
   return { refused: random.chance(0.1), goes_ms: random.chance(0.3) ? random.int(0, run_ms_max) : null };
 }

@@ -259,8 +259,8 @@ export async function stopDaemons(
     }
   const told = server !== undefined && (await shutDown(conf));
   if (server !== undefined && !told) kill(server, "SIGTERM");
-  // Schedulers get the signal even if the server was asked: a scheduler without a link at that moment would not hear of the
-  // shutdown and would wait for the next server.
+  // Schedulers get the signal even if the server was asked: a scheduler without a link at that moment would not be
+  // informed of the shutdown and would wait for the next server.
   for (const [name, pid] of pids) if (name !== "pbs_server") kill(pid, name === "pbs_mom" ? mom_signal : "SIGTERM");
   await gone([...pids], { burial: true, waits });
   return [...pids.keys()];

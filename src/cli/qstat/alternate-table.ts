@@ -131,7 +131,7 @@ function startColumn(job: Job, now_ms: number): string {
 
 const isOver = (job: Job): boolean => "FMX".includes(scalar(job, "job_state"));
 
-/** Epoch seconds of the expected start; 0: the scheduler cannot tell; null: there is no estimate. */
+/** Epoch seconds of the expected start; 0: the scheduler knows no start; null: there is no estimate. */
 const estimate = (job: Job): number | null => epochOf(resource(job, "estimated", "start_time"));
 const started = (job: Job): number | null => epochOf(scalar(job, "stime"));
 const epochOf = (text: string): number | null => (/^\d+$/.test(text) ? Number(text) : null);

@@ -15,7 +15,7 @@ import { HookServer } from "./server.ts";
 import { HookValues } from "./values.ts";
 import { HookVerdict } from "./verdict.ts";
 
-/** What the host sends for a run, as JSON. */
+/** The data that the host sends for a run, as JSON. */
 type RunText = {
   /** types of attributes by kind of object */
   readonly tables: { readonly [kind: string]: { readonly [name: string]: string } };

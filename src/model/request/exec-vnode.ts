@@ -77,7 +77,7 @@ export function readExecVnode(text: string): ExecVnode | null {
 /** The first vnode of a text that the server has checked, or null if the text is not an exec_vnode. */
 export const firstVnode = (text: string): string | null => readExecVnode(text)?.[0]?.[0]?.vnode ?? null;
 
-/** All vnodes, each with the kept resources only. */
+/** Writes all vnodes, each with the kept resources only. */
 export function onlyResources(exec: ExecVnode, isKept: (resource: string) => boolean): ExecVnode {
   return exec.map((chunk) => chunk.map(({ vnode, pairs }) => ({ vnode, pairs: pairs.filter(({ name }) => isKept(name)) })));
 }

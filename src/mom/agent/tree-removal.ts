@@ -75,7 +75,7 @@ export async function removeTmpdirs(plans: readonly FilePlan[]): Promise<void> {
   );
 }
 
-/** With the owner's rights; directories that the owner made unreadable are made readable first. */
+/** Removes a tree with the owner's rights. Directories that the owner made unreadable are made readable first. */
 export function removeTree(plan: FilePlan, path: string): void {
   actAs(plan.owner);
   try {

@@ -2,7 +2,7 @@
 //
 // A1. No shell reads the line: it is split at blanks, and each word is one argument, whatever it holds.
 
-/** What may be replaced. multinodebusy knows no script, only `requeue`. */
+/** The actions that can be replaced. For multinodebusy only `requeue` is possible, not a script. */
 const ACTIONS = ["terminate", "checkpoint", "checkpoint_abort", "restart"] as const;
 export type ActionName = (typeof ACTIONS)[number];
 

@@ -46,7 +46,7 @@ export class AgentClient {
     this.#main.append(file);
   }
 
-  /** Not repeated: a later run of the job may have its output there by then. */
+  /** This request is not repeated: a later run of the job may have its output there by then. */
   drop(request: DropRequest): void {
     this.#main.drop(request);
   }
@@ -95,7 +95,7 @@ const nothing = (): Waiting => ({ prepare: [], finish: [], append: [], drop: [] 
 type Answered = readonly { readonly job: string; readonly run_count: number }[];
 const keyOf = (job: string, run_count: number): string => `${job} ${run_count}`;
 
-/** One agent, its successors, and what they are asked. */
+/** One agent, its successors, and the requests to them. */
 class Lane {
   readonly #kind: AgentLane;
   readonly #surroundings: Surroundings;

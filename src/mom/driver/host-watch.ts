@@ -1,4 +1,5 @@
-// What a mom looks at repeatedly: its jobs' processes, the load of the host, resources of the site, strangers' processes, and the wall clock.
+// The things that a mom measures repeatedly: its jobs' processes, the load of the host, resources of the site,
+// strangers' processes, and the wall clock.
 
 import { clockJumps, jumpText } from "#support/clock-jumps.ts";
 import type { MomSettings } from "../config/config.ts";

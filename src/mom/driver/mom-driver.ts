@@ -43,7 +43,7 @@ export class MomDriver {
   readonly #stall: ReturnType<typeof stallWatch>;
   #settings: MomSettings;
   #server: ServerClient | null = null;
-  /** the starter has told which jobs it has */
+  /** the starter has reported which jobs it has */
   #is_settled = false;
   #is_flush_due = false;
   #phase: "up" | "ending" | "closed" = "up";
@@ -51,7 +51,7 @@ export class MomDriver {
   #cancelTick: () => void = () => undefined;
   #cancelStall: () => void = () => undefined;
 
-  /** Reads what an earlier mom has left, and starts the file agent; start() does the rest. settings: as read from mom_priv/config */
+  /** Reads the data that an earlier mom has left, and starts the file agent; start() does the rest. settings: as read from mom_priv/config */
   constructor(ports: MomPorts, identity: MomIdentity, settings: MomSettings) {
     const { clock, disk, setup } = ports;
     this.#ports = ports;

@@ -24,9 +24,9 @@ export type ClockPort = {
   steady_ms(): number;
   /** Does work once after a delay. Returns a function that cancels it. */
   after(delay_ms: number, work: () => void): () => void;
-  /** Does work as soon as everything that has already arrived has been told. */
+  /** Does work as soon as everything that has already arrived has been processed. */
   soon(work: () => void): void;
-  /** Does work at the end of this turn: before anything else is told, in the order of the calls. */
+  /** Does work at the end of this turn: before the next event is processed, in the order of the calls. */
   atEnd(work: () => void): void;
 };
 
@@ -165,7 +165,7 @@ export type HostPort = {
 };
 
 export type SetupPort = {
-  /** Reads mom_priv/config. note: about what has no effect in it. Throws if it is unusable. */
+  /** Reads mom_priv/config. note: called about each line that has no effect. Throws if the file is unusable. */
   settings(note: (text: string) => void): MomSettings;
   config(settings: MomSettings): MomConfig;
   /** the present vnodes of this host */
@@ -197,7 +197,7 @@ export type MomPorts = {
   ended(): void;
 };
 
-/** What the mom tells its server about itself. */
+/** The data about itself that the mom sends to its server. */
 export type MomIdentity = {
   readonly host: string;
   readonly port: number;

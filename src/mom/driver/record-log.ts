@@ -48,7 +48,10 @@ export class RecordLog {
   #waiting = "";
   #fault: string | null = null;
 
-  /** Reads the file and writes it anew. complain: called about a file that had to be put aside, and when the disk begins or stops to accept nothing. */
+  /**
+   * Reads the file and writes it anew. complain: called about a file that had to be put aside, and when the disk
+   * begins or stops to refuse writes.
+   */
   constructor(file: RecordFile, complain: (text: string) => void) {
     this.#file = file;
     this.#complain = complain;
@@ -77,7 +80,7 @@ export class RecordLog {
     this.#waiting += text;
   }
 
-  /** Into the record of that run of the job, until it is saved anew: a short line for what changes often. */
+  /** Writes the tasks of a run as a short line of their own, because they change often. The line counts until the whole record is saved again. */
   saveTasks(job: string, run_count: number, tasks: SavedTasks): void {
     const line = this.#lines.get(job);
     if (line?.run_count !== run_count) return;

@@ -10,7 +10,7 @@ export type ServerTools = {
   readonly happen: (event: MomEvent) => void;
   readonly ownerOf: HostPort["ownerOf"];
   readonly note: (text: string, event?: number) => void;
-  /** a frame has come; false: it must be ignored (stall.ts) */
+  /** a frame has arrived. Returns false if it must be ignored (stall.ts) */
   readonly isInTime: () => boolean;
   readonly pinged: (data: ServerToMom["mom-ping"]) => void;
 };

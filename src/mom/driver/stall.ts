@@ -1,13 +1,19 @@
-// A mom that stood still (SIGSTOP, a host that hangs) may be lost for its server. Its own clock tells it so before it does anything else.
+// A mom that stood still (SIGSTOP, a host that hangs) may count as lost at its server. The mom finds this out by its
+// own clock before it does anything else.
 //
-// L1. The limit is a third of the time after which the server gives up on a mom (src/server/moms/heartbeat.ts H1). The server asks four times in that time: a mom
-//     it has given up has stood still for three quarters of the time at least. A mom that is under the limit has answered, or will before the server gives up.
+// L1. The limit is a third of the time after which the server gives up on a mom (src/server/moms/heartbeat.ts H1).
+// The server asks four times in that time: a mom
+//     it has given up has stood still for three quarters of the time at least. A mom that is under the limit has
+// answered, or will before the server gives up.
 
 /** The default until the server has sent its own value. */
 const SILENCE_S_DEFAULT = 45;
 
 export type StallWatch = {
-  /** Called whenever something happens, and again and again while nothing does. Returns for how many ms nothing was done, if that was too long; else 0. */
+  /**
+   * Must be called at every event, and at intervals while there are none. If the mom stood still for too long,
+   * returns that time in ms; otherwise 0.
+   */
   look(now_ms: number): number;
   /** silence_s: the value in the server's mom-ping; 0: the server does not ask */
   setSilence(silence_s: number): void;

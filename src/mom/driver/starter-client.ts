@@ -1,6 +1,7 @@
-// The mom's end of the link to its starter: connects to the one that runs, starts one where none does, and comes back when it is lost.
+// The mom's end of the link to its starter: connects to the running starter, starts one if there is none, and connects again when the link is lost.
 //
-// A1. What is sent while there is no starter is dropped: its state, told at every connect, makes the core ask again.
+// A1. Messages that are sent while there is no starter are dropped. The starter reports its state at every connect,
+// and the core then repeats its requests.
 
 import type { MomToStarter, RunKey, StarterToMom, StartSpec } from "../job/starter-link.ts";
 import type { ClockPort, Hearer, Sender, StarterPort } from "./ports.ts";

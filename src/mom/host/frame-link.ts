@@ -18,7 +18,7 @@ export type Link<Out extends Messages> = {
 
 export type LinkHandlers<In extends Messages> = { readonly [T in keyof In]: (data: In[T]) => void };
 
-/** handlers: one per message type taken. onClose is called once, whatever ended the link. */
+/** handlers: one per message type taken. onClose is called once when the link has ended, for any reason. */
 export function frameLink<In extends Messages, Out extends Messages>(
   streams: Duplex | { readonly input: Readable; readonly output: Writable },
   handlers: LinkHandlers<In>,

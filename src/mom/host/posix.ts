@@ -74,8 +74,9 @@ let ownGroups: readonly number[] | null = null;
 let current: FileIdentity | null = null;
 
 /**
- * From here on synchronous file calls of this thread have the rights of the given user; null: the process' own rights again. If the kernel refuses, it throws
- * and the rights are the process' own: `current` never names an identity that does not hold.
+ * From here on synchronous file calls of this thread have the rights of the given user; null: they have the process'
+ * own rights again. If the kernel refuses, the function throws and the process' own rights are in force: `current`
+ * never names an identity that does not hold.
  */
 export function actAs(identity: FileIdentity | null): void {
   if (sameIdentity(identity, current)) return;
@@ -120,7 +121,7 @@ function sameIdentity(a: FileIdentity | null, b: FileIdentity | null): boolean {
   );
 }
 
-/** Does synchronous file work under an identity (null: the own one) and restores the own one. */
+/** Does synchronous file work under an identity (null: that of the process), and then restores that of the process. */
 export function asIdentity<T>(identity: FileIdentity | null, work: () => T): T {
   actAs(identity);
   try {

@@ -64,7 +64,7 @@ export function ownPeak_kb(): number {
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(kernelText("/proc/self/status"))?.[1] ?? 0);
 }
 
-/** All processes now. */
+/** All processes that exist now. */
 export function readProcesses(): ProcessInfo[] {
   const found: ProcessInfo[] = [];
   for (const name of readdirSync("/proc")) {

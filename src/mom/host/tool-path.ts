@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 const TOOL_DIRECTORIES = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"];
 const tools = new Map<string, string>();
 
-/** The path of setpriv, prlimit and the like, whatever PATH says. Throws if the system does not have the program. */
+/** The path of setpriv, prlimit and the like, independent of PATH. Throws if the system does not have the program. */
 export function toolPath(name: string): string {
   let path = tools.get(name);
   if (path === undefined) {

@@ -1,4 +1,4 @@
-// What the plans of all jobs on this host depend on: names, directories and programs of the host. Pure.
+// Facts on which the plans of all jobs on this host depend: names, directories and programs of the host. Pure.
 
 export type PlanFacts = {
   /** PBS_HOME (or PBS_MOM_HOME) */

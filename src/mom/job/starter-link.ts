@@ -1,7 +1,7 @@
 // Messages between mom and starter over PBS_HOME/mom_priv/starter.sock (frames of src/protocol/wire/frame.ts).
 //
 // S1. The starter reports an exit only after its journal has it on the disk.
-// S2. It repeats everything that it knows at every connect, and forgets a run only when told to.
+// S2. The starter repeats its whole knowledge at every connect, and forgets a run only when the mom requests it.
 // S3. `exited` means that nothing of the job's session is left.
 
 import type { TerminalTicket } from "#protocol/terminal/link.ts";

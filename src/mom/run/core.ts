@@ -280,7 +280,7 @@ function stop(cx: Context, manner: "kill" | "leave"): void {
   }
 }
 
-/** Nothing runs and nothing is under way. */
+/** Whether nothing runs and nothing is under way. */
 const isQuiet = (state: MomState): boolean => [...state.runs.values()].every((run) => run.phase.name === "ended");
 
 /** The jobs in the hello (mom-link.ts I3). */

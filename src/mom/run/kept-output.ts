@@ -1,7 +1,9 @@
 // Output of a run that waits in spool for the job's next one (docs/reference/execution.md 5). Pure.
 //
-// O1. Kept output is noted in mom_priv/jobs before the server is told of the run's end, until a later run here has delivered it or the file agent has removed
-//     it, so that a mom that ends meanwhile reports it again. The note is not synced: a host that goes down may lose one. Only noted output is reported at a
+// O1. Kept output is noted in mom_priv/jobs before the run's end is reported to the server, until a later run here
+// has delivered it or the file agent has removed
+//     it, so that a mom that ends meanwhile reports it again. The note is not synced: a host that goes down may lose
+// one. Only noted output is reported at a
 //     hello; other files in spool, such as undeliverable output, must not be removed.
 // O2. The handling of a run's output is decided once, when the file agent is asked; later events do not change it until the agent has answered.
 
@@ -59,7 +61,7 @@ export function purged({ state, actions }: Context, job: string): void {
 /** Whether a run will not touch its output any more. */
 export const isOver = (run: Run): boolean => run.phase.name === "ended" || run.phase.name === "leaving";
 
-/** For the hello (O1): a run that is under way takes care of its output itself. */
+/** The kept output to report in the hello (O1). A run that is under way takes care of its output itself. */
 export function helloOutputs({ kept, runs }: MomState): Pick<MomHello, "outputs"> {
   const outputs = [...kept].filter((job) => {
     const run = runs.get(job);

@@ -280,7 +280,7 @@ const isFailedRestart = (cx: Context, run: Run, exit: ExitedRun): boolean =>
   exit.restart_failed === true && !cx.state.config.restart_transmogrify && run.ending === null && run.breach === null;
 
 /**
- * For a job whose mem the kernel enforces: its peak, at most its limit. The kernel's value includes files that it cached for the job, so
+ * The peak memory of a job whose mem the kernel enforces, at most its limit. The kernel's value includes files that it cached for the job, so
  * it is not used for jobs that requested no mem.
  */
 function peakOf(cx: Context, run: Run, { group }: ExitedRun): number {

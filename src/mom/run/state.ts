@@ -182,7 +182,7 @@ export type MomState = {
   readonly runs: Map<string, Run>;
   /** last run count of jobs that are gone (mom-link.ts I1) */
   readonly last: Map<string, number>;
-  /** the server has welcomed the mom and is told of all events */
+  /** the server has welcomed the mom and gets all events */
   welcomed: boolean;
   /** runs of the starter without a record: killed, then forgotten */
   readonly strays: Map<string, number>;
@@ -199,7 +199,7 @@ export type MomState = {
   readonly kept: Set<string>;
   /** resources of the site in the configuration */
   site: { readonly [name: string]: string };
-  /** whether the host has other users */
+  /** whether other users use the host */
   busy: Busyness;
   /** the last reported vnodes: those that hooks see */
   vnodes: readonly MomVnode[];
@@ -229,7 +229,7 @@ export type SavedRun = {
   readonly tasks?: SavedTasks;
 };
 
-/** For finished tasks and adopted sessions of a run. */
+/** Data about finished tasks and adopted sessions of a run. */
 export type SavedTasks = { readonly next_task: number; readonly cput_s: number };
 
 export type MomAction =
@@ -322,5 +322,5 @@ export type MomAction =
       readonly text: string;
       readonly class?: "Job" | "Svr" | "Hook";
     }
-  /** no job is left and the mom was told to end */
+  /** no job is left, and the mom has been requested to end */
   | { readonly kind: "exit" };

@@ -1,4 +1,4 @@
-// What is asked about the tasks of a job, by whom, and what the answers are (tasks.ts).
+// Questions about the tasks of a job, the askers, and the answers (tasks.ts).
 
 import type { MomToTask, TaskRun } from "#protocol/task-link.ts";
 

@@ -215,7 +215,7 @@ export function deserted(cx: Context, asked: number): void {
 
 // ---- after a restart of mom or starter
 
-/** The starter's knowledge of a task. false: it is no task, or of no run here. */
+/** Takes over the starter's knowledge of a task. Returns false if the entry is not a task, or not a task of a run here. */
 export function takeTask(cx: Context, entry: StarterRun): boolean {
   const name = taskOf(entry.job);
   const run = name === null ? undefined : cx.state.runs.get(name.job);

@@ -6,7 +6,7 @@ import { writeWhole } from "../starter/journal.ts";
 
 const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW;
 
-/** Opens nothing before it is written. */
+/** The file of records at a path. It is not opened before the first write. */
 export function recordFile(path: string): RecordFile {
   let fd = -1;
   return {

@@ -60,7 +60,7 @@ function isTrusted(path: string, stat: Stats, system: boolean): boolean {
   }
 }
 
-/** With the owner's rights, because the path may lead anywhere. */
+/** The script runs with the owner's rights, because the path may lead anywhere. */
 function openAppend(owner: FileIdentity | null, path: string): number {
   const { O_WRONLY, O_APPEND, O_NOFOLLOW, O_NONBLOCK } = constants;
   return asIdentity(owner, () => openSync(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK));
@@ -68,7 +68,7 @@ function openAppend(owner: FileIdentity | null, path: string): number {
 
 const ended = (code: number, text: string): ScriptEnd => ({ kind: "ended", code, text });
 
-/** Its end; after alarm_s seconds its whole process group is killed. */
+/** Waits for the end of a script. After alarm_s seconds its whole process group is killed. */
 export function endOf(child: ChildProcess, alarm_s: number): Promise<ScriptEnd> {
   return new Promise((resolve) => {
     const alarm = setTimeout(() => killGroup(child), alarm_s * 1000);

@@ -1,9 +1,10 @@
-// What tasks write on a sister goes to the job's own output on the mother superior: a sister's spool files are carried there piece by piece, while tasks run and
-// before the end of one is told.
+// The output of tasks on a sister becomes part of the job's own output on the mother superior. The sister's spool
+// files are carried there piece by piece while tasks run, and before the end of a task is reported.
 //
-// O1. A piece counts as carried when the mother superior has taken it; how much was is kept on the disk, so that a mom that comes back sends nothing twice.
+// O1. A piece counts as carried when the mother superior has taken it; the amount carried so far is kept on the disk,
+// so that a restarted mom sends nothing twice.
 // O2. A file in spool is read only if it is the owner's own plain file: users may write there.
-// O3. What was written by the time of asking is waited for, not what others go on writing.
+// O3. A request waits for the output that was written before it, not for output that is written later.
 
 import {
   closeSync,

@@ -174,7 +174,7 @@ export class TaskServer {
   }
 }
 
-/** Connects to another mom of the complex: one that runs as we do. onLost: once, whatever ended it. */
+/** Connects to another mom of the complex: one that runs as we do. onLost: called once, for any reason. */
 export function dialMom(
   path: string,
   handlers: LinkHandlers<MomToTask>,

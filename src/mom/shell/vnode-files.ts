@@ -69,7 +69,10 @@ function definitionNames(directory: string): string[] {
   return [...usable.filter(isReserved), ...usable.filter((name) => !isReserved(name))];
 }
 
-/** All definitions; a file that cannot be read as such, or (system mode) that others than root can change, is left out and named. */
+/**
+ * Reads all definitions. A file that is not a definition file is left out and reported. In system mode, so is a file
+ * that others than root can change.
+ */
 export function readDefinitions(
   directory: string,
   system: boolean,

@@ -11,10 +11,10 @@ import type { JournalRun } from "./journal.ts";
 export type Child = RunKey & { readonly cookie: string; readonly uid: number; readonly script?: string };
 
 export class Children {
-  /** By job or task; ended runs stay until the mom forgets them. */
+  /** runs by name of job or task; ended runs stay until the mom forgets them */
   readonly runs: Map<string, JournalRun>;
   readonly byPid = new Map<number, Child>();
-  /** For each job: session -> uid of its owner. Control groups, if available, are more exact. */
+  /** for each job: the sessions and the uid of each session's owner. Control groups, if available, are more exact */
   readonly #adopted = new Map<string, Map<number, number>>();
 
   constructor(runs: Map<string, JournalRun>) {

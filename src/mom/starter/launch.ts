@@ -66,7 +66,8 @@ function start(spec: StartSpec, terminal: string | null, opened: number[]): Laun
   const errno = isDirect(spec) ? 0 : programError(path);
   if (errno !== 0) return notExecuted(spec, errno, tell);
   const stdin = terminal !== null ? stdout : keep(spec.stdin === null ? openSync("/dev/null", constants.O_RDONLY) : filledPipe(spec.stdin));
-  // It is executed with this identity: with a differing one the kernel would take it for a set-id program, and the C library would drop TMPDIR and others.
+  // The program is executed with this identity. With another one the kernel would take it for a set-id program, and
+  // the C library would drop TMPDIR and others.
   actAs(null);
   const mask = process.umask(spec.umask);
   const files = { stdin, stdout, stderr, ...(terminal === null ? {} : { terminal }) };
@@ -81,7 +82,10 @@ function start(spec: StartSpec, terminal: string | null, opened: number[]): Laun
   return notExecuted(spec, outcome.errno, tell);
 }
 
-/** With a file description of the starter's own: that of the program waits when its user has stopped the terminal, and the starter must not (L5). */
+/**
+ * Writes a message to the job's terminal. The terminal is opened again for this, because a write through the
+ * program's own file description would wait while its user has stopped the terminal (L5).
+ */
 function tellTerminal(path: string, text: string): void {
   let fd: number;
   try {
@@ -219,7 +223,7 @@ export function commandOf(spec: Command, find = toolPath, directory: string | nu
   return { path: nth(wrapped, 0), argv: [...wrapped, spec.path, ...login, ...rest], env };
 }
 
-/** Nothing is set by a separate program. (Variables with influence are withheld only from such programs.) */
+/** Whether no separate program sets identity or limits. (Variables with influence are withheld only from such programs.) */
 const isDirect = ({ owner, limits, nice }: Command): boolean => owner === null && nice === null && Object.keys(limits).length === 0;
 
 const LOGIN_OPTION: ReadonlySet<string> = new Set([

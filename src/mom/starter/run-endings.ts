@@ -59,7 +59,7 @@ export class RunEndings {
   /** left: whether processes of the run existed at the last check. */
   #isOver(run: Ending, left: boolean): boolean {
     const { terminals, now_ms, complain } = this.#options;
-    // Its terminal may still be forwarding the job's output.
+    // The terminal of the run may still be forwarding the job's output.
     const passing_on = !left && terminals.over(run.job);
     if (now_ms() - run.since_ms < SWEEP_PATIENCE_MS) return !left && !passing_on;
     terminals.kill(run.job);

@@ -1,5 +1,5 @@
-// Starts of runs: top processes and tasks; those of interactive jobs once their terminal exists (terminals.ts). The result of a start is in the journal
-// before the mom is told.
+// Starts of runs: top processes and tasks; runs of interactive jobs start once their terminal exists (terminals.ts).
+// The result of a start is in the journal before it is reported to the mom.
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { messageOf } from "#support/caught.ts";

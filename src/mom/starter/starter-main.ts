@@ -53,7 +53,7 @@ function main(directory: string): void {
     starter.killAll();
     process.exit(0);
   }, DIRECTORY_CHECK_MS);
-  // The exit handler removes the empty group directories, whatever ends the starter.
+  // The exit handler removes the empty group directories at every kind of exit.
   process.on("exit", () => groups?.dissolve());
   listen(directory, starter);
   // M4.

@@ -159,7 +159,7 @@ export class Starter {
     }
   }
 
-  /** Children may have ended (SIGCHLD). */
+  /** Reaps all children that have ended (SIGCHLD). */
   reapAll(): void {
     let ended = false;
     const tasks_over: ExitedRun[] = [];

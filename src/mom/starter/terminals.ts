@@ -21,7 +21,7 @@ export type RelayOrder = {
   /** of the job's own: for the cookie of its display */
   readonly directory: string;
 };
-/** Its single answer. */
+/** The single answer of a relay. */
 export type RelayWord = OpenTerminal | { readonly failed: string };
 
 /** display, authority: of qsub -X */
@@ -144,7 +144,7 @@ export class Terminals {
     return relay.isOpen ? relay.key : null;
   }
 
-  /** Its relay is dead and not reaped yet. */
+  /** Whether the job's relay is dead and not reaped yet. */
   hasDied(job: string): boolean {
     const relay = this.#ofJob(job);
     return relay?.isOpen === true && readProcess(relay.pid)?.state === "Z";

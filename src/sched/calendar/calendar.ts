@@ -72,7 +72,7 @@ export function runningTimes(
     : { from_s, to_s: last_s, last_s, grace_s };
 }
 
-/** Adds something that runs; it replaces an entry with the same id. */
+/** Adds a running entry; it replaces an entry with the same id. */
 export function putRunning(universe: Universe, running: Running): void {
   dropRunning(universe, running.id);
   addRunning(universe.calendar, running);
@@ -171,7 +171,7 @@ export function unbook(universe: Universe, ...ids: readonly string[]): void {
 /** Numbers that are kept although no booking has them any more. */
 const PARTS_KEPT = 10_000;
 
-/** Equal hosts must have equal outlooks, in whatever order they were made. */
+/** Equal hosts must have equal outlooks, independent of the order in which they were made. */
 function insertById(parts: Part[], part: Part): void {
   let at = parts.length;
   while (at > 0 && present(parts[at - 1], "part").id > part.id) at--;

@@ -58,7 +58,7 @@ export function createForecast(universe: Universe, set: NodeSet, now_s: number):
     if (host.bucket !== null && host.bucket !== from) onMove(from, host.bucket);
   }
 
-  /** Hosts on which something ends between two positions in ends. */
+  /** The hosts on which entries end between two positions in `ends`. */
   function showBetween(from: number, to: number): void {
     const shown = new Set<Host>();
     for (let at = from; at < to; at++) {

@@ -23,7 +23,7 @@ export type KeptPlans = {
   end(): void;
 };
 
-/** What was published about a job. */
+/** The published start and place of a job. */
 type Published = { readonly id: string; readonly candidate: Candidate; readonly start_s: number };
 /** late: it is booked for a later time than the published one */
 type Kept = Published & KeptPlan & { readonly late: boolean };

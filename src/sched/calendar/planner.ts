@@ -184,7 +184,7 @@ function search(cycle: Cycle, moments: readonly Moment[], { candidate, wanted, f
 
 type Asked = { readonly published: Published; readonly wanted: Wanted };
 
-/** What was published about a job; null: nothing, or the place no longer satisfies the request. */
+/** The published start and place of a job; null: nothing is published, or the place no longer satisfies the request. */
 function promisedTo(universe: Universe, candidate: Candidate): Asked | null {
   const { entry, array, set } = candidate;
   if (set === undefined) return null;

@@ -75,7 +75,7 @@ export function findStart(universe: Universe, wanted: Wanted, walk: Walk): Start
   }
 }
 
-/** Where a request fits during a window that begins at the forecast's time. */
+/** Tries to place a request in a window that begins at the forecast's time. */
 function findPlaceAt(universe: Universe, wanted: Wanted, forecast: Forecast): ReturnType<typeof findPlace> {
   const window = windowAt(wanted, forecast.at_s);
   const { resv = false } = wanted;

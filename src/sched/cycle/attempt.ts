@@ -7,7 +7,7 @@ import type { Run } from "./run.ts";
 import { shrink } from "./shrink-to-fit.ts";
 import { logConsidering } from "./tell.ts";
 
-/** Tries to start a job. null: it has started; otherwise the reason. */
+/** Tries to start a job. Returns null if it has started, otherwise the reason. */
 export function attempt(run: Run, entry: JobEntry): Why | null {
   run.considered++;
   logConsidering(run, entry);
@@ -32,7 +32,7 @@ export function attempt(run: Run, entry: JobEntry): Why | null {
   return why;
 }
 
-/** Tries to start a job for its candidate's time. null: it has started. */
+/** Tries to start a job for its candidate's time. Returns null if it has started. */
 function checkAndPlace(run: Run, candidate: Candidate): Why | null {
   const why = run.check(run, candidate);
   if (why !== null) return why;

@@ -19,7 +19,7 @@ export function endsEarly(run: Run): { readonly complete: boolean } | null {
   return { complete: false };
 }
 
-/** Modules that have begun are also told of the end if the cycle is given up between two parts. */
+/** Informs modules that have begun of the end, also if the cycle is given up between two parts. */
 export function* unlessGivenUp<T>(run: Run, work: InParts<T>): InParts<T> {
   let given_up = true;
   try {

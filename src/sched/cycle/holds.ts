@@ -21,14 +21,14 @@ export class Holds {
     this.#stays = run.modules.flatMap((module) => module.stays?.bind(module) ?? []);
   }
 
-  /** A job is neither tried nor told anything in this cycle: it was planned, and nothing has changed. */
+  /** Whether a job is neither tried nor given a reason in this cycle, because it was planned and nothing has changed. */
   isLeftAlone(entry: JobEntry): boolean {
     if (this.#stays.length === 0) return false;
     const candidate = this.#run.candidate(entry);
     return this.#stays.some((stays) => stays(this.#run, candidate));
   }
 
-  /** Why a job is not tried; null: it is tried. */
+  /** The reason why a job is not tried; null: it is tried. */
   whyKnown(entry: JobEntry, line: JobLine): Why | null {
     // If another job of its class cannot start, this says nothing about the place that was promised to this job.
     const tried = this.#each || isDue(entry.job, this.#run.now_s);

@@ -1,4 +1,4 @@
-// Jobs that are named and tried alone, whatever the order: the job of a qrun, and jobs of a further pass.
+// Jobs that are named and tried alone, regardless of the order: the job of a qrun, and jobs of a further pass.
 
 import { LOG_EVENT } from "#support/log-event.ts";
 import { attempt } from "./attempt.ts";

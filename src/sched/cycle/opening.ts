@@ -20,7 +20,7 @@ export function logOpening(cycle: Cycle): void {
   logTime(cycle);
 }
 
-/** Prepares the order of jobs and tells the modules. "leave": a module's decisions come first, and the cycle ends without trying jobs. */
+/** Prepares the order of jobs and calls the modules. "leave": a module's decisions come first, and the cycle ends without trying jobs. */
 export function begin(run: Run): "leave" | "go on" {
   knowEntities(run.ranks);
   extendRunning(run);

@@ -38,7 +38,7 @@ export type PlacesOf = {
   startedOn(vnode: string): readonly SchedJob[];
   /** order of the host used last, by node set */
   readonly last_host: Map<string, number>;
-  /** receives what placement reports of its search; null: it is not logged */
+  /** receives the records of placement about its search; null: they are not logged */
   readonly trace: ((record: LogRecord) => void) | null;
 };
 

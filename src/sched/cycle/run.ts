@@ -1,4 +1,5 @@
-// A cycle under way: what it has decided and logged, the jobs it has started, and the functions that modules see (shapes/module.ts). Its changes of the
+// A cycle under way: its decisions and log records, the jobs it has started, and the functions that modules see
+// (shapes/module.ts). Its changes of the
 // universe are taken back by undo() (Y1 of cycle.ts).
 
 import { createFairshare, type Fairshare } from "#model/fairshare.ts";
@@ -37,7 +38,7 @@ const INSIDE: ReadonlySet<Stage> = new Set<Stage>(["queue", "fairshare", "limits
 /** sched_cycle_length where the scheduler has none */
 const CYCLE_LENGTH_S = 1200;
 
-/** It is a class because its changes of the universe must be taken back. */
+/** Run is a class, because its changes of the universe must be taken back. */
 export class Run implements Cycle {
   readonly universe: Universe;
   readonly book: PolicyBook;
@@ -217,7 +218,7 @@ export class Run implements Cycle {
     for (const module of this.modules) module.started?.(this, candidate, placed);
   }
 
-  /** Where hosts were before this cycle moved them. */
+  /** The buckets of hosts before this cycle moved them. */
   #noteMoved(hosts: Placed["moved"]): void {
     for (const [host, bucket] of hosts) if (!this.#moved.has(host)) this.#moved.set(host, bucket);
   }

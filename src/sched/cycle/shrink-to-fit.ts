@@ -33,7 +33,7 @@ export function shrink(cycle: Cycle, whole: Candidate, why: Why, attempt: Attemp
     last = lasting(whole, most_s);
     reason = attempt.start(last);
   }
-  // A top job was planned with its shortest time: it starts when that is due, whatever prevents a longer time.
+  // A top job was planned with its shortest time. When its start is due it starts with that time, even if something prevents a longer time.
   if (reason === null || (reason.code !== "RESERVATION_CONFLICT" && !isDue(whole.array?.job ?? job, cycle.now_s))) return reason;
   cycle.log(considering(job, "it's minimum walltime"));
   const shortest = lasting(whole, min_s);
@@ -58,7 +58,7 @@ const considering = ({ id }: SchedJob, text: string): LogRecord => ({
 function begins({ universe, now_s }: Cycle, min_s: number, { most_s, grace_s }: Candidate): number[] {
   const all = new Set<number>();
   for (const { kind, times } of universe.calendar.bookings.values()) {
-    // It must be gone when a plan begins.
+    // The job must be gone when a plan begins.
     const before_s = now_s + (kind === "plan" ? grace_s : 0);
     for (const { from_s } of times) if (from_s - before_s > min_s && from_s - before_s < most_s) all.add(from_s - before_s);
   }

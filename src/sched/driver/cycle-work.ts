@@ -26,7 +26,7 @@ export type Work = {
   verdicts: Verdict[];
   /** frames of decisions without an answer; changes arrive before the answer to the last one */
   open: number;
-  /** what passes have decided, with the verdicts on it */
+  /** decisions of the passes that are over, with their verdicts */
   readonly over: { readonly decisions: Decision[]; readonly verdicts: Verdict[] };
   /** decisions that follow the last pass: comments on refused starts, and starts of jobs that were preempted in vain */
   readonly last: Decision[];
@@ -63,7 +63,7 @@ export function* framesOf({ number, decisions }: Work, from: number): Generator<
   }
 }
 
-/** The server does not tell us comments that we set. */
+/** The server does not send us comments that we set. */
 export function takeOwnComments(universe: Universe, { decisions, verdicts }: Work): void {
   decisions.forEach((decision, at) => {
     if (decision.kind === "comment" && verdicts[at]?.ok === true) takeComment(universe, decision.job, decision.comment);
@@ -85,7 +85,7 @@ export function* logOf({ result, followUp, decisions, verdicts, began_ms }: Work
   }
 }
 
-/** Comments that tell jobs that the server refused their start. */
+/** Comments on the jobs whose start the server refused. */
 export function refusalComments(universe: Universe | null, { decisions, verdicts }: Work): Decision[] {
   const roomless = leftWithoutRoom(decisions, verdicts);
   return decisions.flatMap((decision, at) => {

@@ -1,4 +1,4 @@
-// The cycles of a scheduler: decided, sent, answered by the server, logged; one at a time.
+// Runs the cycles of a scheduler one at a time: each is decided, sent, answered by the server and logged.
 //
 // C1. The log of a cycle is written when all verdicts have arrived, because it reports what the server did, not what the scheduler decided.
 // C2. A cycle's decisions leave part by part while it goes on; the server carries them out meanwhile.

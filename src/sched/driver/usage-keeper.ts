@@ -48,7 +48,7 @@ export class UsageKeeper {
       this.#fairshare === null ? createFairshare(tree, this.#stored(directory), this.#now_s) : replant(this.#fairshare, tree);
   }
 
-  /** brings usage up to date: counts what runs have used since the last cycle, and applies due decay. counts: shares order jobs */
+  /** brings usage up to date: counts the usage of runs since the last cycle, and applies due decay. counts: shares order jobs */
   before(universe: Universe, policy: Policy, now_s: number, counts: boolean): Fairshare {
     const { clock } = this.#ports;
     this.#takeTouch(now_s);

@@ -179,7 +179,7 @@ function planAll(cycle: Cycle, state: State): void {
   state.planner.close();
 }
 
-/** False: no start was found. */
+/** Plans a job. Returns false if no start was found. */
 function plan(cycle: Cycle, state: State, candidate: Candidate, log: Cycle["log"]): boolean {
   const { job, line } = candidate.entry;
   const tell = (event: number, text: string): void => log({ event, class: "Job", object: job.id, text });

@@ -54,7 +54,7 @@ export function chainOf({ modules, site_modules }: Pick<PolicyBook, "modules" | 
   return modules.flatMap((name) => site_modules?.get(name) ?? BUILT_IN.get(name) ?? []);
 }
 
-/** By book, which is frozen, because another array makes the universe index anew. */
+/** The array is cached by book, which is frozen, because another array makes the universe index its jobs again. */
 const DISTINGUISHING = new WeakMap<PolicyBook, readonly PolicyModule[]>();
 const NONE: readonly PolicyModule[] = [];
 

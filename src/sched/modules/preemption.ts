@@ -207,7 +207,7 @@ class Attempt {
     return placed;
   }
 
-  /** Removes jobs until the job could start. False: it could not start even without all of them. */
+  /** Removes jobs until the job could start. Returns false if it could not start even without all of them. */
   #takeAway(victims: readonly Victim[], first: Why): boolean {
     const { room } = this.#cycle;
     const passed_over = new Set<Victim>();

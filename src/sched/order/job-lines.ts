@@ -207,7 +207,7 @@ function matters(universe: Universe, queue: Queue | undefined): boolean {
     queue.available.size > 0 ||
     queue.soft_limits.run.size > 0 ||
     queue.soft_limits.resources.size > 0 ||
-    // Express jobs make room for themselves, others do not.
+    // Jobs of express queues may preempt others.
     (policy.preemptive_sched && queue.priority >= universe.preempt.queue_prio) ||
     hasOwnGrouping(universe, queue) ||
     [policy.primetime_prefix, policy.nonprimetime_prefix, policy.dedicated_prefix].some(

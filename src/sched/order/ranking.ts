@@ -143,7 +143,7 @@ function termsOf(root: FormulaNode): { node: FormulaNode; sign: 1 | -1 }[] {
   return terms;
 }
 
-/** Only divisions by numbers, no powers, and only functions without illegal arguments. */
+/** Whether a term has only divisions by numbers, no powers, and only functions without illegal arguments. */
 function cannotFail(node: FormulaNode): boolean {
   const safe = (): boolean => {
     switch (node.kind) {

@@ -16,7 +16,7 @@ export type Cursor = Ranked & { entry: JobEntry; value: number; readonly track: 
 /** Cursors among which the best is taken: all of them, or those of the entity whose turn it is. */
 export type Source = {
   best(): Cursor | undefined;
-  /** the best one has moved on; false: it has no more jobs */
+  /** the best cursor has moved on. Returns false if it has no more jobs */
   moved(alive: boolean): void;
 };
 
@@ -82,7 +82,7 @@ function grow(root: Pick, picks: ReadonlyMap<ShareNode, Pick>): void {
 
 const headBefore = (a: Cursor, b: Cursor): boolean => inStrandBefore(a.entry, b.entry);
 
-/** Where the best job of a group is. A name that is both group and entity uses its own jobs when no member has a better claim. */
+/** The source of a group's best job. A name that is both group and entity uses its own jobs when no member has a better claim. */
 function leaf(pick: Pick): Pick | undefined {
   let at = pick;
   while (
@@ -96,7 +96,7 @@ function leaf(pick: Pick): Pick | undefined {
 
 const headOf = (pick: Pick): Cursor => present((leaf(pick) as Pick).cursors[0], "cursor");
 
-/** By claim; if equal, by the claims of the best members, then by the jobs themselves. */
+/** Orders members by claim; if equal, by the claims of their best members, then by the jobs themselves. */
 function pickBefore(a: Pick, b: Pick): boolean {
   let [left, right]: [Pick, Pick] = [a, b];
   for (;;) {

@@ -45,7 +45,7 @@ export function openTrack(track: Track, ranks: RankContext): TrackCursor | null 
   return best === undefined ? null : { track, entry: best.entry, value: best.value, heads, frontier };
 }
 
-/** On to the next job; false: there is none. */
+/** Moves on to the next job. Returns false if there is none. */
 export function advanceTrack(cursor: TrackCursor, ranks: RankContext): boolean {
   const { track, heads, frontier } = cursor;
   const less = (a: Ranked, b: Ranked): boolean => comesBefore(ranks, a, b);

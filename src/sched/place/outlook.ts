@@ -133,7 +133,7 @@ export function reachesBooked(buckets: Iterable<HostBucket>, window: Window): bo
   return false;
 }
 
-/** Which times lie in a window, and whether the first of them has begun before it; empty: none. */
+/** The times that lie in a window as a key, and whether the first of them has begun before the window; empty: none. */
 function keyDuring(outlook: Outlook, window: Window): string {
   if (outlook.seen !== null && isSameWindow(outlook.seen, window)) return outlook.seen_key;
   let key = "";
@@ -158,7 +158,7 @@ function keyDuring(outlook: Outlook, window: Window): string {
 const isSameWindow = (a: Window, b: Window): boolean =>
   a === b || (a.from_s === b.from_s && a.to_s === b.to_s && a.firm_to_s === b.firm_to_s);
 
-/** The times of a part that lie in a window: from one index up to before another. */
+/** The times of a part that lie in a window, as the first index and the index after the last. */
 function spansDuring({ times }: Part, { from_s, to_s }: Window): readonly [low: number, high: number] {
   return [firstPlace(times, (span) => span.to_s > from_s), firstPlace(times, (span) => span.from_s >= to_s)];
 }

@@ -265,7 +265,7 @@ export class Search implements SearchView {
     return best === null ? null : this.#take(best);
   }
 
-  /** As #next, by the fits of all hosts that can take it. */
+  /** As #next, but chooses by the fits of all hosts that can take the chunk. */
   #nextBest(chunk: Chunk, again: ReadonlySet<Work>, need: number): Work | null {
     let best = this.#bestOf(again, chunk, need);
     for (const bucket of this.set.open) {

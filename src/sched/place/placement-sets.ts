@@ -41,7 +41,7 @@ function updateGroupings(universe: Universe): void {
   }
 }
 
-/** By node set: the lists of resources by which its vnodes are grouped. */
+/** The lists of resources by which the vnodes of a node set are grouped, by node set. */
 function wantedGroupings(universe: Universe): Map<string, Map<string, readonly string[]>> {
   const wanted = new Map<string, Map<string, readonly string[]>>();
   for (const queue of universe.queues.values()) {

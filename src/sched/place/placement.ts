@@ -62,7 +62,7 @@ export function keepsToSets(universe: Universe, { set, request, job }: Asking & 
   return spans && sets.every((one) => checkTotals(universe.checks, one, request)?.never === true);
 }
 
-/** Where a job could be placed, or the reason why it cannot. Nothing is moved. */
+/** Finds a place for a job, or the reason why there is none. Nothing is moved. */
 export function findPlace(
   context: PlaceContext,
   set: NodeSet | undefined,

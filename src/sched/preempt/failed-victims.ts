@@ -17,7 +17,7 @@ function hasFailed(decision: Decision, verdict: Verdict | undefined): boolean {
   return decision.kind === "preempt" && verdict?.ok === false && verdict.code !== PBSE.UNKJOBID;
 }
 
-/** Until when jobs are spared, after the verdicts on a cycle's decisions. */
+/** The times until which jobs are spared, after the verdicts on a cycle's decisions. */
 export function failedVictims(
   before: ReadonlyMap<string, number>,
   decisions: readonly Decision[],

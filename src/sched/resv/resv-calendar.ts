@@ -24,7 +24,7 @@ export function bookResv(universe: Universe, resv: ResvInfo, before: ResvInfo | 
   dropBeside(universe, resv.id);
   if (resv.present === null) return;
   const { start_s, end_s, exec_vnode, holding } = resv.present;
-  // After its end its jobs may need the kill_delay of its queue.
+  // After the reservation's end, its jobs may need the kill_delay of its queue.
   const grace_s = killDelayOf(universe.queues.get(resv.queue));
   putBeside(universe, {
     id: resv.id,

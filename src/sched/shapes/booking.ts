@@ -8,7 +8,7 @@ import type { Amount } from "./request.ts";
 /** Amounts taken of a vnode. closes, own: as in Part. */
 export type Held = { readonly amounts: readonly Amount[]; readonly closes: string | undefined; readonly own: boolean };
 
-/** What is taken of vnodes, by name. */
+/** The amounts that are taken of vnodes, by name. */
 export type Holding = ReadonlyMap<string, Held>;
 
 /** A running entry: a job, or a reservation in its period. */
@@ -51,7 +51,7 @@ export type RunningBook = {
 /** [from, to) */
 export type Span = { readonly from_s: number; readonly to_s: number };
 
-/** What is booked of one vnode, at one time or at several. */
+/** The amounts that are booked of one vnode, at one time or at several. */
 export type Part = {
   /** equal for equal contents */
   readonly id: number;
@@ -71,7 +71,7 @@ export type Part = {
 /** Amounts of a vnode that running entries take from a time on, and the numbers of jobs and reservations. */
 export type Left = { readonly from_s: number; readonly used: readonly number[]; readonly jobs: number };
 
-/** What is booked of a vnode of a host. */
+/** The bookings of a vnode of a host. */
 export type VnodeOutlook = {
   /** place of the vnode in the order of definition */
   readonly at: number;
@@ -80,7 +80,7 @@ export type VnodeOutlook = {
   readonly lefts: readonly Left[];
 };
 
-/** What is booked on a host: of its vnodes of which something is. */
+/** The bookings on a host: those of each of its vnodes that has any. */
 export type Outlook = {
   readonly id: number;
   readonly vnodes: readonly VnodeOutlook[];

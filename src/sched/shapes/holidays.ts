@@ -101,7 +101,7 @@ function changesOf(holidays: Holidays, day: CivilTime): [number, boolean][] {
   const { prime_s, non_prime_s } = holidays.hours[day.weekday] ?? ALL_PRIME;
   if (prime_s === null) return [[0, false]];
   if (non_prime_s === null) return [[0, true]];
-  // Before the first start of the day the other kind of time holds.
+  // Before the first entry of the day, the kind of time is the other one.
   const starts: [number, boolean][] = [
     [prime_s, true],
     [non_prime_s, false],

@@ -97,7 +97,7 @@ export type Cycle = {
   candidate(entry: JobEntry): Candidate;
   /** informs the chain that a job was planned */
   planned(candidate: Candidate, start_s: number): void;
-  /** puts the jobs started so far into the calendar, because what they hold will end */
+  /** puts the jobs started so far into the calendar, because the amounts that they hold will become free */
   enterStarted(): void;
   /** postpones work until the next job is started, or until the end of the last one */
   later(work: () => void): void;
@@ -133,7 +133,7 @@ export type PolicyModule = {
   started?(cycle: Cycle, candidate: Candidate, placed: Placed): void;
   /**
    * The head of a class cannot start for this reason. A module may preempt running jobs for it (cycle.room). It returns where the job was
-   * placed, and the job is started; null: it cannot help.
+   * placed, and the job is started; null: the module cannot help.
    */
   makeRoom?(cycle: Cycle, candidate: Candidate, why: Why): Placed | null;
   /**

@@ -19,7 +19,7 @@ import { type CallWatch, keepStuck, lateText, type ModuleWatch, readStuck, type 
 import { builtInService } from "./services/index.ts";
 import { guardPolicy, guardService, loadModule, type ModuleFile, moduleFile } from "./site-module.ts";
 
-/** What sched_config says about the chain. */
+/** The chain as sched_config describes it. */
 export type ChainConfig = {
   readonly modules: readonly string[];
   readonly site_modules: readonly SiteModule[];

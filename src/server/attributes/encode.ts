@@ -20,7 +20,8 @@ type Render = (value: unknown) => WireValue;
 export type Columns = readonly { readonly name: string; readonly render: Render }[];
 
 /**
- * What to show of a type of objects. names: only these, in any case and order (15002 for an unknown one); absent: all that the asker may read.
+ * The attributes to show of a type of objects. names: only these, in any case and order (15002 for an unknown one);
+ * absent: all that the caller may read.
  * Hidden attributes are shown only while the server's show_hidden_attribs is set.
  */
 export function columnsOf(state: ServerState, who: Identity, table: AttributeTable, names: readonly string[] | undefined): Columns {

@@ -1,4 +1,4 @@
-// Which scheduler a queue and a vnode belong to must stay unambiguous (docs/reference/errors.md 2, docs/reference/scheduler.md 2):
+// Every queue and every vnode must belong to one scheduler unambiguously (docs/reference/errors.md 2, docs/reference/scheduler.md 2):
 //
 // I1. Nobody can assign `pbs-default`: queues and vnodes without a partition belong to the default scheduler (15228, 15223).
 // I2. A partition belongs to one scheduler at most (15224).

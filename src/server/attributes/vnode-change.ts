@@ -55,14 +55,14 @@ function checkProvisioning({ after, touched }: Changed): void {
   if (!known.includes(current)) throw reject(PBSE.NODE_BAD_CURRENT_AOE);
 }
 
-/** Applies a change that was checked, and marks what is set by an administrator. */
+/** Applies a change that was checked, and marks the attributes that an administrator set. */
 export function enterNodeChange(tx: Transaction, vnode: Vnode, ops: readonly AttrOp[], changed: Changed): void {
   tx.apply({ kind: "changed", object: "node", name: vnode.name, ...delta(changed) });
   tx.apply({ kind: "vnode-admin-set", name: vnode.name, ...marks(changed.after, ops, vnode.set_by_admin) });
 }
 
 /**
- * Which attributes belong to the administrator from now on, and which return to the mom: `comment`, `resources_available.mem`.
+ * The attributes that belong to the administrator after a change, without those that return to the mom: `comment`, `resources_available.mem`.
  * before: the administrator's attributes until now.
  */
 export function marks(

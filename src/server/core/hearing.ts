@@ -1,4 +1,4 @@
-// The table of listeners: it says which functions of the server are called after an event, whatever caused the event.
+// The table of listeners: it says which functions of the server are called after an event, regardless of its cause.
 // Each function is in the folder of the object that it changes. Request handlers do not call these functions.
 //
 // I1. The listeners of an event are called in the order of the table, after the event was applied. They may apply

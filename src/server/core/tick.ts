@@ -34,7 +34,7 @@ import { routeSoon } from "../submit/routing.ts";
 const PURGE_INTERVAL_MS = 3_600_000;
 const HISTORY_DURATION_S_DEFAULT = 336 * 3600;
 
-/** At the start of the server: the timers of all objects. */
+/** Sets the timers of all objects at the start of the server. */
 export function armAll(kernel: Kernel): void {
   const { state, timers, now_ms } = kernel;
   for (const job of state.jobs.values()) {

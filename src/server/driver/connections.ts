@@ -12,7 +12,7 @@ import type { UserDatabase } from "#support/passwd.ts";
 import type { Peer } from "../engine/identity.ts";
 import type { ServerState } from "../state/state.ts";
 
-/** What is used of a link: a socket's in the daemon, a virtual one's in the simulator. */
+/** The members of a link that are used here: a link is a socket's in the daemon and a virtual one in the simulator. */
 export type Link = Pick<
   ServerLink,
   | "id"

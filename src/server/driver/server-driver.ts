@@ -232,7 +232,7 @@ export class ServerDriver {
     this.#soon();
   }
 
-  /** Releases what has gathered, as far as it need not wait for the store. */
+  /** Releases the output that has gathered, as far as it need not wait for the store. */
   #pump(): void {
     if (this.#is_pumping) return;
     this.#is_pumping = true;
@@ -266,7 +266,7 @@ export class ServerDriver {
     }
   }
 
-  /** I1. done: called whatever the outcome. */
+  /** I1. done: called in any case, also after a failure. */
   #write(rows: Rows, done: (fault: Error | null) => void): void {
     this.#writing = true;
     this.#ports.store.commit(rows, (fault) => {

@@ -22,7 +22,7 @@ export type LinkFrame<Frames> = {
 export type SchedFrame = LinkFrame<ServerToSched>;
 export type MomFrame = LinkFrame<ServerToMom>;
 
-/** Which records a walk through the history visits. Without subjobs it visits only whole jobs and arrays. */
+/** The records that a walk through the history visits. Without subjobs it visits only whole jobs and arrays. */
 export type HistoryWalk = { readonly queue?: string; readonly seqs?: readonly number[]; readonly subjobs: boolean };
 
 /** Actions that only the shell can carry out. */

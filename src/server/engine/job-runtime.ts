@@ -34,7 +34,7 @@ export type JobRuntime = {
   readonly reruns: Map<string, number[]>;
   /** preemptions under way, by job */
   readonly preemptions: Map<string, Preemption>;
-  /** starts that something waits for, by job */
+  /** starts that requests or decisions wait for, by job */
   readonly starting: Map<string, StartWaits>;
 };
 

@@ -50,7 +50,7 @@ export type Kernel = {
   readonly ending: Ending;
 };
 
-/** stopping: new requests are refused. how: as qterm asked; null: the server does not end. told: the shell knows. */
+/** stopping: new requests are refused. how: the manner that qterm requested; null: the server does not end. told: the shell has been informed. */
 export type Ending = {
   stopping: "no" | "quick" | "delay" | "immediate";
   how: { readonly manner: "quick" | "delay" | "immediate"; readonly scheds: boolean; readonly moms: boolean } | null;

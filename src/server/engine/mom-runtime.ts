@@ -37,7 +37,7 @@ export type Sister = {
   state: "unknown" | "asked" | "ready" | "joined" | "gone";
   /** time since which its mom is not connected; null: it is connected */
   away_since_ms: number | null;
-  /** the sister has stopped the run's processes, or was told to */
+  /** the sister has stopped the run's processes, or has been asked to */
   stands: boolean;
   /** the loss of this sister was handled. After that, only its state is taken from the hello that the crew was made from */
   missed: boolean;

@@ -58,7 +58,7 @@ export type SchedRuntime = {
   more: boolean;
   /** changes that are kept back until they have come */
   untold: Changes | null;
-  /** frames that wait until the scheduler has been told of the changes, in the next batch; null: none (scheds/mirror.ts I3) */
+  /** frames that wait until the scheduler has got the changes, in the next batch; null: none (scheds/mirror.ts I3) */
   held: SchedFrame[] | null;
   /** subjobs that began meanwhile: their usage is sent, even if they are over before the scheduler gets the changes */
   readonly begun: Map<string, SchedJob>;
@@ -93,7 +93,7 @@ export type SchedRuntime = {
   silent: Silence | null;
   /** it will be started again when it has ended */
   again: boolean;
-  /** it was told to end, or ended by itself without a fault */
+  /** it was asked to end, or ended by itself without a fault */
   leaving: boolean;
 };
 

@@ -1,6 +1,6 @@
 // Hooks of execution hosts: the hooks that moms get, and what those hooks request of the server.
 //
-// M1. A mom has the present set of hooks before it is told about a job: the frame with the hooks leaves before any later start.
+// M1. A mom has the present set of hooks before it gets a job: the frame with the hooks leaves before any later start.
 // M2. A hook of a host may change only vnodes of that host, and jobs that are there.
 
 import { type AttrChanges, isAttrChanges, isObjectChanges } from "#hooks/run/hook-input.ts";

@@ -1,7 +1,7 @@
 // queuejob: hooks see a submission as its user made it, before the server adds its defaults, and may change it (docs/reference/commands.md 1.2).
 //
 // I1. The user's input is checked under the user's rights before a hook sees it; the hooks' changes are read under a manager's rights.
-// I2. A hook that sets an illegal value has failed: the user is told so, and the log says why.
+// I2. A hook that sets an illegal value has failed: the user gets a message, and the log has the reason.
 
 import type { AttrChanges, HookInput, HookObject } from "#hooks/run/hook-input.ts";
 import { PBSE, Reject } from "#model/pbse.ts";

@@ -310,7 +310,7 @@ export function dependentsAtEnd(tx: Transaction, job: Job): void {
   }
 }
 
-/** A deletion counts as a failure, whatever the job's reaction to the signal. Jobs that still wait for its start wait in vain. */
+/** A deletion counts as a failure, regardless of how the job reacted to the signal. Jobs that still wait for its start wait in vain. */
 function endOfLive(job: Job): End {
   const end = endOf(job);
   const failed = howOver(job.attrs.substate) === "deleted" && end.exit_status === 0;

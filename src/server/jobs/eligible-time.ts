@@ -58,7 +58,7 @@ export function keptEligible(state: ServerState, attrs: Attrs, eligible_s: numbe
 }
 
 /**
- * After a change of a job: its accrue type or its clock may have changed. quiet: only eligible_time_enable was
+ * Updates accrue type and clock of a job that has changed. quiet: only eligible_time_enable was
  * switched, and the job itself has not changed.
  */
 function accrueJob(tx: Transaction, job: Job, quiet = false): void {
@@ -138,7 +138,7 @@ function changeText({ type, before, since_s, now_s, eligible_time }: ChangeText)
 
 // --- clocks and changes
 
-/** Before a batch leaves: reads changed limits, stops clocks and lets them go on, and removes clocks without jobs. */
+/** Called before a batch leaves: reads changed limits, stops clocks and lets them go on, and removes clocks without jobs. */
 export function settleAccrual(kernel: Kernel): void {
   const { state } = kernel;
   const { accrual } = state;

@@ -123,7 +123,7 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
   // The end of a job that was preempted by deletion is reported like any other; the job never runs again.
   if (termination !== undefined && !(termination.preempted === true && reaction.kind === "end")) {
     finish(tx, job, "deleted", ` and terminated by ${termination.by}${trouble}`, termination.history);
-    // Its mom was told to end it for another run. It has kept the output for that run, and perhaps a checkpoint.
+    // The mom was told to end this run because another was to follow. It has kept the output for that run, and perhaps a checkpoint.
     if (reaction.kind !== "end" && reaction.kind !== "abort") tx.act({ kind: "discard-on-host", job: job.id, host: hostOfJob(job) });
     return;
   }

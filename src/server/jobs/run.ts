@@ -192,7 +192,7 @@ export function jobStarted(
   const where = job.own.sent_to ?? job.attrs.exec_vnode;
   const set: Attrs = { ...RUN_PHASE.running, comment: `Job run at ${commentDate(tx)} on ${where}` };
   if (session_id !== undefined) set["session_id"] = session_id;
-  // Until the mom's first sample the run has used nothing.
+  // The run has used nothing until the mom's first sample.
   set["resources_used"] ??= {
     cpupercent: 0,
     cput: 0,

@@ -30,7 +30,7 @@ export function queuedSubjob(state: ServerState, id: string): Job | undefined {
   return { id, seq: array.seq, attrs, own: NOTHING_OWN };
 }
 
-/** Where `^array_index^` stands for the index. */
+/** Attributes in which `^array_index^` stands for the index. */
 const WITH_INDEX = ["Output_Path", "Error_Path", "stagein", "stageout"] as const;
 
 /** The attributes that subjobs take from their array. */

@@ -38,7 +38,7 @@ function armHeartbeat(kernel: Kernel): void {
   kernel.timers.set("heartbeat", kernel.moms.heartbeat_ms);
 }
 
-/** The attribute has changed: moms are told at once. */
+/** The attribute has changed: moms get the new value at once. */
 export function heartbeatChanged(kernel: Kernel): void {
   for (const mom of kernel.moms.by_host.values()) {
     mom.heard_ms = kernel.now_ms;

@@ -25,7 +25,7 @@ export function startJob(kernel: Kernel, id: string): void {
   if (mom !== undefined) orderStart(kernel, job, mom);
 }
 
-/** Files of a job that a mom keeps and that are no longer needed. A mom that is not connected is told at its next hello. */
+/** Files of a job that a mom keeps and that are no longer needed. A mom that is not connected gets the request at its next hello. */
 export function discardOnHost(kernel: Kernel, host: string, job: string): void {
   const link = kernel.moms.by_host.get(host.toLowerCase())?.link;
   if (link !== undefined) kernel.out.moms.push({ link, type: "mom-discard", data: { job } });

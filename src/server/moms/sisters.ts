@@ -355,7 +355,10 @@ export function sisterSilent(kernel: Kernel, tx: Transaction, name: string): voi
   sisterGone(kernel, tx, job, host, JOB_EXEC.RERUN_SIS_FAIL, "node down");
 }
 
-/** Sisters suspend the job after the mother superior: they are told when it has done so or failed to, and when they connect again. */
+/**
+ * Sisters suspend the job after the mother superior: they get the request when the mother superior has done so or
+ * failed to, and when they connect again.
+ */
 export function alignSisters(kernel: Kernel, job: Job): void {
   const crew = crewOf(kernel, job);
   if (crew === null || !crew.begun || crew.over !== null) return;

@@ -1,4 +1,4 @@
-// The frames that tell a mom to start jobs, and that acknowledge obits. One frame carries all of a batch.
+// The frames that make a mom start jobs, and that acknowledge obits. One frame carries all of a batch.
 
 import type { MomJob } from "#protocol/mom-link.ts";
 import type { Kernel } from "../engine/kernel.ts";

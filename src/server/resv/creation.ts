@@ -63,8 +63,9 @@ function variables(owner: string, given: unknown): readonly string[] {
 }
 
 /**
- * A reservation around a running job: for the job's owner, with the job's resources, until the end of the job's walltime. Refuses with 15075 a job without
- * walltime, because the end would be unknown, and with 15044 a job that is in the way of what was promised to others.
+ * A reservation around a running job: for the job's owner, with the job's resources, until the end of the job's
+ * walltime. Refuses with 15075 a job without
+ * walltime, because the end would be unknown, and with 15044 a job that uses amounts that were promised to others.
  */
 export function createFromJob(tx: Transaction, job: Job, given: Attrs): Resv {
   const { attrs } = job;

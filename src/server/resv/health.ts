@@ -146,7 +146,7 @@ function isInTheWay(state: ServerState, { id, attrs }: Resv, { start_s, end_s, p
   );
 }
 
-/** A maintenance reservation takes vnodes: others lose what they were promised there for that time. */
+/** A maintenance reservation takes vnodes: other reservations lose their promises there for that time. */
 export function giveWay(tx: Transaction, state: ServerState, maintenance: Resv): void {
   const [first] = maintenance.attrs.promised?.occurrences ?? [];
   if (first === undefined) return;

@@ -39,7 +39,7 @@ export function accessOf(attrs: ResvAttrs): Attrs {
   return access;
 }
 
-/** The reserved amounts: the maximum of a job, and what all jobs share. */
+/** The reserved amounts as limits of the queue: for each job, and for all jobs together. */
 export function amountsOf(state: Pick<ServerState, "resources">, attrs: ResvAttrs): Attrs {
   const amounts: { [resource: string]: string | number | boolean } = {};
   for (const [name, value] of Object.entries(attrs.Resource_List as ResourceValues)) {

@@ -107,7 +107,7 @@ function askLater(kernel: Kernel, runtime: SchedRuntime, decision: Extract<Decis
   });
 }
 
-/** A job cannot be started by hand: the client is told when the scheduler gives up. */
+/** A job cannot be started by hand: the client gets the refusal when the scheduler gives up. */
 function refusedRun(runtime: SchedRuntime, job: string, error: Reject): Verdict {
   if (runtime.running === job) runtime.refusal = error;
   return { ok: false, code: error.code, text: error.text ?? "" };

@@ -56,7 +56,7 @@ export function schedHeartbeat(kernel: Kernel): void {
   arm(kernel);
 }
 
-/** The shell has looked at the process. Returns in which way the scheduler is silent; null: it is not silent, or it has sent something since. */
+/** The shell has looked at the process. Returns in which way the scheduler is silent; null: it is not silent, or it has sent a message since. */
 export function silenceOf(kernel: Kernel, runtime: SchedRuntime, { pid, process }: SchedSight): Silence | null {
   const silence_ms = schedSilence_ms(kernel);
   if (silence_ms === 0 || !isAwaited(runtime) || pid === 0 || process === "none") return null;

@@ -95,7 +95,7 @@ export function schedDeleted(kernel: Kernel, _tx: Transaction, name: string): vo
   const link = kernel.scheds.by_name.get(name)?.link ?? null;
   if (link !== null) {
     kernel.out.actions.push({ kind: "drop-link", link });
-    // What waits for the scheduler is settled now: when the link breaks, the server no longer knows whose it was.
+    // Requests that wait for the scheduler are settled now. When the link breaks, the server no longer knows whose link it was.
     lost(kernel, link);
   }
   kernel.scheds.by_name.delete(name);

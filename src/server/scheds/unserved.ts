@@ -15,7 +15,7 @@ import { isRemote, partitionOf, schedOfPartition } from "../state/partitions.ts"
 import type { Attrs, Queue, Sched, ServerState } from "../state/state.ts";
 import { isFault, silentText } from "./supervisor.ts";
 
-/** The sources of the answer: the kernel. */
+/** The part of the kernel that the answer depends on. */
 export type ServedWorld = {
   readonly state: ServerState;
   readonly scheds: { readonly by_name: ReadonlyMap<string, SchedRuntime> };

@@ -19,7 +19,7 @@ export type OpenHome = { readonly lock: HeldLock; readonly opened: Promise<Store
  * begins anew, whatever the store has lost.
  */
 export async function openHome(conf: Conf, create: boolean): Promise<OpenHome | string> {
-  // `ps` shows what runs, and site tools look for the name (docs/reference/files.md 9).
+  // The process title is set because `ps` shows it and site tools look for the name (docs/reference/files.md 9).
   process.title = ["pbs_server", ...process.argv.slice(2)].join(" ");
   process.umask(0o022);
   // Must be called before SQLite's threads allocate memory.

@@ -31,7 +31,7 @@ export type Changes = {
   /** usage of jobs that are over */
   readonly last_used: Map<string, ResourceRecord>;
   readonly purged_arrays: Set<number>;
-  /** objects whose derived values have changed; the values are not stored, but schedulers are told */
+  /** objects whose derived values have changed; the values are not stored, but schedulers get them */
   readonly told: { server: boolean; readonly queues: Set<string>; readonly vnodes: Set<string>; readonly resvs: Set<string> };
 };
 
@@ -60,11 +60,11 @@ export function noChanges(): Changes {
   };
 }
 
-/** The part of the changes that schedulers are told. */
+/** The part of the changes that schedulers get. */
 const HEARD = ["queues", "vnodes", "scheds", "resvs", "resources", "jobs", "clocks", "left_behind"] as const;
 export type Heard = Pick<Changes, (typeof HEARD)[number] | "server" | "last_used" | "told">;
 
-/** Adds changes to those that a scheduler has not been told yet. */
+/** Adds changes to those that a scheduler has not got yet. */
 export function addHeard(to: Changes, from: Changes): void {
   to.server ||= from.server;
   to.told.server ||= from.told.server;

@@ -66,7 +66,7 @@ const entitiesOf = (attrs: Pick<JobAttrs, "euser" | "egroup" | "project">): stri
   `p:${attrs.project}`,
 ];
 
-/** Limits of the server count what one scheduler sees (docs/reference/scheduler.md 2). */
+/** Limits of the server count the jobs that one scheduler sees (docs/reference/scheduler.md 2). */
 function scopesOf(state: ServerState, queue_name: string): string[] {
   const queue = state.queues.get(queue_name);
   const sched = queue === undefined ? undefined : schedOfQueue(state, queue)?.name;

@@ -1,4 +1,4 @@
-// Which scheduler serves which queues and vnodes: the scheduler of their partition.
+// Assigns queues and vnodes to schedulers: the scheduler of their partition serves them.
 
 import { DEFAULT_PARTITION, DEFAULT_SCHED } from "#model/tables/sched-attributes.ts";
 import { isOwnName, type OwnHost } from "./own-host.ts";

@@ -46,7 +46,7 @@ export function releasedSpots(world: World, attrs: JobAttrs): Map<string, Spot> 
   return released;
 }
 
-/** Reduces the placement to what a suspended job keeps, and returns the part that is job-wide. */
+/** Reduces the placement to the amounts that a suspended job keeps, and returns the job-wide amounts. */
 function takeReleased(
   world: World,
   attrs: JobAttrs,

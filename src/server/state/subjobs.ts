@@ -35,10 +35,10 @@ export type Subjobs = {
   readonly requeued: Set<number>;
 };
 
-/** The largest number of subjobs whatever max_array_size says, because their states are in memory. */
+/** The largest number of subjobs, even if max_array_size is larger, because their states are in memory. */
 export const SUBJOBS_MAX = 10_000_000;
 
-/** All waiting. indices: `X-Y[:Z]`, checked. */
+/** The subjobs of a new array: all of them wait. indices: `X-Y[:Z]`, already checked. */
 export function newSubjobs(indices: string): Subjobs {
   const range = parseArrayIndices(indices);
   assert(range !== null, `indices ${indices}`);

@@ -45,7 +45,7 @@ function recordAttrs(record: Job, live: boolean): Attrs {
   return live ? { ...record.attrs, job_state: "X" } : record.attrs;
 }
 
-/** A subjob that is neither a job of its own nor a record: shown from its array. */
+/** The attributes of a subjob that is neither a job of its own nor in the history. They come from its array. */
 function viewAttrs({ job, live }: ShownArray, state: Exclude<SubjobState, typeof SUBJOB.LIVE>): Attrs {
   const attrs = subjobAttrs(job.attrs);
   if (state === SUBJOB.QUEUED) {

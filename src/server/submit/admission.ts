@@ -1,4 +1,5 @@
-// Which queue a destination names, and whether that queue accepts a job: at submission, at qmove, and from a routing queue (docs/reference/commands.md 1.2,
+// Finds the queue that a destination names, and checks whether that queue accepts a job: at submission, at qmove, and
+// from a routing queue (docs/reference/commands.md 1.2,
 // docs/reference/errors.md 3).
 //
 // Order: 1. enabled 15021  2. from_route_only 15022  3. lists of hosts, users and groups 15007  4. numbers of jobs 15046, 15142
@@ -130,7 +131,8 @@ const MAX_ARRAY_SIZE_DEFAULT = 10_000;
 type Resources = ReadonlyMap<string, ResourceDef>;
 
 /**
- * Refuses with 15036 what resources_min and resources_max of the queue forbid; the server's maximum counts if the queue has none. list: Resource_List with
+ * Refuses with 15036 a job that resources_min and resources_max of the queue forbid; the server's maximum counts if
+ * the queue has none. list: Resource_List with
  * defaults and sums. Values without an order are not bounded.
  */
 export function checkBounds(list: ResourceValues, queue: Attrs, server: Attrs, resources: Resources): void {
@@ -193,7 +195,7 @@ function checkPlace(state: ServerState, asked: Asked, place: Place, already: Cou
     const resources = place.limits[amounts] as ResourceEntityLimits | undefined;
     if (limits === undefined && resources === undefined) continue;
     if (family === "waiting" && !isWaitingToRun(asked.attrs)) continue;
-    // A job that is counted there already adds only the difference, and counts anew for entities that it did not count for.
+    // A job that is already counted there adds only the difference. For entities that it did not count for, it adds its whole amount.
     const counted = already !== undefined && (family === "queued" || isWaitingToRun(already.attrs)) ? already : undefined;
     if (limits !== undefined) checkCount(state, asked, place, family, limits, counted);
     if (resources !== undefined) checkAmounts(state, asked, place, family, resources, counted);

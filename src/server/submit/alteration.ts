@@ -62,7 +62,7 @@ export function alterJob(tx: Transaction, job: Job, { set, unset, asked }: Alter
 /** An array with started subjobs is changed like a running job. */
 const hasBegun = (job: Job): boolean => job.subjobs !== undefined && job.attrs.stime !== undefined;
 
-/** The attributes that an alteration sets and unsets. asked: dependencies, about which other jobs must be told. */
+/** The attributes that an alteration sets and unsets. asked: the requested dependencies, which other jobs must record. */
 export type Alteration = { readonly set: Attrs; readonly unset: string[]; readonly asked?: Asked };
 
 /** The result of qalter's operations on a job under the rights of the caller; nothing is changed yet. Refuses operations with the number that PBS gives. */

@@ -96,7 +96,7 @@ function readAttributes(tx: Transaction, memo: SubmitMemo, given: readonly AttrV
   return { attrs, resources, variables };
 }
 
-/** A bad stage list is refused here, because a mom could not tell the submitter. */
+/** A bad stage list is refused here, because a mom could not report the fault to the submitter. */
 export function checkedItems(def: AttributeDef, value: AttributeValue): AttributeValue {
   if (def.name !== "stagein" && def.name !== "stageout") return value;
   if ((value as readonly string[]).every((item) => parseStageItem(item) !== null)) return value;

@@ -288,7 +288,7 @@ function groupRequests(random: Prng, hosts: Scenario["hosts"], scheds: Scenario[
   return requests;
 }
 
-/** Some of the events; occasionally all. */
+/** Draws some of the events, occasionally all. */
 export function drawEvents(random: Prng): string {
   const events = HOOK_EVENTS.filter((event) => event !== "provision");
   return (random.chance(0.1) ? events : some(random, events, 0.2)).join(",");

@@ -1,5 +1,6 @@
-// Module `job_checker`: the scheduler's part of a job's end. The server accounts for jobs and purges them; the scheduler keeps count of what it started,
-// what has ended and how long jobs waited, forgets jobs that are gone, and tries jobs again whose start was refused without waiting for another reason
+// Module `job_checker`: the scheduler's part of a job's end. The server accounts for jobs and purges them; the
+// scheduler counts the jobs that it started, the jobs that have ended and the time that jobs waited, forgets jobs
+// that are gone, and tries jobs again whose start was refused without waiting for another reason
 // for a cycle (Maui's deferred jobs).
 //
 // J1. Nothing is kept of a job that the mirror does not hold any more, once it was counted.

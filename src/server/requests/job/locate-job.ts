@@ -1,4 +1,4 @@
-// Where a job is: commands ask when a server does not know an id (docs/reference/commands.md 0).
+// The server that has a job. Commands ask for it when a server does not know an id (docs/reference/commands.md 0).
 
 import { PBSE, Reject } from "#model/pbse.ts";
 import type { LocateJobRequest } from "#protocol/messages.ts";

@@ -143,7 +143,7 @@ function unlessUsedByJobs(tx: Transaction, names: readonly string[], work: (tx: 
       page(page, jobs, last) {
         for (const job of jobs) for (const name of names) if (usedByJobAttrs(job.attrs, name)) throw busy("job");
         if (!last) return;
-        // Other requests were served meanwhile.
+        // The check is repeated, because other requests were served meanwhile.
         check(page);
         work(page);
       },

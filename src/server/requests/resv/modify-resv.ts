@@ -60,7 +60,10 @@ function changesText(tx: Transaction, { attrs }: Resv, times: { readonly start_s
   return `${start}${times.end_s === attrs.reserve_end ? "" : ` end=${ctime(times.end_s)}`}`;
 }
 
-/** PBS asks a scheduler also about lists of users and groups, although no scheduler decides on them; a client that does not wait is told so. */
+/**
+ * PBS asks a scheduler also about lists of users and groups, although no scheduler decides on them; a client that
+ * does not wait gets a message about it.
+ */
 function modifyAtOnce(tx: Transaction, resv: Resv, set: Attrs, hurried: boolean): Answer {
   const asks = hurried && LISTS.some((name) => set[name] !== undefined);
   if (Object.keys(set).length > 0) tx.apply({ kind: "changed", object: "resv", name: resv.id, set, unset: [] });
