@@ -40,7 +40,7 @@ function change(profile: Profile, from_s: number, to_s: number, amounts: readonl
     const by = sign * amount;
     for (let at = first * width + index; at < end * width; at += width) levels[at] = present(levels[at], "level") + by;
   }
-  // The end first, because joining there leaves the position of the beginning unchanged.
+  // The end comes first, because joining steps there leaves the position of the beginning unchanged.
   join(profile, end);
   join(profile, first);
 }

@@ -72,7 +72,10 @@ function makeDirectory(plan: FilePlan, path: string): string {
   }
 }
 
-/** The directory is left from an earlier request or run. A directory that others could write may have been moved here by others, with their files in it. */
+/**
+ * Whether the directory is left from an earlier request or run. A directory that other users can write is not: they
+ * may have moved it here with their own files in it.
+ */
 function isLeft(plan: FilePlan, path: string): boolean {
   const stat = asOwner(plan, () => lstatSync(path));
   if (!stat.isDirectory() || stat.uid !== ownUid(plan) || (stat.mode & GROUP_OR_WORLD_WRITES) !== 0) return false;

@@ -23,7 +23,7 @@ export type ActionFacts = {
   readonly path: string;
 };
 
-/** A script whose line sets no time limit is given up after so long: a job that nobody can end would keep its node for ever. */
+/** Time limit of a script whose line sets none. Without a limit, a job that nobody can end would keep its node for ever. */
 const ACTION_S_MAX = 86_400;
 
 export type ActionLine =

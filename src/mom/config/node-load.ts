@@ -4,7 +4,10 @@
 
 /** Either may be missing: without a maximum a host is never too loaded; without an ideal it is free again below the maximum. */
 export type LoadLimits = { readonly ideal: number | null; readonly max: number | null };
-/** idle_wait_s: after so long without input the host is free for jobs · min_use_s: after so long with input it is busy · poll_s: interval of checks */
+/**
+ * idle_wait_s: time without input after which the host is free for jobs · min_use_s: time with input after which it
+ * is busy · poll_s: interval of checks
+ */
 export type KeyboardLimits = { readonly idle_wait_s: number; readonly min_use_s: number; readonly poll_s: number };
 
 /** Why a host is busy. in_use_since_ms: begin of the present typing. */

@@ -149,7 +149,7 @@ export type HostPort = {
   /** with_keyboard false: the time of the last input is not needed */
   measure(with_keyboard: boolean): Measure;
   /**
-   * Usage of the sessions of these leaders. owners: sessions in which only the processes of one user count. A leader
+   * Measures the usage of the sessions of these leaders. owners: sessions in which only the processes of one user count. A leader
    * that is gone is not in the answer.
    */
   look(leaders: ReadonlySet<number>, owners: ReadonlyMap<number, number>): ReadonlyMap<number, Seen>;

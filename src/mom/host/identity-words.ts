@@ -1,8 +1,9 @@
 // The words before a program that make it run as a job's owner: a program of the system takes on the identity and executes the given one.
 //
 // W1. No name service is asked, because the numbers are known. setpriv first treats a number as a name, which costs a lookup in passwd and
-//     group (or a directory server) for each job, and means another user if a user is called `1001`. GNU's chroot takes `+1001` for a number and, with
-//     / as the new root, changes nothing else; it is used where a test has shown this.
+//     group (or a directory server) for each job, and means another user if a user is called `1001`. GNU's chroot
+// accepts `+1001` as a number and, with / as the new root, changes nothing else; it is used where a test has shown
+// this.
 
 import { spawnSync } from "node:child_process";
 import { nth } from "#support/assert.ts";
@@ -33,7 +34,10 @@ export function identityTool(): IdentityTool {
 const SOMEBODY: FileIdentity = { uid: 65_534, gid: 65_533, groups: [65_531, 65_532] };
 const TRY_MS_MAX = 10_000;
 
-/** Whether it takes on all of an identity and changes nothing else: all four numbers of user and group, the groups, no capability, the same directory. */
+/**
+ * Whether the program takes on all parts of an identity and changes nothing else: all four numbers of user and group,
+ * the groups, no capability, the same directory.
+ */
 function chrootWorks(): boolean {
   if (process.geteuid?.() !== 0) return false;
   let words: string[];

@@ -219,7 +219,7 @@ const P_ALL = 0;
 const WNOHANG = 1;
 const WEXITED = 4;
 const WNOWAIT = 0x01000000;
-/** si_pid in a siginfo_t, counted in ints: three ints, a gap, the union */
+/** position of si_pid in a siginfo_t, in units of an int: it follows three ints and a gap */
 const SIGINFO_PID_AT = 4;
 
 /** The pid of a child that has ended and is not yet reaped (so that its number and process group are still its own); 0: none at present. */

@@ -12,7 +12,7 @@ export type OutputPlan = {
    * spool: written in HOME/spool, delivered at the end · direct: written at its final place (-k) · null: /dev/null joined: the other stream's file takes it
    */
   readonly how: "spool" | "direct" | "null" | "joined";
-  /** the file in spool (how spool), or the final place (how direct; a directory: name is put in it) */
+  /** the file in spool (how spool), or the final place (how direct; in a directory the file gets the name `name`) */
   readonly path: string;
   /** final place of a spool file */
   readonly target: Place | null;

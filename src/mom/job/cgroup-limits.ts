@@ -7,7 +7,7 @@ import { type Attrs, resourcesOf } from "./attrs.ts";
 export const CGROUP_LIMITS = ["memory", "cpuset", "cpu", "pids"] as const;
 export type CgroupLimit = (typeof CGROUP_LIMITS)[number];
 
-/** off: none are used. track: each job has a group, so that no process outlives it. enforce: the limits they enforce besides. */
+/** off: none are used. track: each job has a group, so that no process outlives it. enforce: the limits that the groups enforce in addition. */
 export type CgroupSettings = { readonly track: boolean; readonly enforce: ReadonlySet<CgroupLimit>; readonly pids_max: number };
 
 /** A job's group. null: not limited. cpus: as the kernel writes lists, `0-1,3`. */

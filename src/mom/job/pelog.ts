@@ -46,7 +46,7 @@ export function epilogueArguments(job: MomJob, session: number, used: Usage, exi
   ];
 }
 
-/** Variables for the scripts besides those of the site. */
+/** Variables for the scripts, in addition to the site's variables. */
 export function scriptEnvironment(
   job: MomJob,
   jobdir: string,

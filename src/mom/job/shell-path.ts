@@ -12,7 +12,10 @@ const nameOf = (shell: string): string => shell.slice(shell.lastIndexOf("/") + 1
 /** A word in a form that every shell reads back; null: there is no such form. */
 const quoted = (path: string): string | null => (/['!\n\\]/.test(path) ? null : `'${path}'`);
 
-/** A line for the shell's stdin that puts a directory first in its PATH unless it is there. Empty: the shell is unknown, or the path cannot be quoted. */
+/**
+ * A line for the shell's stdin that puts a directory first in its PATH unless PATH already contains it. Empty: the
+ * shell is unknown, or the path cannot be quoted.
+ */
 export function pathLine(shell: string, directory: string): string {
   const word = quoted(directory);
   if (word === null || directory.includes(":")) return "";

@@ -7,10 +7,13 @@ import type { PlanFacts } from "./plan-facts.ts";
 /** A path on the storage host. host null: it is a path of this host. */
 export type Place = { readonly host: string | null; readonly path: string };
 
-/** local: absolute path on this host, may end in a pattern (stageout); remote: absolute, or from the owner's home there, may end in a pattern (stagein). */
+/**
+ * local: absolute path on this host, may end in a pattern (stageout); remote: path on the storage host, absolute or
+ * relative to the owner's home; may end in a pattern (stagein).
+ */
 export type StageItem = { readonly local: string; readonly remote: Place };
 
-/** The items of one attribute. Relative paths begin here in the job's directory, and there in the owner's home. */
+/** The items of one attribute. Relative paths begin in the job's directory on this host, and in the owner's home on the storage host. */
 export function stageItems(
   attrs: Attrs,
   name: "stagein" | "stageout",

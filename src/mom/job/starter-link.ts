@@ -56,7 +56,10 @@ export type StartSpec = {
 export type RunKey = { readonly job: string; readonly run_count: number };
 /** terminal: path of the pseudo terminal it runs on. */
 export type StartedRun = RunKey & { readonly pid: number; readonly at_ms: number; readonly terminal?: string };
-/** The end of the top process. cput_s: of it and the children it waited for. group: what its control group knew of all its processes. */
+/**
+ * The end of the top process. cput_s: cpu time of the process and of the children that it waited for. group: the data
+ * of its control group about all its processes.
+ */
 export type ExitedRun = RunKey & {
   readonly status: WaitStatus;
   readonly cput_s: number;

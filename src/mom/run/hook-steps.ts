@@ -25,7 +25,7 @@ import type { MomState, OutputFiles, Run, Step } from "./state.ts";
 export const hooksFor = (state: MomState, event: string): readonly MomHook[] =>
   state.hooks.hooks.filter((hook) => hook.event.includes(event));
 
-/** Asks the event's hooks. more: input of the event besides the job. Returns false if the event has no hooks. */
+/** Asks the event's hooks. more: input of the event in addition to the job. Returns false if the event has no hooks. */
 export function askHooks(
   cx: Context,
   event: HookInput["event"],

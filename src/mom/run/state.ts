@@ -283,7 +283,7 @@ export type MomAction =
   | { readonly kind: "signal"; readonly run: RunKey; readonly signal: number }
   /** an answer to the client. drained: it is sent after the output of the job's tasks here has reached the mother superior */
   | { readonly kind: "task-say"; readonly asked: number; readonly answer: TaskAnswer; readonly drained?: RunKey }
-  /** the question is from another mom of this run. most: number of tasks of the run that may be there at a time */
+  /** a question for another mom of this run. most: number of tasks of the run that may run on that host at a time */
   | {
       readonly kind: "task-forward";
       readonly asked: number;

@@ -85,7 +85,7 @@ function punish(cx: Context, run: Run, breach: Breach, files: OutputFiles): void
   else beginEnding(cx, run, "limit", run.job.kill_delay_s);
 }
 
-/** The message is on the job's terminal, or cannot be written there: the run ends. */
+/** Ends the run after the message was written to the job's terminal, or could not be written. */
 export function told(cx: Context, run: Run): void {
   if (run.telling_since_ms === null) return;
   run.telling_since_ms = null;

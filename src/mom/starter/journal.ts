@@ -191,7 +191,7 @@ export function openJournal(path: string): { readonly journal: Journal; readonly
   return { journal, state };
 }
 
-/** The bytes written: all of them, or it throws. */
+/** Writes all bytes and returns their number. Throws if the disk refuses. */
 export function writeWhole(fd: number, text: string): number {
   const buffer = Buffer.from(text);
   for (let at = 0; at < buffer.length; ) at += writeSync(fd, buffer, at);

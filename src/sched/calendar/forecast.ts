@@ -173,11 +173,11 @@ function statesAt(universe: Universe, host: Host, states: readonly VnodeState[],
 type Then = {
   readonly ended: readonly Running[];
   readonly left: number;
-  /** of those, running reservations */
+  /** of those, the number of running reservations */
   readonly resvs: number;
-  /** jobs are there now */
+  /** whether jobs are on the vnode now */
   readonly had_jobs: boolean;
-  /** reservations are there now */
+  /** whether reservations are on the vnode now */
   readonly had_resvs: boolean;
 };
 

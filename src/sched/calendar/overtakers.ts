@@ -16,7 +16,7 @@ import { renewFor } from "./calendar.ts";
 export type Front = {
   /** places of queues in the order; null: the order depends on more than queues and submission */
   readonly turns: ReadonlyMap<string, number> | null;
-  /** of the first waiting job: the place of its queue, and its rank there */
+  /** place of the first waiting job's queue in the order, and rank of that job */
   readonly turn: number;
   readonly rank: number;
   /** the earliest submission among all waiting jobs */

@@ -42,7 +42,7 @@ export type Walk = {
   readonly until_s: number;
   /** further times at which something may become possible, ascending: bounds of dedicated and prime time */
   readonly bounds?: Iterable<number>;
-  /** opt_backfill_fuzzy: changes within so many seconds count as one, at the last of them */
+  /** opt_backfill_fuzzy: changes within this number of seconds are handled as one change, at the time of the last of them */
   readonly fuzzy_s?: number;
   /** the reason why a start at the forecast's time is not possible, apart from vnodes; null: it is possible */
   admits?(forecast: Forecast): Why | null;

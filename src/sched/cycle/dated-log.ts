@@ -7,7 +7,7 @@ type Entry = CycleLog[number];
 
 export type DatedLog = {
   add(entry: Entry): void;
-  /** reserves a place: the function returned writes there, with the present time as date */
+  /** reserves a place; the returned function writes there, dated with the present time */
   place(): (record: LogRecord) => void;
   /** entries in order; log_s: the time of each, in the seconds of the clock */
   result(): { readonly log: CycleLog; readonly log_s: readonly number[] };

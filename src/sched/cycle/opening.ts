@@ -70,7 +70,7 @@ export function canSchedule(cycle: Cycle): boolean {
   return false;
 }
 
-/** Written only if log_events asks for it, because naming buckets visits all of them. */
+/** Logs shapes. Buckets are named only if log_events asks for it, because naming them visits all of them. */
 export function logShapes(cycle: Cycle): void {
   const { universe } = cycle;
   const text = `Number of job equivalence classes: ${universe.classes.size}`;

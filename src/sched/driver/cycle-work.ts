@@ -14,9 +14,9 @@ export type Work = {
   readonly number: number;
   readonly asked: SchedCycle;
   readonly now_s: number;
-  /** when the cycle began, by the wall clock; its records are dated from there */
+  /** time of the wall clock when the cycle began; the dates of its records count from this time */
   readonly began_ms: number;
-  /** by the steady clock */
+  /** time of the steady clock when the cycle began */
   readonly started_ms: number;
   /** result of the pass under way (preempt/failed-victims.ts); null: the pass is still deciding */
   result: CycleResult | null;

@@ -148,7 +148,7 @@ export class Cycles {
     };
   }
 
-  /** The next part of a cycle. In between the server's frames come in: verdicts are taken, all else waits. */
+  /** Runs the next part of a cycle. Between two parts, frames of the server arrive: verdicts are processed, all other frames wait. */
   #goOn(work: Work, parts: ReturnType<typeof cycleInParts>): void {
     if (this.#work !== work) {
       parts.return(undefined as never);

@@ -19,7 +19,7 @@ export type Knowledge = {
   readonly universe: Universe;
   readonly book: PolicyBook;
   readonly memory: Memory;
-  /** null: nobody has used anything */
+  /** null: no share has been used */
   readonly shares: Fairshare | null;
   readonly problem: string | null;
 };

@@ -1,5 +1,6 @@
-// Why a job waits, and when it could start (`partita explain`). A cycle is run up to the job's turn, only for this question (cycle/probe.ts); there, everything in
-// its way is collected, where a real cycle stops at the first reason. Pure; the universe is left as it was found.
+// Why a job waits, and when it could start (`partita explain`). A cycle is run up to the job's turn, only for this
+// question (cycle/probe.ts); there, all obstacles are collected, whereas a real cycle stops at the first reason.
+// Pure; the universe is left as it was found.
 //
 // E1. `why` is the reason that a cycle would give now, as in the comment. The reason why a scheduler schedules nothing at all is given only here.
 // E2. A job without anything in its way is one that a cycle would start.
@@ -185,7 +186,7 @@ function explainTurn(run: Cycle, turn: Turn, input: ExplainInput): Explanation {
   };
 }
 
-/** The jobs that would make room for the job in this cycle; null: none, or not enough. All of them are put back. */
+/** The jobs that would make room for the job in this cycle; null: none, or not enough. All of them are put back afterwards. */
 function victimsFor(run: Cycle, candidate: Candidate, why: Why): string[] | null {
   const { room } = run;
   const mark = room.mark();
@@ -316,7 +317,7 @@ function earliestOf(run: Cycle, candidate: Candidate, found: Plan | NoStart, hid
 
 type Until = { readonly own: string; readonly hide: string | null; readonly now_s: number; readonly start_s: number };
 
-/** Plans of top jobs and reservations that are over on some of these vnodes when the job starts there. */
+/** Plans of top jobs, and reservations, that end on some of these vnodes before the job starts there. */
 function bookedUntil(universe: Universe, names: readonly string[], { own, hide, now_s, start_s }: Until): Obstacle[] {
   return [...universe.calendar.bookings.values()].flatMap((booking): Obstacle[] => {
     const id = bookedId(booking);

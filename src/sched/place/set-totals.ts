@@ -86,7 +86,10 @@ function holdsChunk(checks: Checks, specs: readonly VnodeSpec[], chunk: Chunk): 
 const hasAmounts = (checks: Checks, have: readonly number[], { amounts }: Chunk): boolean =>
   amounts.every(({ index, amount }) => !isChecked(checks, index) || amount <= amountAt(have, index));
 
-/** The first resource of which no possible host of the chunk has enough; null: there is enough of each, but on no host of all of them. */
+/**
+ * The first resource of which no possible host of the chunk has enough. Returns null if each resource alone is
+ * available on some host, but no host has enough of all resources.
+ */
 function mostLacked(checks: Checks, specs: readonly VnodeSpec[], buckets: readonly HostBucket[], chunk: Chunk): Why | null {
   const matching = specs.filter((spec) => matchesAll(checks, spec, chunk));
   for (const { index, amount } of chunk.amounts) {

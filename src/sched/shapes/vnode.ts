@@ -81,7 +81,7 @@ export type HostBucket = {
   readonly rank: readonly number[];
   /** amounts taken of each vnode */
   readonly used: readonly (readonly number[])[];
-  /** total amounts of the vnodes of the set, free amounts of the open ones, and the number of these */
+  /** total amounts of the vnodes of the set; free amounts of its open vnodes; number of its open vnodes */
   readonly total: readonly number[];
   readonly free: readonly number[];
   readonly free_count: number;

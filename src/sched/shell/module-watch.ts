@@ -43,7 +43,7 @@ export type CallWatch = {
   open<T>(doing: string, limit_s: number, act: () => Promise<T> | T): Promise<T>;
 };
 
-/** Built-in modules are trusted to come to their end. */
+/** Built-in modules are not watched, because they are trusted to return. */
 export const UNWATCHED: CallWatch = { call: (_, act) => act(), open: async (_, _limit_s, act) => act() };
 
 const BEAT_MS = 500;

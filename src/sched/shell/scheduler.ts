@@ -17,7 +17,7 @@ import { USAGE_FILE } from "./usage-file.ts";
 
 export type SchedulerOptions = DirectoryOptions & {
   readonly name: string;
-  /** PBS_HOME of the server: its socket lies there, wherever this scheduler's own home is */
+  /** PBS_HOME of the server, which contains its socket; it may differ from this scheduler's own home */
   readonly server_home: string;
   readonly version: string;
 };

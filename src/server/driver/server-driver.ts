@@ -35,7 +35,10 @@ const PROBE_MS = 1000;
 const WITHOUT_STORE: ReadonlySet<Request["kind"]> = new Set(["status", "select-jobs", "locate-job", "backup", "shutdown"]);
 /** Time for which requests are served before their results are written and new requests are read. */
 const SLICE_MS = 10;
-/** Most work on requests that may gather while a batch is being written, and most text of them: the store needs longer for megabytes than the core. */
+/**
+ * Upper bounds on the work and the text of the requests that may gather while a batch is being written. Text is
+ * bounded separately, because the store needs longer for megabytes than the core.
+ */
 const GATHER_MS = 50;
 const GATHER_CHARS = 4 * 1024 * 1024;
 /** Time after which the process of a broken connection is looked for. */

@@ -25,7 +25,7 @@ export type StartFramesOptions = {
   readonly link: (number: number) => { send(type: string, data: unknown): void; sendText(text: string): void; destroy(): void } | undefined;
   /** texts of jobs' scripts; ids without one are absent */
   readonly scripts: (ids: readonly string[], done: Done<ReadonlyMap<string, string>>) => void;
-  /** so many times 32 random hexadecimal digits */
+  /** makes this number of secrets, each of 32 random hexadecimal digits */
   readonly cookies: (count: number) => string;
   readonly clock: Pick<ClockPort, "steady_ms" | "after" | "soon">;
   /** a scheduler's decisions are coming in (F2) */

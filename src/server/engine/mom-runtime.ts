@@ -73,7 +73,7 @@ export type Crew = {
 export type Moms = {
   /** by host name, in lower case */
   readonly by_host: Map<string, MomRuntime>;
-  /** by connection: the mom that last said hello there */
+  /** by connection: the mom that last said hello on it */
   readonly by_link: Map<number, MomRuntime>;
   /** when the next heartbeat is due (moms/heartbeat.ts) */
   heartbeat_ms: number;

@@ -1,6 +1,7 @@
-// Objects of the server in the form for hooks: attributes as texts, as far as a manager may read them. Also which of them the hooks of an event may set.
+// Objects of the server in the form for hooks: attributes as texts, as far as a manager may read them. Also decides
+// which attributes the hooks of an event may set.
 //
-// I1. A hook may set what a manager could set, never what only PBS sets (docs/reference/attributes.md 1).
+// I1. A hook may set the attributes that a manager may set, but none that only PBS sets (docs/reference/attributes.md 1).
 
 import type { HookObject } from "#hooks/run/hook-input.ts";
 import type { AttributeTable } from "#model/attribute.ts";

@@ -64,7 +64,7 @@ export function recordsOfDependencies(tx: Transaction, items: readonly string[] 
     .filter((id) => !tx.state.jobs.has(id));
 }
 
-/** The effect of requested dependencies. refusal: one of them can never be met, and which job causes that. */
+/** The effect of requested dependencies. refusal: set if a dependency can never be met; it names the job that causes this. */
 export type Asked = {
   readonly dependencies: Dependencies;
   readonly refusal: string | null;
@@ -236,7 +236,10 @@ function setDependencies(tx: Transaction, job: Job, dependencies: Dependencies, 
   );
 }
 
-/** qalter replaces dependencies: the jobs that it waited for lose their entries; the jobs that wait for it keep theirs. */
+/**
+ * qalter replaces the dependencies of a job: its entry is removed from the lists of the jobs that it waited for. The
+ * jobs that wait for it keep their entries.
+ */
 export function replaceDependencies(tx: Transaction, job: Job, asked: Asked): { readonly depend: string[] | undefined } {
   const before = dependenciesOf(tx.state, job.attrs);
   withdraw(tx, job, before);

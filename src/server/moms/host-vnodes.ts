@@ -138,7 +138,7 @@ function updateVnode(tx: Transaction, mom: MomRuntime, vnode: Vnode, reported: M
 /** State words that a hello removes. down is one of them: an administrator's own down lasts until then (docs/reference/attributes.md 5: offline lasts). */
 const REVIVED: ReadonlySet<string> = new Set(["state-unknown", "down", "stale", "unresolvable"]);
 
-/** A vnode that the mom does not report: its mom is there, so it is no longer down or unknown. */
+/** Revives a vnode that the mom does not report: its mom is connected, so the vnode is no longer down or unknown. */
 function hostIsUp(tx: Transaction, vnode: Vnode, add: readonly string[], remove: readonly string[]): void {
   setStates(tx, vnode, add, remove);
   if (isDownComment(vnode)) tx.apply({ kind: "changed", object: "node", name: vnode.name, set: {}, unset: ["comment"] });

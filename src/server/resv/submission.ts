@@ -47,7 +47,10 @@ function readResource(
 
 export type Times = { readonly start_s: number; readonly end_s: number; readonly duration_s: number };
 
-/** Two of start, end and duration give the third. Refuses with 15086 too few of them, the past, and an end that is not after the start. */
+/**
+ * Computes the third of start, end and duration from two of them. Refuses with 15086 if fewer than two are given, if
+ * a time is in the past, or if the end is not after the start.
+ */
 export function timesOf(start: number | undefined, end: number | undefined, duration: number | undefined, now_s: number): Times {
   const start_s = start ?? (end !== undefined && duration !== undefined ? end - duration : undefined);
   const end_s = end ?? (start !== undefined && duration !== undefined ? start + duration : undefined);

@@ -320,7 +320,7 @@ function schedNode(vnode: Vnode, isCrowded: (vnode: Vnode) => boolean): SchedNod
   };
 }
 
-/** Ids of the jobs on a vnode: in the order of their first cpu slot, then those without one. */
+/** Ids of the jobs on a vnode: first those with cpu slots, in the order of their first slot, then those without a slot. */
 function jobsInSlotOrder(vnode: Vnode): string[] {
   const ids = new Set(vnode.slots);
   ids.delete("");

@@ -65,7 +65,7 @@ export function mailer({ domain, identity, problem }: MailerOptions): Mailer {
         ...(identity === null || typeof identity === "string" ? {} : identity),
       });
     } catch (error) {
-      // Not called at once: the next mail would begin within this call, and 10,000 of them would exhaust the stack.
+      // The next mail is not begun within this call, because 10,000 nested calls would exhaust the stack.
       setImmediate(() => failed(error));
       return;
     }

@@ -16,7 +16,7 @@ export type Changes = {
   readonly hooks: Set<string>;
   readonly run_times: Set<string>;
   readonly jobs: Set<string>;
-  /** those of these jobs that are new, or that changed in an attribute that only the whole row holds (rows.ts) */
+  /** the changed jobs that are new, or that have changed in an attribute that only the whole row holds (rows.ts) */
   readonly jobs_new: Set<string>;
   readonly jobs_whole: Set<string>;
   readonly clocks: Set<string>;

@@ -42,7 +42,7 @@ function assignedRecord(state: ServerState, vnode: Vnode): ResourceRecord {
   return record;
 }
 
-/** Jobs there that the caller may see (query_other_jobs). */
+/** Jobs on the vnode that the caller may see (query_other_jobs). */
 function seenJobs(tx: Transaction, vnode: Vnode): ReadonlySet<string> {
   const ids = [...vnode.jobs.keys()];
   if (seesOthers(tx)) return new Set(ids);
@@ -54,7 +54,7 @@ function seenJobs(tx: Transaction, vnode: Vnode): ReadonlySet<string> {
   );
 }
 
-/** `1.svr/0, 1.svr/1`: one entry for each cpu slot. A job without a cpu there, for instance a suspended one, has slot 0. */
+/** `1.svr/0, 1.svr/1`: one entry for each cpu slot. A job without a cpu on the vnode, for instance a suspended one, has slot 0. */
 function jobsText(vnode: Vnode, seen_jobs: ReadonlySet<string>): string {
   const entries: string[] = [];
   const seen = new Set<string>();
