@@ -64,7 +64,7 @@ export class ServerClient {
     const parsed = parseFrame("server-to-mom", type, data);
     if (parsed.ok) return this.#receive(parsed.frame);
     note(`the server sent what is not a message: ${parsed.text}`, LOG_EVENT.ERROR);
-    this.#link.reconnect();
+    this.startOver();
   }
 
   #receive(frame: FrameOf<"server-to-mom">): void {

@@ -86,6 +86,15 @@ test("a frame that is no message of a server ends the connection", () => {
   b.words.length = 0;
   b.server?.frame("mom-start", { jobs: 5 });
   assert.deepEqual(b.words, ["reconnect"]);
+  b.server?.frame("mom-start", { jobs: [job()] });
+  b.server?.frame("mom-start", { jobs: 6 });
+  b.clock.endTurn();
+  assert.deepEqual(b.words, ["reconnect"], "what still comes over it has no effect");
+  b.server?.closed("the server closed the connection");
+  b.server?.opened();
+  b.server?.frame("mom-welcome", { keep: [], kill: [], acknowledged: [] });
+  b.server?.frame("mom-start", { jobs: [job()] });
+  assert.equal(kinds(b.words).includes("mom-accepted"), true, "the new one is heard");
 });
 
 test("a mom that stood still gives its connection up, and acts on nothing that still comes over it", () => {
