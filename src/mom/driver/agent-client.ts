@@ -3,6 +3,7 @@
 // N1. The main agent does quick work for all owners. Slow work (big output, stage lists, other hosts, directories with many files) is
 //     done by a few further agents; an owner always has the same one, so that an owner whose files are copied for hours delays only itself. They are started when
 //     needed and end when nothing is left.
+// N2. Requests leave after the turn in which they are made, and so after its records are written (mom-driver.ts D1).
 
 import type { AgentToMom, DropRequest, FilePlan, FinishRequest, MomToAgent, PrepareRequest } from "../job/agent-link.ts";
 import type { AgentLane, AgentLink, AgentPort, ClockPort, Hearer } from "./ports.ts";
@@ -91,6 +92,8 @@ type LaneHandlers = {
 
 type Waiting = { prepare: PrepareRequest[]; finish: FinishRequest[]; append: AppendRequest[]; drop: DropRequest[] };
 const nothing = (): Waiting => ({ prepare: [], finish: [], append: [], drop: [] });
+/** Requests that leave together. Kinds are sent in the order of their first request. */
+type Round = { readonly requests: Waiting; readonly order: readonly (keyof Waiting)[] };
 
 type Answered = readonly { readonly job: string; readonly run_count: number }[];
 const keyOf = (job: string, run_count: number): string => `${job} ${run_count}`;
@@ -105,6 +108,8 @@ class Lane {
   #link: AgentLink | null = null;
   #waiting = nothing();
   #order: (keyof Waiting)[] = [];
+  /** earlier rounds of this turn */
+  #rounds: Round[] = [];
   #is_scheduled = false;
   #pause_ms = AGAIN_MS;
   #ended: (() => void) | null = null;
@@ -199,7 +204,7 @@ class Lane {
   }
 
   #restWhenIdle(): void {
-    if (this.#prepares.size + this.#finishes.size + this.#order.length === 0) this.#handlers.onIdle();
+    if (this.#prepares.size + this.#finishes.size + this.#order.length + this.#rounds.length === 0) this.#handlers.onIdle();
   }
 
   #closed(): void {
@@ -222,24 +227,29 @@ class Lane {
   #beginRound(kind: keyof Waiting): void {
     if (this.#waiting[kind].length === 0) this.#order.push(kind);
     else if (this.#order.at(-1) !== kind) {
-      this.#flush();
+      this.#endRound();
       this.#order.push(kind);
     }
     if (!this.#is_scheduled) this.#surroundings.clock.soon(() => this.#flush());
     this.#is_scheduled = true;
   }
 
-  /** Kinds are sent in the order of their first request. */
-  #flush(): void {
-    this.#is_scheduled = false;
-    const [now, kinds] = [this.#waiting, this.#order];
+  #endRound(): void {
+    this.#rounds.push({ requests: this.#waiting, order: this.#order });
     this.#waiting = nothing();
     this.#order = [];
-    for (const kind of kinds) {
-      if (kind === "prepare") this.#link?.send("agent-prepare", { jobs: now.prepare });
-      else if (kind === "finish") this.#link?.send("agent-finish", { jobs: now.finish });
-      else if (kind === "append") this.#link?.send("agent-append", { files: now.append });
-      else this.#link?.send("agent-drop", { jobs: now.drop });
-    }
+  }
+
+  #flush(): void {
+    this.#is_scheduled = false;
+    this.#endRound();
+    for (const { requests, order } of this.#rounds.splice(0)) for (const kind of order) this.#send(kind, requests);
+  }
+
+  #send(kind: keyof Waiting, { prepare, finish, append, drop }: Waiting): void {
+    if (kind === "prepare") this.#link?.send("agent-prepare", { jobs: prepare });
+    else if (kind === "finish") this.#link?.send("agent-finish", { jobs: finish });
+    else if (kind === "append") this.#link?.send("agent-append", { files: append });
+    else this.#link?.send("agent-drop", { jobs: drop });
   }
 }

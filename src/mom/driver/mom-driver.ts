@@ -1,7 +1,7 @@
 // Drives the mom's core: gives it events, and carries its actions out. The daemon and the simulator share this driver, each with its own ports (ports.ts).
 //
 // D1. Records of everything that happens in one turn are written at its end. Messages to the starter and to file agents leave after that, so a record is written
-//     before them (../run/life.ts R2). Frames to the server leave at once.
+//     before them (../run/life.ts R2). Links and files are closed after that, too. Frames to the server leave at once.
 // D2. After the jobs are known, and hooks have prepared the host, the server is dialled.
 // D3. A mom that stood still asks the server before it does anything else (stall.ts).
 
@@ -388,7 +388,7 @@ export class MomDriver {
     this.#cancelStall();
     // A file agent that hangs (a dead file server) does not delay the end.
     this.#ports.clock.after(CLOSE_MS_MAX, () => this.#ports.ended());
-    this.#agent.close(() => this.#close());
+    this.#ports.clock.atEnd(() => this.#agent.close(() => this.#close()));
   }
 
   #close(): void {

@@ -2,6 +2,7 @@
 //
 // A1. Messages that are sent while there is no starter are dropped. The starter reports its state at every connect,
 // and the core then repeats its requests.
+// A2. Requests leave at the end of the turn in which they are made, and after its records are written (mom-driver.ts D1). Pings leave at once.
 
 import type { MomToStarter, RunKey, StarterToMom, StartSpec } from "../job/starter-link.ts";
 import type { ClockPort, Hearer, Sender, StarterPort } from "./ports.ts";
@@ -11,6 +12,8 @@ export type StarterHandlers = { readonly [T in Exclude<keyof StarterToMom, "star
   readonly onLost: () => void;
   readonly complain: (text: string) => void;
 };
+
+type Message = { [T in keyof MomToStarter]: { readonly type: T; readonly data: MomToStarter[T] } }[keyof MomToStarter];
 
 const AGAIN_MS = 200;
 
@@ -24,6 +27,8 @@ export class StarterClient {
   #starts: StartSpec[] = [];
   #signals: (RunKey & { readonly signal: number })[] = [];
   #forgets: RunKey[] = [];
+  /** earlier messages of this turn */
+  #messages: Message[] = [];
   #is_scheduled = false;
   /** whether the starter answers pings, and when the unanswered ping was sent */
   #pongs = false;
@@ -70,14 +75,15 @@ export class StarterClient {
 
   signal(run: RunKey, signal: number): void {
     // Two signals to one run in one turn (TERM, CONT) are two messages: the starter keeps one per run and message.
-    if (this.#signals.some((other) => other.job === run.job)) this.#flush();
+    if (this.#signals.some((other) => other.job === run.job)) this.#gather();
     this.#signals.push({ ...run, signal });
     this.#schedule();
   }
 
   adopt(run: RunKey, pid: number): void {
-    this.#flush();
-    this.#link?.send("starter-adopt", { runs: [{ ...run, pid }] });
+    this.#gather();
+    this.#messages.push({ type: "starter-adopt", data: { runs: [{ ...run, pid }] } });
+    this.#schedule();
   }
 
   forget(run: RunKey): void {
@@ -130,14 +136,20 @@ export class StarterClient {
     this.#is_scheduled = true;
   }
 
-  #flush(): void {
-    this.#is_scheduled = false;
+  /** Makes messages of the requests so far. */
+  #gather(): void {
     const [starts, signals, forgets] = [this.#starts, this.#signals, this.#forgets];
     this.#starts = [];
     this.#signals = [];
     this.#forgets = [];
-    if (starts.length > 0) this.#link?.send("starter-start", { runs: starts });
-    if (signals.length > 0) this.#link?.send("starter-signal", { runs: signals });
-    if (forgets.length > 0) this.#link?.send("starter-forget", { runs: forgets });
+    if (starts.length > 0) this.#messages.push({ type: "starter-start", data: { runs: starts } });
+    if (signals.length > 0) this.#messages.push({ type: "starter-signal", data: { runs: signals } });
+    if (forgets.length > 0) this.#messages.push({ type: "starter-forget", data: { runs: forgets } });
+  }
+
+  #flush(): void {
+    this.#is_scheduled = false;
+    this.#gather();
+    for (const { type, data } of this.#messages.splice(0)) this.#link?.send(type, data);
   }
 }

@@ -173,7 +173,67 @@ test("a starter that is lost is connected again, and what was for it meanwhile i
 test("a mom that is to leave its jobs ends when its agent has ended", () => {
   const b = welcomed();
   b.server?.frame("mom-quit", {});
+  b.clock.endTurn();
   assert.equal(b.words.includes("ended"), false);
   b.agents[0]?.closed();
   assert.deepEqual(kinds(b.words).slice(-2), ["starter-quit", "ended"]);
+});
+
+test("a mom that ends while its agent is dead writes its records before the starter hears of them", () => {
+  const b = welcomed();
+  twoPrepared(b);
+  end(b, "1.n1");
+  b.clock.endTurn();
+  b.agents[0]?.closed();
+  b.words.length = 0;
+  b.server?.frame("mom-obit-ack", { jobs: [{ job: "1.n1", run_count: 1 }] });
+  b.server?.frame("mom-quit", {});
+  b.clock.endTurn();
+  assert.deepEqual(kinds(b.words), ["records", "starter-forget", "starter-quit", "ended"]);
+});
+
+test("what a mom that ends still asks of its agent leaves after the records", () => {
+  const b = welcomed();
+  b.words.length = 0;
+  b.server?.frame("mom-start", { jobs: [job()] });
+  b.server?.frame("mom-quit", {});
+  b.clock.endTurn();
+  const [records, prepare] = ["records", "agent-prepare"].map((kind) => kinds(b.words).indexOf(kind));
+  assert.ok(records !== undefined && prepare !== undefined && records >= 0 && records < prepare, b.words.join("\n"));
+});
+
+test("two signals to one run in one turn are two messages, and both leave after the records of the turn", () => {
+  const b = welcomed();
+  twoPrepared(b);
+  b.starter?.heard["starter-started"]({ runs: [{ job: "1.n1", run_count: 1, pid: 5, at_ms: 1 }] });
+  b.clock.endTurn();
+  b.words.length = 0;
+  b.server?.frame("mom-signal", { token: 1, job: "1.n1", signal: "SIGUSR1" });
+  b.server?.frame("mom-signal", { token: 2, job: "1.n1", signal: "SIGUSR2" });
+  b.server?.frame("mom-start", { jobs: [job({ id: "3.n1" })] });
+  assert.equal(b.words.filter((word) => word.startsWith("starter-")).length, 0, "the turn is not over");
+  b.clock.endTurn();
+  assert.deepEqual(
+    kinds(b.words).filter((kind) => kind === "records" || kind === "starter-signal"),
+    ["records", "starter-signal", "starter-signal"],
+  );
+});
+
+test("requests to a file agent of one turn leave after its records, in the order in which they were made", () => {
+  const b = welcomed();
+  twoPrepared(b);
+  for (const id of ["1.n1", "2.n1"]) b.starter?.heard["starter-started"]({ runs: [{ job: id, run_count: 1, pid: 5, at_ms: 1 }] });
+  b.clock.endTurn();
+  b.words.length = 0;
+  const exits = (id: string) =>
+    b.starter?.heard["starter-exited"]({ runs: [{ job: id, run_count: 1, status: { code: 0 }, cput_s: 0, at_ms: 2 }] });
+  exits("1.n1");
+  b.server?.frame("mom-start", { jobs: [job({ id: "3.n1" })] });
+  exits("2.n1");
+  assert.equal(b.words.filter((word) => word.startsWith("agent-")).length, 0, "the turn is not over");
+  b.clock.endTurn();
+  assert.deepEqual(
+    kinds(b.words).filter((kind) => kind === "records" || kind.startsWith("agent-")),
+    ["records", "agent-finish", "agent-prepare", "agent-finish"],
+  );
 });
