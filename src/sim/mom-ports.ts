@@ -3,7 +3,7 @@
 //
 // M1. Each event is one turn of the process, as in the daemon: work for the end of the turn is done before the next event.
 // M2. A mom can be killed before any of its effects on the world: a frame, a record, a request to its starter or file agent. The record that it was writing is
-//     then torn.
+//     then torn. Heartbeats do not count, since a mom without jobs does nothing else.
 
 import { runSequence } from "#hooks/run/hook-sequence.ts";
 import { DEFAULT_SETTINGS, type MomSettings } from "#mom/config/config.ts";
@@ -126,14 +126,19 @@ export class MomLife {
   }
 
   /** M2. torn: called instead of the effect if the mom is killed before the effect */
-  effect(act: () => void, torn: () => void = () => undefined): void {
+  effect(act: () => void, torn: (() => void) | null = null): void {
     if (!this.pulse.isAlive) return;
     if (this.#effects_left === 0) {
-      torn();
-      return this.#options.over("killed in the midst of an event");
+      torn?.();
+      return this.#options.over(torn === null ? "killed in the midst of an event" : "killed while it wrote a record");
     }
     if (this.#effects_left !== null) this.#effects_left--;
     act();
+  }
+
+  /** A frame of a heartbeat (M2). */
+  beat(act: () => void): void {
+    if (this.pulse.isAlive) act();
   }
 
   /** M1. */
@@ -218,7 +223,8 @@ export class MomLife {
             (told) => this.arrive(() => hear(end.heard, told)),
           );
           end.connected({
-            send: (type, data) => this.effect(() => starter.take(type, data)),
+            send: (type, data) =>
+              type === "starter-ping" ? this.beat(() => starter.take(type, data)) : this.effect(() => starter.take(type, data)),
             close: () => this.effect(() => starter.detach()),
           });
         }),
@@ -412,7 +418,9 @@ class VirtualServerLink implements ServerLink {
 
   send({ type, data }: FrameOf<"mom-to-server">): void {
     // The network checks the frame by its schema.
-    this.#life.effect(() => this.#link?.send(type, data as never));
+    const act = (): void => this.#link?.send(type, data as never);
+    if (type === "mom-pong") this.#life.beat(act);
+    else this.#life.effect(act);
   }
 
   reconnect(): void {
