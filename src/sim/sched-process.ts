@@ -10,6 +10,7 @@ import type { SchedEnd } from "#server/scheds/session.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { Prng } from "#support/prng.ts";
 import { BusyThread } from "./busy-thread.ts";
+import { fail } from "./checks/violation.ts";
 import type { Link } from "./network.ts";
 import type { World } from "./world.ts";
 
@@ -264,7 +265,9 @@ class SchedLife {
     return {
       send: <T extends keyof SchedToServer>(type: T, data: SchedToServer[T]) =>
         this.thread.send(() => this.#link?.send(type as never, data as never)),
-      reconnect: () => this.thread.send(() => this.#reconnect()),
+      // In a virtual world no frame is lost before its connection: a scheduler that does not understand its server is a fault.
+      reconnect: (why) =>
+        why === "broken" ? fail(`scheduler ${this.#self.name} does not understand the server`) : this.thread.send(() => this.#reconnect()),
       close: () =>
         this.thread.send(() => {
           this.#is_closed = true;

@@ -6,6 +6,7 @@
 
 import type { Fairshare } from "#model/fairshare.ts";
 import type { SchedCycle, Verdict } from "#protocol/sched-link.ts";
+import { assert } from "#support/assert.ts";
 import { cycle, cycleInParts } from "../cycle/cycle.ts";
 import { type CycleInput, type Memory, NO_MEMORY } from "../cycle/result.ts";
 import { setDynamic } from "../mirror/mirror.ts";
@@ -48,8 +49,8 @@ export class Cycles {
   #shares: Fairshare | null = null;
   /** a cycle whose programs have answered */
   #ready: (() => void) | null = null;
-  /** number of the present connection. It distinguishes answers for a cycle of an earlier connection, which are dropped */
-  #connections = 0;
+  /** grows when requested cycles are dropped. It distinguishes answers of programs for a dropped cycle, which are ignored */
+  #attempts = 0;
 
   constructor(options: CyclesOptions) {
     this.#options = options;
@@ -77,8 +78,13 @@ export class Cycles {
   /** Drops the cycle, because the connection is lost. */
   forget(): void {
     this.#work = null;
+    this.forgetAsked();
+  }
+
+  /** A cycle whose programs have not answered yet will not begin. */
+  forgetAsked(): void {
     this.#ready = null;
-    this.#connections++;
+    this.#attempts++;
   }
 
   /** Begins a cycle. The programs of server_dyn_res run first. Changes that arrive meanwhile are applied, so that the cycle sees them. */
@@ -89,9 +95,9 @@ export class Cycles {
     const { dyn_res = [] } = book();
     if (dyn_res.length === 0) return this.#decide(asked, NOTHING_DYNAMIC);
     const alarm_s = Number(universe.sched.attrs["server_dyn_res_alarm"] ?? DYN_RES_ALARM_S);
-    const connection = this.#connections;
+    const attempt = this.#attempts;
     ports.programs.ask(dyn_res, universe.space, alarm_s, (values) => {
-      if (connection !== this.#connections) return;
+      if (attempt !== this.#attempts) return;
       this.#ready = () => this.#decide(asked, values);
       ready();
     });
@@ -109,6 +115,7 @@ export class Cycles {
     if (work === null || work.number !== number) return;
     for (const verdict of verdicts) work.verdicts.push(verdict);
     if (--work.open > 0 || work.result === null) return;
+    assert(work.verdicts.length === work.decisions.length, `${work.decisions.length} decisions, ${work.verdicts.length} verdicts`);
     const universe = this.#options.mirror();
     if (universe !== null) takeOwnComments(universe, work);
     this.#writeLog(work);

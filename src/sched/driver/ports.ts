@@ -25,8 +25,11 @@ export type ClockPort = {
 /** The link to the server, which connects again by itself. What is sent without a connection is dropped. */
 export type LinkPort = {
   send<T extends keyof SchedToServer>(type: T, data: SchedToServer[T]): void;
-  /** ends the connection; the driver is informed as of any other loss */
-  reconnect(): void;
+  /**
+   * Ends the connection; the driver is informed as of any other loss. why: the server refused the scheduler, or a frame or the mirror
+   * is broken
+   */
+  reconnect(why: "refused" | "broken"): void;
   /** ends the connection permanently, after everything sent has left */
   close(): void;
 };

@@ -57,6 +57,11 @@ export class Questions {
     if (!this.#is_resting) this.#next();
   }
 
+  /** The connection is lost: another server would take the answers for those to its own questions. */
+  forget(): void {
+    this.#waiting.length = 0;
+  }
+
   cycleOver(report: CycleReport): void {
     noteCycle(this.#activity, report, this.#options.local);
     noteEstimates(this.#history, report);

@@ -50,6 +50,8 @@ export class SchedDriver {
   #told_fault: string | null | undefined;
   #is_unreachable_told = false;
   #whenIdle: (() => void) | null = null;
+  /** of the connection that the server refused */
+  #cancelRetry: () => void = () => undefined;
   readonly #newlyNotObeyed = notObeyedNews();
   readonly #usage: UsageKeeper;
   readonly #cycles: Cycles;
@@ -169,7 +171,9 @@ export class SchedDriver {
     const text = under_way ? "We lost connection with the server, leaving scheduling cycle" : `lost the server: ${why}`;
     this.#record(LOG_EVENT.ERROR, "", text);
     this.#universe = null;
+    this.#cancelRetry();
     this.#reminders.wakeAt(null);
+    this.#questions.forget();
     this.#cycles.forget();
     this.#waiting = [];
     this.#takeSignals();
@@ -185,7 +189,7 @@ export class SchedDriver {
       this.#record(LOG_EVENT.ERROR, "sched_settings_frm_svr", ATTRS_FAULT);
       this.#send("sched-fault", { fault: ATTRS_FAULT });
     }
-    this.#ports.link.reconnect();
+    this.#ports.link.reconnect("broken");
   }
 
   /** Takes a frame that has passed its schema. */
@@ -291,7 +295,8 @@ export class SchedDriver {
     const what = `${text} (${code}) in open_server_conns, Couldn't register the scheduler ${this.#self.name} with connected server`;
     this.#record(LOG_EVENT.ERROR, "", what);
     if (code === PBSE.UNKSCHED) this.#record(LOG_EVENT.ERROR, "sched_settings_frm_svr", ATTRS_FAULT);
-    this.#ports.clock.after(REFUSED_RETRY_MS, () => this.#ports.link.reconnect());
+    this.#cancelRetry();
+    this.#cancelRetry = this.#ports.clock.after(REFUSED_RETRY_MS, () => this.#ports.link.reconnect("refused"));
   }
 
   // --- the mirror
@@ -316,7 +321,7 @@ export class SchedDriver {
     } catch (error) {
       if (!(error instanceof AssertionFailed)) throw error;
       this.#record(LOG_EVENT.ERROR, "", `the mirror is broken, asking for a new snapshot: ${error.message}`);
-      this.#ports.link.reconnect();
+      this.#ports.link.reconnect("broken");
       return false;
     }
   }
@@ -389,6 +394,7 @@ export class SchedDriver {
 
   #close(done: () => void): void {
     const { programs, modules, link, directories } = this.#ports;
+    this.#cycles.forgetAsked();
     programs.stop();
     modules.shutdown(() => {
       this.#usage.flush();
