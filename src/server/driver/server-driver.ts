@@ -384,7 +384,9 @@ export class ServerDriver {
 
   #historyFailed(token: number, error: Error): void {
     this.#ports.log.note(LOG_EVENT.ERROR, `history: ${error.message}`);
-    if (token !== 0) this.#refuse(token, PBSE.SYSTEM, `${pbseText(PBSE.SYSTEM) ?? ""}${error.message}`);
+    if (token === 0) return;
+    this.#refuse(token, PBSE.SYSTEM, `${pbseText(PBSE.SYSTEM) ?? ""}${error.message}`);
+    this.do((core) => core.clientLost([token]));
   }
 
   // --- effects after a commit

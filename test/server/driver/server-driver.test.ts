@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HandClock } from "#server/driver/hand-clock.ts";
 import { immediatePorts } from "#server/driver/immediate-ports.ts";
+import type { HistoryPort } from "#server/driver/ports.ts";
 import { ServerDriver } from "#server/driver/server-driver.ts";
 import { freshState } from "#server/state/load.ts";
 import { addJob, CONFIG, HOST, harness, holdCommits, outcome, ROOT, release, START_S, settle, stateOf } from "../harness.ts";
@@ -42,6 +43,7 @@ function world() {
   });
   const store = {
     ...ports.store,
+    history: { ...ports.store.history, read: failedRead },
     commit(_rows: unknown, done: (fault: Error | null) => void): void {
       assert.equal(commits.length, 0, "one commit at a time");
       seen.commits++;
@@ -80,15 +82,23 @@ function world() {
     clock.ring();
     clock.settle();
   };
+  const statusOfJob = (id: string): number => {
+    const token = ++tokens;
+    driver.request(ROOT, { kind: "status", object: "job", ids: [id], history: "with" }, token);
+    clock.settle();
+    return token;
+  };
   driver.start();
   clock.settle();
   while (commits.length > 0) written(null);
-  return { driver, clock, commits, answers, bugs, seen, planted, change, status, written, pass };
+  return { driver, clock, commits, answers, bugs, seen, planted, change, status, statusOfJob, written, pass };
 }
 
 const fail = (): never => {
   throw new Error("planted");
 };
+
+const failedRead: HistoryPort["read"] = (_ids, _rows_max, done) => done({ ok: false, error: new Error("disk error") });
 
 test("what comes while a commit is under way gathers for the next one; each is answered after its own commit", () => {
   const { answers, change, written } = world();
@@ -212,4 +222,15 @@ test("a hold is stored before its user is answered, and not answered by a server
   release(h);
   settle(h);
   assert.deepEqual(h.answers.get(h.next_token - 1), { ok: true });
+});
+
+test("a request whose read of the history fails is refused, and the core forgets it", () => {
+  const { driver, answers, change, statusOfJob, written } = world();
+  change("a");
+  driver.core.state.server = { ...driver.core.state.server, job_history_enable: true };
+  driver.core.state.history_count = 1;
+  const token = statusOfJob(`99.${HOST}`);
+  written(null);
+  assert.equal(answers.get(token), "15010 System error: disk error");
+  assert.equal(driver.core.kernel.requests.waiting.size, 0);
 });
