@@ -97,7 +97,6 @@ export type SchedRuntime = {
   leaving: boolean;
 };
 
-/** The part of the kernel that holds runtimes. */
 /** All schedulers, and the requests that they must answer. */
 export type Scheds = {
   readonly by_name: Map<string, SchedRuntime>;
@@ -125,6 +124,7 @@ export const noScheds = (now_ms: number): Scheds => ({
   mirroring: false,
 });
 
+/** The part of the kernel that holds runtimes. */
 type SchedTable = { readonly scheds: Pick<Scheds, "by_name"> };
 
 export function runtimeOf(kernel: SchedTable, name: string): SchedRuntime {
