@@ -294,7 +294,7 @@ export function requeueOrAbort(tx: Transaction, job: Job, otherwise = NOT_RERUNA
   else abort(tx, job, otherwise);
 }
 
-/** hold: added, with its comment. Execution_Time: the earliest next attempt, because its files could not be staged in. */
+/** hold: a hold to set, with a comment. Execution_Time: the earliest time of the next attempt, after files could not be staged in. */
 export type Requeue = {
   readonly hold?: "s" | "p";
   readonly comment?: string;
