@@ -40,6 +40,8 @@ export class SchedDriver {
   /** of the files that the settings were read from */
   #files_version = "";
   #universe: Universe | null = null;
+  /** the connection is given up: what still comes over it is ignored */
+  #is_deaf = false;
   /** number of chains of modules that are being made */
   #loading = 0;
   /** frames that arrived while the scheduler was busy */
@@ -155,6 +157,7 @@ export class SchedDriver {
 
   /** The link to the server was opened. */
   opened(): void {
+    this.#is_deaf = false;
     this.#is_unreachable_told = false;
     this.#send("sched-hello", { ...this.#self, pongs: true });
   }
@@ -182,6 +185,7 @@ export class SchedDriver {
 
   /** A frame as it came over the link. */
   frame(type: string, data: unknown): void {
+    if (this.#is_deaf) return;
     const parsed = parseFrame("server-to-sched", type, data);
     if (parsed.ok) return this.take(parsed.frame);
     this.#record(LOG_EVENT.ERROR, "", `the server's frame is refused: ${parsed.text}`);
@@ -189,11 +193,12 @@ export class SchedDriver {
       this.#record(LOG_EVENT.ERROR, "sched_settings_frm_svr", ATTRS_FAULT);
       this.#send("sched-fault", { fault: ATTRS_FAULT });
     }
-    this.#ports.link.reconnect("broken");
+    this.#giveUp();
   }
 
   /** Takes a frame that has passed its schema. */
   take(frame: SchedFrame): void {
+    if (this.#is_deaf) return;
     if (frame.type === "sched-verdicts") this.#cycles.takeVerdicts(frame.data.cycle, frame.data.verdicts);
     else if (frame.type === "sched-ping") this.#send("sched-pong", frame.data);
     else if (this.#isBusy) this.#waiting.push(frame);
@@ -253,6 +258,7 @@ export class SchedDriver {
   }
 
   #handle(frame: SchedFrame): void {
+    if (this.#is_deaf) return;
     switch (frame.type) {
       case "sched-delta":
         if (this.#universe !== null) this.#takeDelta(this.#universe, frame.data);
@@ -299,6 +305,12 @@ export class SchedDriver {
     this.#cancelRetry = this.#ports.clock.after(REFUSED_RETRY_MS, () => this.#ports.link.reconnect("refused"));
   }
 
+  /** S2. */
+  #giveUp(): void {
+    this.#is_deaf = true;
+    this.#ports.link.reconnect("broken");
+  }
+
   // --- the mirror
 
   /**
@@ -321,7 +333,7 @@ export class SchedDriver {
     } catch (error) {
       if (!(error instanceof AssertionFailed)) throw error;
       this.#record(LOG_EVENT.ERROR, "", `the mirror is broken, asking for a new snapshot: ${error.message}`);
-      this.#ports.link.reconnect("broken");
+      this.#giveUp();
       return false;
     }
   }

@@ -85,3 +85,29 @@ test("a scheduler leaves when its cycle is over, or after five seconds", () => {
     assert.equal(times, 1);
   }
 });
+
+test("a connection with a frame that is not understood, or with a gap, is given up once, and nothing that follows counts", () => {
+  const broken = { "a frame that is none": { revision: "x" }, "a gap in revisions": { revision: 9, changes: [] } };
+  for (const [what, delta] of Object.entries(broken)) {
+    const b = connected();
+    b.driver.frame("sched-delta", delta);
+    b.driver.frame("sched-delta", delta);
+    b.driver.frame("sched-cycle", askedFor(1));
+    assert.deepEqual(b.words, ["reconnect broken"], what);
+    b.driver.lost("the server closed the connection");
+    connect(b);
+    b.words.length = 0;
+    b.driver.frame("sched-cycle", askedFor(2));
+    assert.deepEqual(kinds(b), ["sched-decisions"], what);
+  }
+});
+
+test("of what waited for the end of a cycle, nothing counts after a gap in revisions", () => {
+  const b = connected();
+  b.driver.frame("sched-cycle", askedFor(1));
+  b.driver.frame("sched-delta", { revision: 9, changes: [] });
+  b.driver.frame("sched-cycle", askedFor(2));
+  b.words.length = 0;
+  b.driver.frame("sched-verdicts", { cycle: 1, verdicts: [{ ok: true }] });
+  assert.deepEqual(kinds(b), ["sched-cycle-end", "reconnect"]);
+});
