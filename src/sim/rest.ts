@@ -12,8 +12,8 @@ import type { Complex } from "./complex.ts";
 /** The longest time to come to rest after the faults. It is longer than every delay and interval of the complex. */
 export const REST_MS = 3 * 3_600_000;
 
-/** Activity that is still in progress, or null if there is none and none can begin. running: number of living processes. */
-export function unrest(complex: Complex, running: number): string | null {
+/** Activity that is still in progress, or null if there is none. running: number of living processes. */
+export function activity(complex: Complex, running: number): string | null {
   const { server, network, world } = complex;
   const { core } = server;
   if (core === null || !server.idle) return "the server is at work";
@@ -22,9 +22,21 @@ export function unrest(complex: Complex, running: number): string | null {
     unrestOfMoms(complex) ??
     unrestOfResvs(core, world.wall_ms) ??
     (running > 0 ? `${running} processes live` : null) ??
-    unrestOfJobs(core, world.wall_ms) ??
-    unrestOfScheds(complex, core)
+    unrestOfJobs(core, world.wall_ms)
   );
+}
+
+/**
+ * Work that a scheduler has still to do, or null if there is none. Each scheduler is compared with a fresh one that tries all
+ * jobs, so the call takes as long as a snapshot and a cycle.
+ */
+export function unfinished(complex: Complex): string | null {
+  const { core } = complex.server;
+  for (const sched of core?.state.scheds.values() ?? []) {
+    const what = core === null || partitionsOf(sched).length === 0 ? null : unrestOfSched(complex, core, sched);
+    if (what !== null) return what;
+  }
+  return null;
 }
 
 function unrestOfMoms({ moms }: Complex): string | null {
@@ -56,14 +68,6 @@ function unrestOfJobs({ state }: Core, wall_ms: number): string | null {
 /** The Execution_Time was drawn while the clock was ahead. */
 function waitsForLong({ attrs: { job_state, Execution_Time } }: Job, wall_ms: number): boolean {
   return job_state === "W" && Number(Execution_Time ?? 0) * 1000 > wall_ms + REST_MS;
-}
-
-function unrestOfScheds(complex: Complex, core: Core): string | null {
-  for (const sched of core.state.scheds.values()) {
-    const what = partitionsOf(sched).length === 0 ? null : unrestOfSched(complex, core, sched);
-    if (what !== null) return what;
-  }
-  return null;
 }
 
 function unrestOfSched({ scheds, book, world }: Complex, { kernel }: Core, sched: Sched): string | null {

@@ -11,7 +11,7 @@ import { fail } from "./checks/violation.ts";
 import type { Complex } from "./complex.ts";
 import { create, set } from "./drawn/manager-request.ts";
 import { strike } from "./fault.ts";
-import { checkEnd, isStranded, REST_MS, unrest } from "./rest.ts";
+import { activity, checkEnd, isStranded, REST_MS, unfinished } from "./rest.ts";
 import type { Answer } from "./server-process.ts";
 import { type Ask, anyRequest, ROOT, submission } from "./workload.ts";
 
@@ -36,6 +36,8 @@ const ANSWER_MS = 60_000;
 const RETURN_MS = 600_000;
 /** Interval at which suspended jobs are ended after the faults have stopped. */
 const SUSPENDED_MS = 300_000;
+/** Time between two looks at what schedulers have still to do: a look takes as long as a snapshot and a cycle. */
+const LOOK_MS = 5000;
 
 export class Script {
   readonly #complex: Complex;
@@ -185,8 +187,14 @@ export class Script {
     }
     await this.#restore();
     this.#endSuspended();
-    const why = (): string | null => unrest(this.#complex, this.#checks.running);
-    await this.#until("rest", () => why() === null, REST_MS, why);
+    const active = (): string | null => activity(this.#complex, this.#checks.running);
+    let look_ms = world.now_ms;
+    const rests = (): boolean => {
+      if (world.now_ms < look_ms || active() !== null) return false;
+      look_ms = world.now_ms + LOOK_MS;
+      return unfinished(this.#complex) === null;
+    };
+    await this.#until("rest", rests, REST_MS, () => active() ?? unfinished(this.#complex));
     this.#finish();
   }
 
