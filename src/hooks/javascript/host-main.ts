@@ -1,7 +1,7 @@
 // Runs JavaScript hooks for pbs_server and pbs_mom, one at a time, each in a separate context.
 //
 // This process reads frames (JSON and a form feed) on descriptor 3 and answers on descriptor 4. It has no event loop: it waits,
-// works and answers.
+// works and answers. Run from its sources it may read the files of this folder only (H1), so it imports no others.
 //
 // H1. The process has no authority. Node's permission model lets it read only its own program, and start no children, workers
 //     or native code. Its environment is empty. If root starts it, it becomes the given user before it reads a frame.
@@ -12,7 +12,6 @@
 
 import { readSync, writeSync } from "node:fs";
 import { constants, createContext, Script } from "node:vm";
-import { codeOf } from "#support/caught.ts";
 import { PBS_TEXT, type PbsParts } from "./pbs.ts";
 
 const CONTROL_IN = 3;
@@ -58,7 +57,7 @@ function readSome(buffer: Buffer): number {
     try {
       return readSync(CONTROL_IN, buffer);
     } catch (error) {
-      if (codeOf(error) !== "EAGAIN") return 0;
+      if (!(error instanceof Error && "code" in error && error.code === "EAGAIN")) return 0;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
     }
   }
