@@ -45,7 +45,7 @@ const groupOf = ({ parent }: ShareNode): number => parent?.cresgrp ?? -1;
 const whole = (usage: number): string => usage.toFixed(0);
 const perShare = ({ usage, percentage }: ShareNode): string => (percentage === 0 ? "0" : whole(usage / percentage));
 
-/** PBS computes percentages in single precision, and its six decimals show it. */
+/** PBS computes percentages in single precision, which is visible in the six decimals that it prints. */
 function singlePercentage({ parent, group_percentage }: ShareNode): number {
   return parent === null ? 1 : Math.fround(singlePercentage(parent) * Math.fround(group_percentage));
 }

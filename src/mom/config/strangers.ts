@@ -7,7 +7,7 @@ export type RestrictUser = { readonly on: boolean; readonly exceptions: readonly
 
 export const RESTRICT_NOBODY: RestrictUser = { on: false, exceptions: [], maxsysid: 999 };
 
-/** The pids to kill. uidOf null: no such user. */
+/** The pids to kill. uidOf returns null if the user does not exist. */
 export function strangersOf(
   processes: readonly { readonly pid: number; readonly uid: number }[],
   owners: ReadonlySet<number>,

@@ -40,7 +40,7 @@ const REMIND_FOR_MS = 150;
 
 /**
  * The groups of a mom's jobs. directory: its mom_priv, which keeps their name. proc: source of mounts and cgroups of a process (another one only in
- * tests). null: no groups can be made here (the kernel has none, or they are not writable).
+ * tests). Returns null if no groups can be made here (the kernel has none, or they are not writable).
  */
 export function openGroups(directory: string, complain: (text: string) => void, proc = "/proc/self"): JobGroups | null {
   const mounts = read(`${proc}/mounts`);

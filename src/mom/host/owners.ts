@@ -4,7 +4,7 @@ import type { MomJob } from "#protocol/mom-link.ts";
 import { systemUsers } from "#support/passwd.ts";
 import type { Owner } from "../job/plan.ts";
 
-/** null: no such user here, or (user mode) not the complex's own. */
+/** Finds the user that a job runs as. Returns null if the user does not exist here, or (user mode) is not the complex's own. */
 export type OwnerOf = (job: MomJob) => Owner | null;
 
 export function ownersOf(mode: "user" | "system"): OwnerOf {

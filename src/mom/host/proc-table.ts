@@ -3,7 +3,10 @@
 import { closeSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 import type { ProcessInfo } from "../job/process.ts";
 
-/** The text of /proc/PID/stat; null: not such a text. The name may hold blanks and parentheses, so the last `)` counts. */
+/**
+ * Parses the text of /proc/PID/stat. Returns null if the text has another form. The name of the program may contain
+ * blanks and parentheses, so the last `)` ends it.
+ */
 export function parseStat(text: string): ProcessInfo | null {
   const close = text.lastIndexOf(")");
   if (close < 0) return null;

@@ -9,7 +9,7 @@ const CSH_FAMILY: ReadonlySet<string> = new Set(["csh", "tcsh"]);
 
 const nameOf = (shell: string): string => shell.slice(shell.lastIndexOf("/") + 1);
 
-/** A word in a form that every shell reads back; null: there is no such form. */
+/** A word in a form that every shell reads back; Returns null if there is no such form. */
 const quoted = (path: string): string | null => (/['!\n\\]/.test(path) ? null : `'${path}'`);
 
 /**

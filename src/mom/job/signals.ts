@@ -40,7 +40,7 @@ const NUMBER_MAX = 64;
 
 export const SIG = { HUP: 1, KILL: 9, TERM: 15, CONT: 18, STOP: 19 } as const;
 
-/** null: there is no such signal. 0 asks whether the job is alive. */
+/** Returns null if the signal does not exist. Signal 0 asks whether the job is alive. */
 export function signalNumber(text: string): number | null {
   if (/^\d{1,3}$/.test(text)) return Number(text) <= NUMBER_MAX ? Number(text) : null;
   return NUMBERS[text.toUpperCase().replace(/^SIG/, "")] ?? null;

@@ -121,7 +121,7 @@ export function pursueEnding(cx: Context, run: Run): void {
   askToEnd(cx, run);
 }
 
-/** The site's script to end the job is done: the remaining processes get their time; SIGTERM replaces a failed script. */
+/** The site's script to end the job has ended. The remaining processes get the queue's kill_delay. If the script failed, they also get SIGTERM. */
 export function terminateScripted(cx: Context, run: Run, end: ScriptEnd): void {
   const failed = end.kind === "none" || end.code !== 0;
   if (end.kind === "ended" && failed) log(cx, LOG_EVENT.ERROR, run.job.id, `terminate script failed, exit=${end.code}, ${end.text}`);

@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 
-/** /proc/net/tcp, or tcp6: uid of the socket with these ports. Pure. */
+/** The uid of the socket with these ports, from the text of /proc/net/tcp or tcp6. Pure. */
 export function ownerIn(table: string, port: number, peer_port: number): number | null {
   for (const line of table.split("\n").slice(1)) {
     const [, local = "", remote = "", , , , , uid] = line.trim().split(/\s+/);

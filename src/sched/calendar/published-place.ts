@@ -26,7 +26,7 @@ type Asking = { readonly set: NodeSet; readonly request: Request; readonly job: 
 /** Places read from published texts; each is read once while it stays the same. */
 const READ = new WeakMap<object, Published>();
 
-/** The published place of a job (for a subjob: of its array), if it fits the job's request; null: none, or it does not fit. */
+/** The published place of a job (for a subjob: of its array), if it fits the job's request; null: there is none, or it does not fit. */
 export function publishedPlace(universe: Universe, { estimated }: SchedJob, asking: Asking): Published | null {
   const { start_time: start_s, exec_vnode } = estimated ?? {};
   if (estimated === undefined || exec_vnode === undefined || start_s === undefined) return null;

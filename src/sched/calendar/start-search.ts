@@ -24,7 +24,7 @@ import { createForecast } from "./forecast.ts";
 export type Wanted = {
   readonly set: NodeSet;
   readonly request: Request;
-  /** its owner counts for limits of vnodes */
+  /** the job; limits of vnodes count the jobs of its owner */
   readonly job: SchedJob;
   /** how long the job may run; for that time it must not meet firm bookings */
   readonly most_s: number;

@@ -186,7 +186,7 @@ function explainTurn(run: Cycle, turn: Turn, input: ExplainInput): Explanation {
   };
 }
 
-/** The jobs that would make room for the job in this cycle; null: none, or not enough. All of them are put back afterwards. */
+/** The jobs that would make room for the job in this cycle; null: there are none, or not enough. All of them are put back afterwards. */
 function victimsFor(run: Cycle, candidate: Candidate, why: Why): string[] | null {
   const { room } = run;
   const mark = room.mark();

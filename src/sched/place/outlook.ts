@@ -166,7 +166,10 @@ function spansDuring({ times }: Part, { from_s, to_s }: Window): readonly [low: 
 /** Whether the begin of a part keeps away a job with this window. A reservation that begins in the job's kill_delay counts only beside plans. */
 const concerns = ({ firm }: Part, from_s: number, { firm_to_s }: Window): boolean => !firm || from_s < firm_to_s;
 
-/** to_s: the end of the period that begins or ends. begins: true for the begin of a period that begins within the window */
+/**
+ * A change of the bookings in a window: a period begins (sign 1) or ends (sign -1). to_s: the end of the period.
+ * begins: the period begins in the window and not before it.
+ */
 type Change = { readonly at_s: number; readonly to_s: number; readonly sign: 1 | -1; readonly part: Part; readonly begins: boolean };
 type Look = { readonly window: Window; readonly ncpus: number };
 

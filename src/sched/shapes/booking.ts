@@ -119,7 +119,7 @@ export type Booking = {
   /** of a plan: when its walltime ends; absent: at to_s */
   readonly firm_to_s?: number;
   readonly holding: Holding;
-  /** the planned job; its owner counts for limits of vnodes */
+  /** the planned job; limits of vnodes count the jobs of its owner */
   readonly job?: SchedJob;
 };
 

@@ -38,7 +38,7 @@ export function durationsOf({ space, queues }: Pick<Universe, "space" | "queues"
   return { expected_s, most_s, grace_s: limit_s === null && !shrinks ? 0 : (job.kill_delay_s ?? killDelayOf(queues.get(job.queue))) };
 }
 
-/** The shortest time of a shrink-to-fit job; null: it is no such job. */
+/** The shortest time of a shrink-to-fit job; null: the job is not one. */
 export function shortestOf(space: ResourceSpace, job: SchedJob): number | null {
   return amountOf(space.all.get("min_walltime"), job.resources["min_walltime"]);
 }

@@ -53,7 +53,7 @@ export function parseHolidays(text: string): { readonly holidays: Holidays; read
   return { holidays: { year, hours: hours.map((day) => day ?? ALL_PRIME), days }, messages };
 }
 
-/** null: not two times. Both `all` or both `none`: always prime time, which the caller reports. */
+/** Returns null if the texts are not two times. Both `all` or both `none`: always prime time, which the caller reports. */
 function dayHours(prime: string, nonPrime: string): DayHours | null {
   const [start, end] = [timeOf(prime), timeOf(nonPrime)];
   if (start === undefined || end === undefined || (start === end && (prime === "all" || prime === "none"))) return null;

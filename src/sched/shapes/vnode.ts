@@ -8,7 +8,7 @@ import type { ResourceSpace } from "./resource-space.ts";
 /** The properties of a vnode apart from its jobs; equal vnodes share one object. */
 export type VnodeSpec = {
   readonly id: number;
-  /** by resource index; Infinity: unset and infinite there */
+  /** by resource index; Infinity: the resource is unset and counts as infinite */
   readonly avail: readonly number[];
   readonly matches: ReadonlyMap<string, string | boolean>;
   readonly levels: ReadonlyMap<string, number>;

@@ -89,7 +89,7 @@ function add(state: ServerState, table: Map<string, Sums>, entity: string, attrs
 /** The time that a clock shows. */
 export const shownBy = ({ value_s, at_s, goes }: Clock, now_s: number): number => value_s + (goes ? Math.max(0, now_s - at_s) : 0);
 
-/** The key of a queued job's clock; null: no limit of its owners concerns it. */
+/** The key of a queued job's clock; Returns null if no limit of its owners applies to it. */
 export function clockKey(state: ServerState, attrs: JobAttrs): ClockKey | null {
   const { kinds, resources } = state.accrual;
   if (kinds.size === 0) return null;

@@ -229,7 +229,7 @@ function errorItem(id: string, code: number): StatusItem {
   return { id, code, text };
 }
 
-/** The stored form of an id: with the server's name. null: no job id. */
+/** The stored form of an id: with the server's name. Returns null if the text is not a job id. */
 export function fullJobId(state: ServerState, text: string): string | null {
   if (state.jobs.has(text)) return text;
   const id = parseJobId(text);

@@ -71,7 +71,7 @@ export type Shown = { readonly id: string; readonly attrs: Attrs };
 /** A walk through an array's subjobs in order of index; records of the history are supplied from outside in that order. */
 export type Expansion = {
   readonly array: ShownArray;
-  /** returns the subjobs before that of the record, then the record. Returns nothing for a record that is past or not requested */
+  /** returns the subjobs before that of the record, and then the record. Returns nothing if the record was already passed or was not requested */
   record(record: Job): Shown[];
   /** returns the subjobs after the last record */
   rest(): Shown[];
