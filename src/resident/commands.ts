@@ -4,7 +4,7 @@ import type { Command } from "#cli/command.ts";
 
 type Module = { readonly run: Command };
 
-/** By name. Commands that src/resident/allowance.ts never allows are missing. */
+/** The commands by name, without those that src/resident/allowance.ts never allows. */
 export const COMMANDS: Readonly<Record<string, () => Promise<Module>>> = {
   qsub: () => import("#cli/commands/jobs/qsub.ts"),
   qmgr: () => import("#qmgr/main.ts"),

@@ -297,7 +297,7 @@ export function helloJobs(state: MomState): MomHello["jobs"] {
       case "running":
         return {
           ...key,
-          // For the server, a job that is stopped because of its host's load runs.
+          // The server counts a job as running while it is stopped because of its host's load.
           state: run.phase.suspended_ms === null || run.idled ? ("running" as const) : ("suspended" as const),
           session_id: run.phase.pid,
         };

@@ -22,7 +22,7 @@ export function startedBeside({ calendar, jobs }: Universe, vnode: string, isOve
   return (calendar.besides.get(vnode) ?? []).flatMap(({ id }) => (isOver(id) ? [] : (jobs.get(id) ?? jobs.get(arrayIdOf(id) ?? "") ?? [])));
 }
 
-/** Jobs that are planned on a vnode during a window; Returns null if there is no window or no such job. */
+/** Jobs that are planned on a vnode during a window; empty without a window. */
 export function plannedOn({ calendar }: Universe, vnode: string, window: Window | null): SchedJob[] {
   if (window === null || !calendar.on.has(vnode)) return [];
   const planned: SchedJob[] = [];

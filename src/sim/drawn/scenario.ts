@@ -325,7 +325,7 @@ function drawPolicy(random: Prng): Policy {
   };
 }
 
-/** Lines of sched_config without prime time, dedicated time and fairshare. */
+/** A policy book without prime time, dedicated time and fairshare. */
 export function policyBook(policy: Policy, keeps_plans = false): PolicyBook {
   return {
     prime: policy,

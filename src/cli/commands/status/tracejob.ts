@@ -143,7 +143,7 @@ function filesOfDays(directory: string, days: number, now_ms: number): readonly 
   try {
     names = readdirSync(directory);
   } catch {
-    // Printed for each of its files.
+    // The fault is reported when the files of the directory are opened, once for each.
   }
   const pieces = logPieces(names);
   return Array.from({ length: days }, (_, at) => dayName(now_ms - (days - 1 - at) * DAY_MS)).flatMap((wanted) => {
