@@ -118,7 +118,7 @@ export function endsInOrder(universe: Universe, now_s: number): readonly Running
   return sortEnds(universe.calendar, now_s, (running) => renewFor(universe, running));
 }
 
-/** Computes the outlooks anew where something runs beside bookings, because the amounts that are left there have changed. */
+/** Computes the outlooks of a running entry's hosts again, if they have bookings: the amounts that are left there have changed. */
 export function renewFor(universe: Universe, running: Running): void {
   if (universe.calendar.on.size > 0) renewOutlooks(universe, holdingOf(universe.space, running).keys());
 }

@@ -63,7 +63,7 @@ export type Strand = {
   gone_count: number;
   /** its bound, if it holds; null: none */
   bound: StrandBound | null;
-  /** no job crosses the threshold before */
+  /** until this time no job of the strand crosses the threshold */
   settled_until_s: number;
 };
 
