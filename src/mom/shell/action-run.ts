@@ -1,6 +1,5 @@
 // Runs the scripts of `$action` and keeps the directories of checkpoints (run/checkpoint.ts). Scripts run with the
-// mom's identity, in their own session,
-// without a shell.
+// mom's identity, in their own session, without a shell.
 //
 // F1. At any moment either the old or the new checkpoint is complete: `ID.CK.new` is filled, then `ID.CK` becomes
 // `ID.CK.old`, and the new one takes its place.

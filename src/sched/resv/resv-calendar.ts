@@ -44,7 +44,10 @@ export function unbookResv(universe: Universe, resv: ResvInfo): void {
   dropBeside(universe, resv.id);
 }
 
-/** Runs work on the calendar without what a reservation holds and is asked about; a running reservation is removed together with its jobs. */
+/**
+ * Runs work on the calendar without the occurrences of a reservation that its question is about. A running reservation is
+ * removed together with its jobs.
+ */
 export function withoutOwn<T>(universe: Universe, resv: ResvInfo, ask: ResvAsk, look: () => T): T {
   const { calendar } = universe;
   const own = toCome(resv);

@@ -48,8 +48,8 @@ export function encode(columns: Columns, attrs: Attrs, computed?: Attrs): WireAt
 }
 
 /**
- * An encoder for many objects of one type. Neighbours mostly have the same attributes: a record is made as a copy of the one before and then filled,
- * which spares the engine growing each one attribute by attribute (a third of the time of qstat -f).
+ * An encoder for many objects of one type. Neighbours mostly have the same attributes, so each record begins as a copy of
+ * the record before it. Records that are built attribute by attribute cost V8 a third of the time of qstat -f.
  */
 export function encoder(columns: Columns): (attrs: Attrs, computed?: Attrs | null) => WireAttrs {
   let last: { [name: string]: WireValue } = {};

@@ -26,7 +26,7 @@ import { type HistorySteps, historySteps } from "./history-steps.ts";
 import type { Asker, ServerPorts } from "./ports.ts";
 import { createTurns, type Turns } from "./turns.ts";
 
-/** Delay of the next commit after a failed one, to spare a full disk. It doubles while the core cannot even start, up to the longer one. */
+/** Delay of the next commit after a failed one, to spare a full disk. While the core cannot start, the delay doubles up to the longer value. */
 const FAULT_PAUSE_MS = 200;
 const FAULT_PAUSE_MS_MAX = 30_000;
 /** Interval at which a store that refused a write is tried again. */
