@@ -1,7 +1,7 @@
 // `partita status`: shows what runs, as text or JSON.
 //
-// S1. A daemon that the caller may not inspect is not reported as stopped. In system mode an ordinary user sees the
-// data that the server gives to every user.
+// S1. A daemon that the caller may not inspect is not reported as stopped. In system mode an ordinary user sees the data
+//     that the server gives to every user.
 
 import type { Conf } from "#support/conf.ts";
 import {

@@ -1,10 +1,9 @@
 // A mom that stood still (SIGSTOP, a host that hangs) may count as lost at its server. The mom finds this out by its
 // own clock before it does anything else.
 //
-// L1. The limit is a third of the time after which the server gives up on a mom (src/server/moms/heartbeat.ts H1).
-// The server asks four times in that time: a mom
-//     it has given up has stood still for three quarters of the time at least. A mom that is under the limit has
-// answered, or will before the server gives up.
+// L1. The limit is a third of the time after which the server gives up on a mom (src/server/moms/heartbeat.ts H1). The
+//     server asks four times in that time: a mom it has given up has stood still for three quarters of the time at least.
+//     A mom that is under the limit has answered, or will before the server gives up.
 
 /** The default until the server has sent its own value. */
 const SILENCE_S_DEFAULT = 45;

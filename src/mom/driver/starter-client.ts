@@ -1,7 +1,7 @@
 // The mom's end of the link to its starter: connects to the running starter, starts one if there is none, and connects again when the link is lost.
 //
-// A1. Messages that are sent while there is no starter are dropped. The starter reports its state at every connect,
-// and the core then repeats its requests.
+// A1. Messages that are sent while there is no starter are dropped. The starter reports its state at every connect, and
+//     the core then repeats its requests.
 // A2. Requests leave at the end of the turn in which they are made, and after its records are written (mom-driver.ts D1). Pings leave at once.
 
 import type { MomToStarter, RunKey, StarterToMom, StartSpec } from "../job/starter-link.ts";

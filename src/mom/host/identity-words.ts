@@ -1,9 +1,9 @@
 // The words before a program that make it run as a job's owner: a program of the system takes on the identity and executes the given one.
 //
-// W1. No name service is asked, because the numbers are known. setpriv first treats a number as a name, which costs a lookup in passwd and
-//     group (or a directory server) for each job, and means another user if a user is called `1001`. GNU's chroot
-// accepts `+1001` as a number and, with / as the new root, changes nothing else; it is used where a test has shown
-// this.
+// W1. No name service is asked, because the numbers are known. setpriv first treats a number as a name, which costs a
+//     lookup in passwd and group (or a directory server) for each job, and means another user if a user is called `1001`.
+//     GNU's chroot accepts `+1001` as a number and, with / as the new root, changes nothing else; it is used where a test
+//     has shown this.
 
 import { spawnSync } from "node:child_process";
 import { nth } from "#support/assert.ts";

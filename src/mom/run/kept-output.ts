@@ -1,10 +1,9 @@
 // Output of a run that waits in spool for the job's next one (docs/reference/execution.md 5). Pure.
 //
-// O1. Kept output is noted in mom_priv/jobs before the run's end is reported to the server, until a later run here
-// has delivered it or the file agent has removed
-//     it, so that a mom that ends meanwhile reports it again. The note is not synced: a host that goes down may lose
-// one. Only noted output is reported at a
-//     hello; other files in spool, such as undeliverable output, must not be removed.
+// O1. Kept output is noted in mom_priv/jobs before the run's end is reported to the server, until a later run here has
+//     delivered it or the file agent has removed it, so that a mom that ends meanwhile reports it again. The note is not
+//     synced: a host that goes down may lose one. Only noted output is reported at a hello; other files in spool, such as
+//     undeliverable output, must not be removed.
 // O2. The handling of a run's output is decided once, when the file agent is asked; later events do not change it until the agent has answered.
 
 import { JOB_EXEC } from "#model/exit-status.ts";

@@ -1,7 +1,7 @@
 // Compares the records with the starter's knowledge after a restart of mom or starter. Pure, like life.ts.
 //
-// V1. A run that the starter does not know was never started if the record is of this boot (the starter's journal is
-// then complete); a run with a record of an earlier boot is lost.
+// V1. A run that the starter does not know was never started if the record is of this boot (the starter's journal is then
+//     complete); a run with a record of an earlier boot is lost.
 // V2. A run that only the starter knows cannot be reported without a record: it is killed and forgotten.
 
 import { JOB_EXEC } from "#model/exit-status.ts";

@@ -2,7 +2,7 @@
 // mom's identity, in their own session, without a shell.
 //
 // F1. At any moment either the old or the new checkpoint is complete: `ID.CK.new` is filled, then `ID.CK` becomes
-// `ID.CK.old`, and the new one takes its place.
+//     `ID.CK.old`, and the new one takes its place.
 
 import { spawn } from "node:child_process";
 import { mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";

@@ -1,8 +1,8 @@
 // The output of tasks on a sister becomes part of the job's own output on the mother superior. The sister's spool
 // files are carried there piece by piece while tasks run, and before the end of a task is reported.
 //
-// O1. A piece counts as carried when the mother superior has taken it; the amount carried so far is kept on the disk,
-// so that a restarted mom sends nothing twice.
+// O1. A piece counts as carried when the mother superior has taken it; the amount carried so far is kept on the disk, so
+//     that a restarted mom sends nothing twice.
 // O2. A file in spool is read only if it is the owner's own plain file: users may write there.
 // O3. A request waits for the output that was written before it, not for output that is written later.
 

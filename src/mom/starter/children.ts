@@ -1,9 +1,8 @@
 // The runs that a starter knows, and the processes of theirs that it is the parent of. A job is one top process, its
-// tasks and the sessions that joined it
-// later (pbs_attach).
+// tasks and the sessions that joined it later (pbs_attach).
 //
 // C1. Of a session that was adopted only the processes of the job's owner are ever signalled: other users may have
-// processes in it, and its number may be reused.
+//     processes in it, and its number may be reused.
 
 import { SIGKILL, signalSessions } from "../host/session-signals.ts";
 import { type RunKey, taskOf } from "../job/starter-link.ts";

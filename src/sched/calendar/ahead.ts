@@ -1,11 +1,10 @@
 // A cycle at a later time: the answers that the checks of the chain would give about a job then. Run limits, and
-// resources of queue and server, are counted without the jobs
-// that are over by then and with the plans that run then.
+// resources of queue and server, are counted without the jobs that are over by then and with the plans that run then.
 //
 // A1. close() restores the counts of the universe.
-// A2. A moment is the start of a plan, with the counts at that time: those when the plan was made, plus every start
-// that reaches into the moment since. A job
-//     may start only if the limits hold with it at each moment it reaches into; otherwise its start would push the plan back.
+// A2. A moment is the start of a plan, with the counts at that time: those when the plan was made, plus every start that
+//     reaches into the moment since. A job may start only if the limits hold with it at each moment it reaches into;
+//     otherwise its start would push the plan back.
 
 import { arrayIdOf } from "#model/job-id.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";

@@ -1,11 +1,10 @@
-// The plans of one cycle. Each blocked job that is handed in gets the earliest start that running entries, bookings
-// and limits allow, and its needs are booked
-// for then.
+// The plans of one cycle. Each blocked job that is handed in gets the earliest start that running entries, bookings and
+// limits allow, and its needs are booked for then.
 //
-// B1. Plans are made anew in every cycle, in the order of jobs. A published start holds as long as its place is free at that time and no earlier one
-//     is found. If a running job leaves the place late, the start moves to the end of that job, also if
-// opt_backfill_fuzzy joins that end with later changes. A plan therefore
-//     moves back only if something overran, a vnode went away, or an earlier job in the order took its place.
+// B1. Plans are made anew in every cycle, in the order of jobs. A published start holds as long as its place is free at
+//     that time and no earlier one is found. If a running job leaves the place late, the start moves to the end of that
+//     job, also if opt_backfill_fuzzy joins that end with later changes. A plan therefore moves back only if something
+//     overran, a vnode went away, or an earlier job in the order took its place.
 // B2. No start of this cycle reaches into a plan: the calendar guards vnodes (placement's window), and moments guard limits (ahead.ts).
 // B4. Between open() and close() the sets show later times, and no job is started. takeBack() undoes everything.
 

@@ -1,6 +1,5 @@
 // A cycle under way: its decisions and log records, the jobs it has started, and the functions that modules see
-// (shapes/module.ts). Its changes of the
-// universe are taken back by undo() (Y1 of cycle.ts).
+// (shapes/module.ts). Its changes of the universe are taken back by undo() (Y1 of cycle.ts).
 
 import { createFairshare, type Fairshare } from "#model/fairshare.ts";
 import { renderDuration } from "#model/values/duration.ts";

@@ -1,6 +1,5 @@
 // The ports through which the driver of a scheduler uses the world. The daemon gives it a socket, clocks, files and
-// programs (../shell/scheduler.ts); the simulator and what-if
-// give it virtual ones.
+// programs (../shell/scheduler.ts); the simulator and what-if give it virtual ones.
 //
 // P1. A callback is called once: before the call that was given it returns, or later. When the process is over it may never be called.
 

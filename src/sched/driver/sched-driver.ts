@@ -1,12 +1,11 @@
 // Drives a scheduler: the link to the server, the mirror, cycles, questions of clients, settings. The daemon, the
-// simulator and what-if share this driver,
-// each with its own ports (ports.ts).
+// simulator and what-if share this driver, each with its own ports (ports.ts).
 //
 //            connected, snapshot            sched-cycle                   last verdict
 //   waiting ---------------------> idle ------------------> deciding ------------------> idle      (deltas wait while it is deciding)
 //
-// S1. Frames that change the mirror are applied in order. During a cycle they wait, except that they are applied
-// before a further pass of the same cycle (cycles.ts C3).
+// S1. Frames that change the mirror are applied in order. During a cycle they wait, except that they are applied before a
+//     further pass of the same cycle (cycles.ts C3).
 // S2. A gap in revisions, or a frame that cannot be understood, ends the connection; the next one begins with a snapshot.
 // S3. No cycle begins while modules are being loaded, and no modules are loaded while a cycle is deciding.
 

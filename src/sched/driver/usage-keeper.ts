@@ -1,9 +1,8 @@
 // The usage of shares over restarts: the file `usage` of a sched_priv, read when the directory is taken over and when
-// pbsfs has changed it (usage.touch),
-// written soon after usage has changed.
+// pbsfs has changed it (usage.touch), written soon after usage has changed.
 //
 // W1. The file is always whole (UsagePort). It contains how much of each run is counted, so that no usage is counted
-// twice or lost, whenever the scheduler ends.
+//     twice or lost, whenever the scheduler ends.
 // W2. A file that cannot be read is kept as usage.bad and reported; usage begins anew.
 // W3. What pbsfs wrote is never overwritten: usage.touch is looked for before every write.
 

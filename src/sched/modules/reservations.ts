@@ -1,10 +1,9 @@
 // Module `reservations`: before any job is tried, the server's questions about reservations are answered. If a
-// reservation was confirmed, the cycle ends
-// and another one follows (docs/reference/scheduler.md 3 and 9). Promises of vnodes are in the calendar; promises of
-// the server's resources are checked here.
+// reservation was confirmed, the cycle ends and another one follows (docs/reference/scheduler.md 3 and 9). Promises of
+// vnodes are in the calendar; promises of the server's resources are checked here.
 //
 // R6. Alterations are answered first, and the others from the oldest to the newest. A place that was given to one
-// reservation is not given to another in the same cycle.
+//     reservation is not given to another in the same cycle.
 // R7. Top jobs keep their published places: no reservation is placed there.
 
 import type { ResvAsk } from "#protocol/sched-link.ts";

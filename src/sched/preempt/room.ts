@@ -1,6 +1,5 @@
-// Makes room in a cycle's universe: running jobs are taken off their vnodes, a job is placed, and jobs that need not
-// go get their vnodes back. Every change
-// can be rolled back to a mark; changes that are kept end with the cycle.
+// Makes room in a cycle's universe: running jobs are taken off their vnodes, a job is placed, and jobs that need not go
+// get their vnodes back. Every change can be rolled back to a mark; changes that are kept end with the cycle.
 //
 // W1. While a job is away it counts for no limit and has no place in the calendar.
 // W2. A job that gets its vnodes back has them exactly as before, within all limits, together with the job that was placed.

@@ -2,8 +2,8 @@
 // otherwise a place in which every chunk that can stay does; otherwise any place.
 //
 // R4. exec_vnode names the chunks in the order of the request, so the old place is a pattern for the new one, chunk by chunk.
-// R5. A chunk on which a job of the reservation runs stays, whatever the state of its vnodes; a reservation with
-// running jobs is never moved as a whole.
+// R5. A chunk on which a job of the reservation runs stays, whatever the state of its vnodes; a reservation with running
+//     jobs is never moved as a whole.
 
 import { type ExecChunk, type ExecVnode, execVnodeText, readExecVnode } from "#model/request/exec-vnode.ts";
 import { isNodeUsable } from "#model/values/node-state.ts";

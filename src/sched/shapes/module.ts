@@ -1,12 +1,10 @@
-// The interface of modules (docs/modules.md). `modules:` of sched_config names a chain of them. Each module is
-// informed of the scheduler's start, of every cycle and of the scheduler's end. Policy modules are pure and write
-// only into their cycle; service modules may use files, clocks and the
-// network, and are informed of a cycle when it is over.
+// The interface of modules (docs/modules.md). `modules:` of sched_config names a chain of them. Each module is informed
+// of the scheduler's start, of every cycle and of the scheduler's end. Policy modules are pure and write only into their
+// cycle; service modules may use files, clocks and the network, and are informed of a cycle when it is over.
 //
-// For the head of each class of jobs in turn, a cycle asks every check in the order of STAGES; the first reason
-// counts. A job without a reason is placed and
-// started; `started` and `blocked` inform the modules. Where a stage has no module yet, its row names the section of
-// docs/reference/scheduler.md that belongs there.
+// For the head of each class of jobs in turn, a cycle asks every check in the order of STAGES; the first reason counts. A
+// job without a reason is placed and started; `started` and `blocked` inform the modules. Where a stage has no module
+// yet, its row names the section of docs/reference/scheduler.md that belongs there.
 //
 // M1. Everything that a policy module's check looks at is in the key of the class (universe.ts U4); a site's module adds to the key with classKey.
 // M2. A site's module that throws or gives an illegal answer leaves the chain until the files are read again; built-in modules assert and crash.

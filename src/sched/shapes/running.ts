@@ -1,11 +1,9 @@
 // Running entries (jobs, and reservations whose period has begun) with their ends and the amounts of vnodes that they hold.
 //
-// K1. Every running job that has vnodes is in `running`, and so is every running reservation. The amounts that a
-// running reservation holds are not counted
-//     for its jobs.
+// K1. Every running job that has vnodes is in `running`, and so is every running reservation. The amounts that a running
+//     reservation holds are not counted for its jobs.
 // K2. Running entries end in the future: a job that has passed its soft_walltime is extended by the same time,
-// repeatedly, up to its walltime; after that it
-//     always ends a second from now.
+//     repeatedly, up to its walltime; after that it always ends a second from now.
 // K7. Every job that is expected to end before it must is in `soft`.
 
 import { readExecVnode } from "#model/request/exec-vnode.ts";

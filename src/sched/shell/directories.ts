@@ -1,6 +1,5 @@
 // The directories of a scheduler for its files and its log, which the attributes of its object name. Each is checked
-// before it is used, and the lock of
-// sched_priv is held (docs/reference/scheduler.md 2).
+// before it is used, and the lock of sched_priv is held (docs/reference/scheduler.md 2).
 
 import { chdir } from "node:process";
 import { LOG_FAULT, PRIV_FAULT } from "#protocol/sched-link.ts";

@@ -7,8 +7,8 @@
 //
 // H1. No cycle begins while a chain is being made: a module that forbids something is not left out of the first cycle.
 // H2. A service module is called for a cycle only when it is done with the last one.
-// H3. A module for whose sake the process was ended (module-watch.ts) stays out until its file or options change, or
-// the files are read again by SIGHUP.
+// H3. A module for whose sake the process was ended (module-watch.ts) stays out until its file or options change, or the
+//     files are read again by SIGHUP.
 
 import { messageOf } from "#support/caught.ts";
 import { LOG_EVENT } from "#support/log-event.ts";

@@ -6,9 +6,8 @@
 // module_alarm seconds -> note, SIGALRM
 //
 // W1. A call costs a few writes to shared memory: checks are called thousands of times a cycle.
-// W2. Work of modules between their calls (after an await) belongs to the modules whose promises are open: the
-// longest open one is blamed when the main thread
-//     stands still and is not at work on a cycle.
+// W2. Work of modules between their calls (after an await) belongs to the modules whose promises are open: the longest
+//     open one is blamed when the main thread stands still and is not at work on a cycle.
 // W3. Time in which the thread itself stood still does not count: a machine that slept, or a stopped process, is no module's fault.
 
 import { readFileSync, rmSync } from "node:fs";

@@ -1,8 +1,8 @@
 // The table of listeners: it says which functions of the server are called after an event, regardless of its cause.
 // Each function is in the folder of the object that it changes. Request handlers do not call these functions.
 //
-// I1. The listeners of an event are called in the order of the table, after the event was applied. They may apply
-// further events, and later listeners see the state after those.
+// I1. The listeners of an event are called in the order of the table, after the event was applied. They may apply further
+//     events, and later listeners see the state after those.
 // I2. A listener with `when` is called only if the condition holds, so that an event costs nothing if no listener needs it.
 
 import { unreachable } from "#support/assert.ts";

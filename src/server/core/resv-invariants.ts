@@ -3,10 +3,8 @@
 // I1. A reservation has a queue of its own; the usage of its jobs equals the sums over them.
 // I2. Exactly the vnodes of a reservation refer to it.
 // I3. At no time is more of a vnode promised than it has, and a vnode that is promised exclusively is promised to no
-// other reservation. Places that a manager
-//     forced (pbs_ralter -W force) and reservations for which the vnode has become too small (resv/lowered.ts) are
-// excepted; a host may be in several maintenance
-//     reservations.
+//     other reservation. Places that a manager forced (pbs_ralter -W force) and reservations for which the vnode has
+//     become too small (resv/lowered.ts) are excepted; a host may be in several maintenance reservations.
 // I4. A promise has ascending times and a place for each. An occurrence begins at its time or later.
 
 import { RESV_STATE } from "#model/resv-state.ts";

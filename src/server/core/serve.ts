@@ -1,7 +1,7 @@
 // Serves requests. A handler runs; if it needs an answer from outside of the core, its request waits. Streams continue page by page.
 //
-// I1. A request that waits is data (engine/request-runtime.ts); it is served again from its beginning when the answer
-// has arrived, unless its client is gone.
+// I1. A request that waits is data (engine/request-runtime.ts); it is served again from its beginning when the answer has
+//     arrived, unless its client is gone.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { Request, RequestKind, StatusObject } from "#protocol/messages.ts";

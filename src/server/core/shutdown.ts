@@ -4,7 +4,7 @@
 //
 // I1. While it ends, the server starts no job and accepts only status requests (15060).
 // I2. A second request for immediate ends the server at once: jobs that cannot be ended, because their mom is not
-// connected, are settled at the next start.
+//     connected, are settled at the next start.
 
 import type { Kernel } from "../engine/kernel.ts";
 import { endRun } from "../jobs/last-runs.ts";

@@ -1,16 +1,13 @@
-// Runs due timers. The names of timers and their meanings: wait:JOB Execution_Time has come · route:JOB routing is
-// tried again · rerun:JOB qrerun has waited long enough ·
-// accumulate:SCHED job_accumulation_time is over · iteration:SCHED scheduler_iteration is over · sched-start:SCHED a scheduler is started again ·
-// starting:JOB a scheduler no longer waits for a job that it started · silent:HOST node_fail_requeue is over ·
-// heartbeat moms are asked · still-silent:HOST
-// the vnodes of a silent mom are down · sched-heartbeat schedulers are asked · sched-silent:SCHED a scheduler that
-// still does not answer is killed · join:JOB
-// its sisters have had time to join · away:JOB HOST a sister has been away too long · question:N a mom did not answer
-// · preempt:JOB a preempted run does not
-// end · asked:TOKEN a scheduler did not answer · resv:ID start or end of a reservation · resv-wait:ID no client waits longer for an answer about it ·
-// resv-idle:ID unused too long · hook:NAME a periodic hook runs · resv-health vnodes have had time to say hello ·
-// purge-history finished jobs have become
-// old.
+// Runs due timers. The names of timers and their meanings: wait:JOB Execution_Time has come · route:JOB routing is tried
+// again · rerun:JOB qrerun has waited long enough · accumulate:SCHED job_accumulation_time is over · iteration:SCHED
+// scheduler_iteration is over · sched-start:SCHED a scheduler is started again · starting:JOB a scheduler no longer waits
+// for a job that it started · silent:HOST node_fail_requeue is over · heartbeat moms are asked · still-silent:HOST the
+// vnodes of a silent mom are down · sched-heartbeat schedulers are asked · sched-silent:SCHED a scheduler that still does
+// not answer is killed · join:JOB its sisters have had time to join · away:JOB HOST a sister has been away too long ·
+// question:N a mom did not answer · preempt:JOB a preempted run does not end · asked:TOKEN a scheduler did not answer ·
+// resv:ID start or end of a reservation · resv-wait:ID no client waits longer for an answer about it · resv-idle:ID
+// unused too long · hook:NAME a periodic hook runs · resv-health vnodes have had time to say hello · purge-history
+// finished jobs have become old.
 
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";

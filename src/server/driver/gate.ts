@@ -4,7 +4,7 @@
 //
 // G1. A frame that no schema knows, or that its sender may not send, has no effect: a request is refused, the link of a daemon is closed.
 // G2. While the store accepts nothing, and while the state is loaded again, schedulers and moms are kept out: a frame
-// from one of them closes its link.
+//     from one of them closes its link.
 // G3. Frames of one mom keep their order (start-frames.ts). Replies to clients: replies.ts.
 
 import { limitOf } from "#model/limits/server-limits.ts";

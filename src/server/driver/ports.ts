@@ -1,6 +1,5 @@
-// The ports through which the driver of the core uses the world. The daemon gives it sockets, SQLite, clocks and
-// child processes (../shell/service.ts); the simulator, what-if
-// and the tests give it virtual ones.
+// The ports through which the driver of the core uses the world. The daemon gives it sockets, SQLite, clocks and child
+// processes (../shell/service.ts); the simulator, what-if and the tests give it virtual ones.
 //
 // P1. A callback is called once: before the call that was given it returns, or later. When the process is over it may never be called.
 

@@ -3,8 +3,8 @@
 //
 // I1. One commit is under way at a time; the next batch gathers meanwhile.
 // I2. Nothing of a batch leaves before its commit. A commit that fails refuses every request of the batch (15010) and starts again from the store.
-// I3. While the store accepts no writes (a full disk), questions are answered from the stored state, changes are
-// refused, and schedulers and moms are kept out.
+// I3. While the store accepts no writes (a full disk), questions are answered from the stored state, changes are refused,
+//     and schedulers and moms are kept out.
 // I4. Requests of clients are served in turns by user and connection, for a slice of time. Then schedulers, moms and the store get their turn.
 
 import { limitOf } from "#model/limits/server-limits.ts";

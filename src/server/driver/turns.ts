@@ -1,12 +1,12 @@
 // Decides whose work is done next: fair queueing by user, then by connection, with the time that the work took as
 // cost (start-time fair queueing, Goyal, Vin and Cheng 1996).
 //
-// F1. Users who always have work waiting get equal time, regardless of the number of their connections. The
-// connections of one user also get equal time.
+// F1. Users who always have work waiting get equal time, regardless of the number of their connections. The connections
+//     of one user also get equal time.
 // F2. A user who has work again after a pause is served next, after users who have used less time. Unused time is neither saved nor charged.
 // F3. Work of one connection is done in the order in which it came.
 // F4. A pause does not cancel what was charged before it: a connection whose next request is still on its way waits
-// behind connections that have used less time.
+//     behind connections that have used less time.
 
 type Work = () => void;
 type Piece = { readonly work: Work; readonly dropped: Work | undefined };

@@ -1,6 +1,5 @@
-// One request with several answers. A request about an array or a range of subjobs is carried out for each subjob,
-// and the client is answered once, when all
-// parts have answered.
+// One request with several answers. A request about an array or a range of subjobs is carried out for each subjob, and
+// the client is answered once, when all parts have answered.
 //
 // I1. The token of a part is negative; no client has such a token. The joint answer is the last refusal, or ok if there was none.
 

@@ -2,7 +2,7 @@
 // these hooks, with one exception (A1). Their refusals have no effect but a log line.
 //
 // A1. No scheduler starts a job while its postqueuejob hooks run, because their changes must be applied first. (An
-// operator can start it with qrun -H.)
+//     operator can start it with qrun -H.)
 // A2. A periodic hook runs once at a time, and again freq seconds after its last start.
 
 import type { HookInput } from "#hooks/run/hook-input.ts";

@@ -7,8 +7,8 @@
 // P1. The jobs that a job waits for stand in its own depend (after..., on) and, in reverse (before...), in the depend of each of those jobs.
 // P2. A job whose last dependency is met loses its hold s. A manager may remove that hold earlier; the dependency then stays without effect.
 // P3. A job that is deleted before it ran releases no other job. One that is deleted while it runs has failed, whatever its Exit_status.
-// P4. Of runone jobs one runs at a time; meanwhile the others have a hold s. They are deleted when it ends, and lose
-// the hold when it is queued again.
+// P4. Of runone jobs one runs at a time; meanwhile the others have a hold s. They are deleted when it ends, and lose the
+//     hold when it is queued again.
 
 import { listOf } from "#model/attribute-reader.ts";
 import {

@@ -2,9 +2,8 @@
 // (docs/reference/scheduler.md 4). The state of a job decides the kind of its waiting time (accrue type). A change of
 // that kind is noted and logged when it happens.
 //
-// A job with a clock keeps in eligible_time the number of seconds to add to the clock's time (it may be negative). A
-// job without a clock keeps its eligible
-// time there.
+// A job with a clock keeps in eligible_time the number of seconds to add to the clock's time (it may be negative). A job
+// without a clock keeps its eligible time there.
 
 import { ACCRUE } from "#model/job-state.ts";
 import { RUN_LIMIT_ATTRS } from "#model/limits/run-limits.ts";

@@ -3,8 +3,8 @@
 //   Q 10 queued    H 20 held (22: for a dependency)    W 30 waits for Execution_Time    T 0 in transit
 //   running and ending: run.ts, end.ts; routing: submit/routing.ts; arrays: array-life.ts
 //
-// I1. A waiting job is in the first state that applies: H while a hold is set, W while Execution_Time lies in the
-// future, else Q. An array that has begun is B or H.
+// I1. A waiting job is in the first state that applies: H while a hold is set, W while Execution_Time lies in the future,
+//     else Q. An array that has begun is B or H.
 // I2. etime is set if and only if the job is eligible (Q or B in an execution queue).
 // I3. topjob marks a job whose start a scheduler may plan. A job that is held, starts, resumes or changes its queue loses the mark.
 

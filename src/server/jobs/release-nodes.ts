@@ -1,8 +1,8 @@
 // A running job gives up vnodes of its sisters (docs/reference/execution.md 3, pbs_release_nodes). This file computes
 // its attributes afterwards and the accounting of its phases. Pure except for the transaction's events.
 //
-// N1. When a whole host is given up, its vnodes stay with the job until the sister there has ended its part of the
-// job; meanwhile `releasing` names them.
+// N1. When a whole host is given up, its vnodes stay with the job until the sister there has ended its part of the job;
+//     meanwhile `releasing` names them.
 // N2. The attributes that the job had at its start are kept (*_orig): record E reports them, and a repeated run requests them.
 
 import { execHostText, parseExecHost } from "#model/request/exec-host.ts";

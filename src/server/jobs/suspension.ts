@@ -6,14 +6,13 @@
 //   R 42 --preempted--> S 45
 //
 // I1. A job is suspended when the mom reports it; until then it has its resources. It stays on its vnodes without the
-// resources that it released: all, or those that
-//     restrict_res_to_release_on_suspend names.
+//     resources that it released: all, or those that restrict_res_to_release_on_suspend names.
 // I2. Vnodes of a job suspended by an administrator are in maintenance until all such jobs there have resumed or ended.
-// I3. A job that resumes has its resources at once (`resuming`, state R); if the mom refuses, they are released
-// again. The mom's answer, however late, or its
-//     next hello says whether the job has resumed. A resource is therefore never given twice.
-// I5. `paused` is the total time of the run's suspensions, and `paused_since` is the begin of the present one. The
-// end of the run's walltime moves by that time.
+// I3. A job that resumes has its resources at once (`resuming`, state R); if the mom refuses, they are released again.
+//     The mom's answer, however late, or its next hello says whether the job has resumed. A resource is therefore never
+//     given twice.
+// I5. `paused` is the total time of the run's suspensions, and `paused_since` is the begin of the present one. The end of
+//     the run's walltime moves by that time.
 // I4. A job that its scheduler preempts has `preempting`, the time of that decision, until the mom has reported the outcome. Then it becomes `ptime`.
 
 import { listOf } from "#model/attribute-reader.ts";

@@ -1,16 +1,13 @@
-// The heartbeat between server and moms: the server repeatedly asks each mom whether it is alive. A mom that is
-// stopped (SIGSTOP, a host that hangs) keeps its
-// connection open and answers nothing.
+// The heartbeat between server and moms: the server repeatedly asks each mom whether it is alive. A mom that is stopped
+// (SIGSTOP, a host that hangs) keeps its connection open and answers nothing.
 //
-// H1. A mom without a message for node_silence_timeout (45 s) is lost: its vnodes are state-unknown, and down after
-// twice that time. The connection is
-//     closed, so that the mom says hello when it continues (host.ts).
-// H2. A start that a silent mom has not accepted goes back to the queue. No job runs twice: a mom confirms a start before it does anything for it,
-//     and after a silence it starts nothing before the server has welcomed it again (mom-link.ts I4). Jobs that the
-// mom has accepted wait for it, like running jobs
-//     (node_fail_requeue).
-// H3. Time in which the server itself stood still does not count as silence of moms. After a heartbeat that is late
-// by more than its interval, all moms are asked again.
+// H1. A mom without a message for node_silence_timeout (45 s) is lost: its vnodes are state-unknown, and down after twice
+//     that time. The connection is closed, so that the mom says hello when it continues (host.ts).
+// H2. A start that a silent mom has not accepted goes back to the queue. No job runs twice: a mom confirms a start before
+//     it does anything for it, and after a silence it starts nothing before the server has welcomed it again (mom-link.ts
+//     I4). Jobs that the mom has accepted wait for it, like running jobs (node_fail_requeue).
+// H3. Time in which the server itself stood still does not count as silence of moms. After a heartbeat that is late by
+//     more than its interval, all moms are asked again.
 // H4. A mom that answers but cannot start jobs (its starter hangs) gets nothing new: its vnodes are state-unknown until it can.
 // H5. Only moms that announce it in their hello are asked, because a mom of an earlier release would close the connection at an unknown frame.
 

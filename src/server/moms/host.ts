@@ -1,11 +1,10 @@
-// The server's side of its moms: which moms are connected, and which jobs each of them holds. When a mom connects,
-// the server compares the mom's jobs with its own. Vnodes are in host-vnodes.ts,
-// answers in questions.ts.
+// The server's side of its moms: which moms are connected, and which jobs each of them holds. When a mom connects, the
+// server compares the mom's jobs with its own. Vnodes are in host-vnodes.ts, answers in questions.ts.
 //
 // I1. A run is accounted for once: an obit counts if the job is with this mom under that run_count. It is acknowledged in any case (mom-link.ts I2).
 // I2. A job that the server takes for running and that its mom does not hold is started again if its start was never
-// confirmed (same run_count); otherwise
-//     the run is lost and the job is requeued. A job that only the mom holds is killed (mom-link.ts I3).
+//     confirmed (same run_count); otherwise the run is lost and the job is requeued. A job that only the mom holds is
+//     killed (mom-link.ts I3).
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { Reject } from "#model/pbse.ts";

@@ -1,6 +1,5 @@
 // How long a run over several hosts waits for its hosts (docs/reference/execution.md 3, 7). The configuration of its
-// mother superior decides. Without one, the
-// time is that of the hooks which sisters run before the start.
+// mother superior decides. Without one, the time is that of the hooks which sisters run before the start.
 
 import { hooksOf } from "#model/tables/hook.ts";
 import type { Kernel } from "../engine/kernel.ts";

@@ -1,8 +1,6 @@
 // Hosts whose mom connects again, or connects for the first time after the schedulers' first cycle. (When the server
-// starts, moms and schedulers connect at the same time.) Without
-// a cycle, jobs for which the last cycle had no room would wait for scheduler_iteration (10 minutes) beside free
-// vnodes. OpenPBS lets them wait; Partita
-// triggers a cycle.
+// starts, moms and schedulers connect at the same time.) Without a cycle, jobs for which the last cycle had no room would
+// wait for scheduler_iteration (10 minutes) beside free vnodes. OpenPBS lets them wait; Partita triggers a cycle.
 
 import type { Kernel } from "../engine/kernel.ts";
 import { partitionOf, schedOfPartition } from "../state/partitions.ts";

@@ -1,11 +1,9 @@
 // Chooses the schedulers that are asked about a reservation, and computes the result of their answers (docs/reference/scheduler.md 9).
 //
 // I1. A reservation with a partition (requested with -p, or set by the scheduler that confirmed it) is asked of that
-// partition's scheduler only; one without
-//     of every scheduler. The first that confirms gets it.
-// I2. A new reservation is denied when every scheduler that could answer has refused, and at least one has. A
-// scheduler that is down is not waited for, unless the
-//     reservation is for its partition.
+//     partition's scheduler only; one without of every scheduler. The first that confirms gets it.
+// I2. A new reservation is denied when every scheduler that could answer has refused, and at least one has. A scheduler
+//     that is down is not waited for, unless the reservation is for its partition.
 // I3. A scheduler is asked once: after its answer the question leaves its mirror.
 
 import { RESV_STATE } from "#model/resv-state.ts";

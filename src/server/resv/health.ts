@@ -1,6 +1,5 @@
-// Checks whether the vnodes that were promised to reservations are up (docs/reference/scheduler.md 9). A reservation
-// that lost one is degraded, and after a while
-// looks for another place.
+// Checks whether the vnodes that were promised to reservations are up (docs/reference/scheduler.md 9). A reservation that
+// lost one is degraded, and after a while looks for another place.
 //
 // I1. When the vnode comes back, the reservation is confirmed again at once.
 // I2. After a start of the server, vnodes have HELLO_MS to say hello before they count as lost.

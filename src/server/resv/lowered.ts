@@ -1,10 +1,10 @@
 // Vnodes that have less than was promised of them, because an administrator, or a report of the mom, has lowered
-// resources_available. The first promises are kept; the
-// other reservations are degraded (health.ts) until they have another place or the vnode has enough again.
+// resources_available. The first promises are kept; the other reservations are degraded (health.ts) until they have
+// another place or the vnode has enough again.
 //
 // I1. `short` of a reservation names its vnodes that are too small for it. It is computed again whenever
-// resources_available of one of them changes, and
-//     removed with a new place. A reservation that is short of a vnode in one occurrence gives it up in all of them.
+//     resources_available of one of them changes, and removed with a new place. A reservation that is short of a vnode in
+//     one occurrence gives it up in all of them.
 // I2. Maintenance needs no resources, and a place that a manager forced (pbs_ralter -W force) stays: neither is ever short.
 
 import { parseResvId } from "#model/job-id.ts";

@@ -1,14 +1,13 @@
-// The heartbeat between server and schedulers: the server repeatedly asks each scheduler whether it is alive. A
-// process that was stopped (SIGSTOP, a debugger)
-// keeps its connection open and answers nothing, and its jobs wait.
+// The heartbeat between server and schedulers: the server repeatedly asks each scheduler whether it is alive. A process
+// that was stopped (SIGSTOP, a debugger) keeps its connection open and answers nothing, and its jobs wait.
 //
 // B1. If a scheduler sends nothing for sched_silence_timeout (45 s), the server looks at its process. A stopped process is silent.
 // B2. A process that is not stopped may be in a long cycle: it is silent only after another sched_cycle_length.
 // B3. A silent scheduler is down: its connection is closed, so that its pending decisions do not count. When it
-// continues, it says hello and gets a snapshot.
-// B4. If a silent process stays silent for another sched_silence_timeout, the server looks at it again. A process
-// that was stopped and now runs may still be in
-//     its cycle and has another sched_cycle_length. Any other is killed; its end is a crash like any other (session.ts).
+//     continues, it says hello and gets a snapshot.
+// B4. If a silent process stays silent for another sched_silence_timeout, the server looks at it again. A process that
+//     was stopped and now runs may still be in its cycle and has another sched_cycle_length. Any other is killed; its end
+//     is a crash like any other (session.ts).
 // B5. Time in which the server itself stood still does not count as silence of schedulers (moms/heartbeat.ts H3).
 // B6. Only schedulers that announce it in their hello are asked. A scheduler that has not said hello yet is silent only if its process is stopped.
 

@@ -5,8 +5,8 @@
 //     An array stands for its waiting subjobs; running subjobs are jobs.
 // I2. A mirror is told to drop an object that it was told to put and may no longer see.
 // I3. While the decisions of a cycle come in parts, no deltas are sent. Changes of that time are sent in their latest
-// form, before the verdicts on the last part. If a subjob is over by then, only its usage is sent. Because large
-// deltas take time, the last decisions are committed first.
+//     form, before the verdicts on the last part. If a subjob is over by then, only its usage is sent. Because large
+//     deltas take time, the last decisions are committed first.
 
 import { arrayIdOf } from "#model/job-id.ts";
 import type { Change, SchedClock, SchedJob, SchedNode, SchedQueue, SchedResource, SchedResv, Snapshot } from "#protocol/sched-link.ts";

@@ -1,7 +1,7 @@
 // Decides when a scheduler that ended is started again (docs/schedulers.md). Pure: times of crashes in, a decision out.
 //
 // I1. After the first crashes the scheduler is started at once. From crashes_max within the window on, the comment is
-// NEEDS_ATTENTION and each start waits longer.
+//     NEEDS_ATTENTION and each start waits longer.
 // I2. Only comments that the server wrote are overwritten.
 
 import { ATTRS_FAULT, LOG_FAULT, NO_PARTITION, PRIV_FAULT } from "#protocol/sched-link.ts";

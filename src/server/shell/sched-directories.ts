@@ -1,6 +1,6 @@
 // Prepares the directories of a scheduler before the server starts it (docs/schedulers.md). Default-named directories
-// that are missing are made with the shipped files;
-// directories that were set must exist, and the scheduler itself checks them.
+// that are missing are made with the shipped files; directories that were set must exist, and the scheduler itself checks
+// them.
 //
 // I1. sched_priv may belong to sched_user while the server is root: the server only creates new files in it and follows no link.
 // I2. Only files that no other user than root could change are given to sched_user: root's directory, and root's plain files in it.

@@ -1,6 +1,5 @@
 // Amounts of resources as plain numbers, in the units in which the server adds and compares them: sizes in kilobytes,
-// durations in seconds, other numbers
-// as they are. Strings and booleans are not amounts.
+// durations in seconds, other numbers as they are. Strings and booleans are not amounts.
 
 import type { ResourceDef } from "#model/resource-table.ts";
 import { kbText, sizeKb } from "#model/values/size.ts";

@@ -1,12 +1,11 @@
 // The placement of a job: its exec_vnode read against the resources and vnodes of the state. apply.ts (derived
 // values) and the check of a run decision use it.
 //
-// I1. A job has a vnode exclusively if its place says excl or exclhost, or if the vnode's sharing demands it;
-// `shared` and the vnode's ignore_excl override that
-//     (docs/reference/attributes.md 5, sharing).
-// I2. An exclhost job is on every vnode of its hosts that can be used exclusively. On a vnode that it does not use,
-// its amounts are empty. A mom may serve vnodes of
-//     several hosts: the resource `host` says which host a vnode belongs to, as it does for schedulers.
+// I1. A job has a vnode exclusively if its place says excl or exclhost, or if the vnode's sharing demands it; `shared`
+//     and the vnode's ignore_excl override that (docs/reference/attributes.md 5, sharing).
+// I2. An exclhost job is on every vnode of its hosts that can be used exclusively. On a vnode that it does not use, its
+//     amounts are empty. A mom may serve vnodes of several hosts: the resource `host` says which host a vnode belongs to,
+//     as it does for schedulers.
 // I3. A suspended job keeps the resources of its vnodes that it did not release; without resources_released it keeps none.
 
 import { execHosts, execHostText, parseExecHost } from "#model/request/exec-host.ts";

@@ -2,8 +2,8 @@
 // attributes of reservations and their jobs.
 //
 // I1. During its occurrence a reservation counts as assigned on each of its vnodes, with or without jobs: for every
-// resource, the reservation counts the larger of the amount that it holds and the amount that its jobs use there. The same holds
-// for the server. Before and after the occurrence only its jobs count.
+//     resource, the reservation counts the larger of the amount that it holds and the amount that its jobs use there. The
+//     same holds for the server. Before and after the occurrence only its jobs count.
 // I2. A vnode lists every reservation that has the vnode in a present or later occurrence (pbsnodes: resv).
 
 import { parseExecVnode } from "#model/request/exec-vnode.ts";

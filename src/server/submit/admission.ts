@@ -1,6 +1,5 @@
 // Finds the queue that a destination names, and checks whether that queue accepts a job: at submission, at qmove, and
-// from a routing queue (docs/reference/commands.md 1.2,
-// docs/reference/errors.md 3).
+// from a routing queue (docs/reference/commands.md 1.2, docs/reference/errors.md 3).
 //
 // Order: 1. enabled 15021  2. from_route_only 15022  3. lists of hosts, users and groups 15007  4. numbers of jobs 15046, 15142
 //        5. size of an array 15107  6. bounds of resources 15036  7. amounts of resources 15143.

@@ -1,6 +1,5 @@
-// Keeps results that thousands of submissions share, so that they are computed once: parsed lists, environments,
-// resolved resource requests. An entry holds as long as its
-// sources: resources, attributes of the server, attributes of the queue.
+// Keeps results that thousands of submissions share, so that they are computed once: parsed lists, environments, resolved
+// resource requests. An entry holds as long as its sources: resources, attributes of the server, attributes of the queue.
 //
 // I1. Nothing here is state: without it every answer would be the same, but slower.
 // I2. Values that are returned are shared and never changed in place.
