@@ -173,7 +173,7 @@ test("a server started on the rows of another goes on where that one was", async
 test("an error inside the core costs the requests of its batch (15011), not the server", async (t) => {
   const w = await world(t);
   assert.equal(idOf(await submit(w.client)), "1.svr");
-  w.core.kernel.timers.at = () => {
+  w.core.state.jobs.set = () => {
     throw new Error("a fault planted by the test");
   };
   const reply = await submit(w.client);
