@@ -59,12 +59,12 @@ function cacheCompiled(conf: Conf): void {
   setTimeout(flushCompileCache, CACHE_AFTER_MS).unref();
 }
 /**
- * After this time the functions that a start needs have been compiled, and the cache is written. A server that is
- * killed later leaves a useful cache.
+ * Time from the start of the server until it writes the cache of compiled code. By then, the functions that a start
+ * needs have been compiled. A server that is killed later leaves a useful cache.
  */
 const CACHE_AFTER_MS = 5000;
 
-/** In system mode only root may run the server. In user mode the complex belongs to the owner of PBS_HOME. */
+/** Checks who runs the server: root, or in user mode the owner of PBS_HOME. Returns the refusal, or null. */
 function mayRun(conf: Conf): string | null {
   const uid = process.getuid?.() ?? 0;
   if (conf.mode === "system" && uid !== 0) return "must be run by root";
@@ -76,7 +76,7 @@ function mayRun(conf: Conf): string | null {
 const isDestructive = (options: ServerOptions, conf: Conf): boolean =>
   (options.start === "create" || options.start === "cold") && existsSync(storeFile(conf));
 
-/** `-t create` and `-t cold` delete data, so they ask for confirmation on stdin. */
+/** Asks on stdin whether a start with `-t create` or `-t cold` may delete data. Returns the answer. */
 function confirmed(options: ServerOptions): boolean {
   const what = options.start === "create" ? "create mode and server database exists" : "cold start: all jobs are purged";
   writeSync(1, `pbs_server: ${what},\ndo you wish to continue y/(n)?`);
@@ -102,7 +102,7 @@ function say(fd: number, text: string, status: number): number {
   return status;
 }
 
-/** Starts this program again, detached, and waits for its report. */
+/** Starts this program again in the background, and waits until the new process reports how its start went. */
 function intoBackground(argv: readonly string[]): Promise<number> {
   const child = spawn(process.execPath, [...process.execArgv, nth(process.argv, 1), ...argv], {
     detached: true,

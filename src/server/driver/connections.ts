@@ -1,7 +1,8 @@
-// Connections of the server: whether a link is a client, a scheduler or a mom, the user behind it, its unanswered requests, and how many listings
-// of jobs a user has under way.
+// Connections of the server. For each: whether it comes from a client, a scheduler or a mom, its user, and its unanswered requests.
+// For each user: how many listings of jobs are under way.
 //
-// I1. The kernel identifies the peer (SO_PEERCRED): root and the server's own user may be daemons; a scheduler may also be its sched_user.
+// I1. The operating system identifies the peer (SO_PEERCRED). A mom or scheduler must run as root or as the server's own user; a scheduler
+//     may also run as its sched_user.
 
 import { limitOf } from "#model/limits/server-limits.ts";
 import type { Request } from "#protocol/messages.ts";
@@ -12,7 +13,7 @@ import type { UserDatabase } from "#support/passwd.ts";
 import type { Peer } from "../engine/identity.ts";
 import type { ServerState } from "../state/state.ts";
 
-/** The members of a link that are used here: a link is a socket's in the daemon and a virtual one in the simulator. */
+/** The members of a link that are used here. A link is a socket in the daemon and a virtual connection in the simulator. */
 export type Link = Pick<
   ServerLink,
   | "id"
@@ -33,11 +34,11 @@ export type Link = Pick<
 
 export type Connection = {
   readonly link: Link;
-  /** null: its uid has no name */
+  /** the user behind the connection; null: the uid has no name */
   readonly peer: Peer | null;
   readonly pid: number;
   role: "client" | "sched" | "mom";
-  /** its unanswered requests, and which of them are listings */
+  /** tokens of the connection's unanswered requests, and of those among them that are listings */
   readonly tokens: Set<number>;
   readonly listings: Set<number>;
 };
@@ -48,7 +49,7 @@ export type Connections = {
   add(link: Link): Connection;
   of(link: Link): Connection | undefined;
   byNumber(link: number): Connection | undefined;
-  /** forgets the open requests of a connection, and returns them */
+  /** removes a connection with its open requests, and returns it */
   remove(link: Link): Connection | undefined;
   /** makes a token for a request */
   open(connection: Connection, id: number, is_listing?: boolean): number;
@@ -56,17 +57,17 @@ export type Connections = {
   peek(token: number): Pending | undefined;
   /** returns the request of a token, which is answered now */
   take(token: number): Pending | undefined;
-  /** I1 */
+  /** whether the peer may be a mom or scheduler (I1) */
   mayBeDaemon(connection: Connection): boolean;
-  /** whether the peer may be that daemon (I1). sched_user: the attribute of the scheduler that the peer claims to be */
+  /** whether the peer may be the scheduler that it claims to be (I1). sched_user: that scheduler's attribute */
   mayBeSched(connection: Connection, sched_user: unknown): boolean;
-  /** the links of schedulers and moms */
+  /** the connections of schedulers and moms */
   daemons(): readonly Connection[];
   all(): readonly Connection[];
   tokens(): number[];
 };
 
-/** Limits of links that attributes of the server set. */
+/** The limits of links, from the attributes of the server. */
 export function linkLimits(state: ServerState): Partial<Limits> {
   return {
     user_connections_max: limitOf(state, "max_user_connections"),
@@ -98,7 +99,7 @@ export function connections(options: {
           uid: identity.uid,
           groups: identity.groups,
           host: identity.host,
-          // User mode: the complex's own user is its manager. root has no special role, but may do everything anyway as root.
+          // In user mode the user of the complex counts as root, too.
           root: identity.uid === 0 || (!options.system && identity.uid === options.own_uid),
         };
 
@@ -127,7 +128,7 @@ export function connections(options: {
       by_number.delete(link.id);
       if (connection === undefined) return undefined;
       for (const token of connection.tokens) pending.delete(token);
-      // The link stops waiting first: otherwise the shares that it gives back would start its own next listings.
+      // The link must stop waiting before its listings count as ended; otherwise its own waiting listings would begin.
       options.listings.leave(link.peer.uid, connection);
       for (const _listing of connection.listings) options.listings.over(link.peer.uid);
       connection.listings.clear();
@@ -156,9 +157,9 @@ export function connections(options: {
 
 // --- listings
 
-// Limits the listings of jobs that a user has under way. Each keeps in memory the list of jobs that it began with,
-// and a page that its reader has not taken. A user may have max_user_listings of them; further listings wait in their
-// order.
+// Limits the number of listings of jobs that a user has under way to max_user_listings; further listings wait in their
+// order. The reason: each listing keeps in memory the list of jobs that it began with, and a page that its reader has
+// not taken.
 
 /** Whether a request reads many jobs, live or finished. */
 export function isListing(request: Request): boolean {
@@ -171,11 +172,11 @@ export type Shares<Owner> = {
   take(uid: number, owner: Owner, start: () => void): boolean;
   /** a listing of the user has ended */
   over(uid: number): void;
-  /** the owner is gone: it no longer waits */
+  /** removes the waiting listings of an owner that is gone */
   leave(uid: number, owner: Owner): void;
 };
 
-/** max: number of listings of one user, read at each use. */
+/** max: returns how many listings one user may have; called at each use. */
 export function createShares<Owner>(max: () => number): Shares<Owner> {
   const users = new Map<number, { taken: number; waiting: { readonly owner: Owner; readonly start: () => void }[] }>();
   const forget = (uid: number): void => {

@@ -1,11 +1,12 @@
-// The entrance for frames and the exit for answers: they determine the user behind a connection, whether a peer may
-// send a frame, and the request that an answer belongs to.
+// Receives the frames of all connections and sends the answers. This file determines the user behind a connection,
+// whether a peer may send a frame, and the request that an answer belongs to.
 // Links of the daemon are sockets; those of the simulator are virtual.
 //
-// G1. A frame that no schema knows, or that its sender may not send, has no effect: a request is refused, the link of a daemon is closed.
+// G1. A frame that fits no schema, or that its sender may not send, has no effect: the request of a client is refused, and the link of a
+//     scheduler or mom is closed.
 // G2. While the store accepts nothing, and while the state is loaded again, schedulers and moms are kept out: a frame
 //     from one of them closes its link.
-// G3. Frames of one mom keep their order (start-frames.ts). Replies to clients: replies.ts.
+// G3. Frames to one mom keep their order (start-frames.ts). Replies to clients are in replies.ts.
 
 import { limitOf } from "#model/limits/server-limits.ts";
 import { PBSE, pbseText } from "#model/pbse.ts";
@@ -29,7 +30,7 @@ export type GateOptions = Pick<StartFramesOptions, "scripts" | "cookies" | "cloc
   readonly users: UserDatabase;
   readonly host: string;
   readonly own_uid: number;
-  /** system mode: only root has the rights of root, and a scheduler may run as its sched_user */
+  /** whether the complex is in system mode: only root has the rights of root, and a scheduler may run as its sched_user */
   readonly system: boolean;
   readonly log: Pick<LogPort, "note">;
   /** the object that accepts connections */
@@ -70,7 +71,7 @@ export class Gate implements LinksPort, ClientsPort {
     this.#connections.add(link);
   }
 
-  /** A client's frame waits to be served in its turn. */
+  /** Called when a client's frame has arrived; it is served when the client's turn comes. */
   ready(link: Link): void {
     const connection = this.#connections.of(link);
     if (connection !== undefined) this.#inTurn(connection, () => this.#serve(connection));
@@ -114,7 +115,7 @@ export class Gate implements LinksPort, ClientsPort {
     if (peer === null) return link.reply({ id: parsed.id, ok: false, code: PBSE.BADCRED, text: pbseText(PBSE.BADCRED) });
     const { id, request } = parsed;
     if (!isListing(request)) return this.#driver.request(peer, request, this.#connections.open(connection, id), link.id, link.frame_chars);
-    // If the user has too many listings under way, the connection waits, together with the requests behind this one, until one of them has ended.
+    // If the user has too many listings under way, no further requests of this connection are read until one of the listings has ended.
     link.hold();
     this.#listings.take(peer.uid, connection, () => {
       const token = this.#connections.open(connection, id, true);
@@ -135,7 +136,7 @@ export class Gate implements LinksPort, ClientsPort {
     if (!this.#connections.mayBeSched(connection, sched_user)) return this.#intruder(connection, type);
     connection.role = "sched";
     connection.link.welcome();
-    // The process that may have to be ended one day: its pid comes from the kernel, not from its own message.
+    // The server may have to end this process one day, so its pid is taken from the operating system and not from the message.
     this.#driver.sched(connection.link.id, frame.type, { ...frame.data, pid: connection.pid });
   }
 

@@ -1,5 +1,5 @@
-// A clock that is moved by hand, for worlds in which everything happens at once: what-if and tests. Wall clock and
-// steady clock are the same, because no one sets the wall clock.
+// A clock that its user moves, for what-if and tests, in which everything happens at once. Wall clock and steady clock
+// are the same, because no one sets the wall clock.
 
 import type { ClockPort } from "./ports.ts";
 
@@ -28,7 +28,7 @@ export class HandClock implements ClockPort {
     this.#soon.push(work);
   }
 
-  /** Runs all work that is due at once. Timers wait for ring(). */
+  /** Does the work that was given to soon(). Timers run only in ring(). */
   settle(): void {
     while (this.#soon.length > 0) for (const work of this.#soon.splice(0)) work();
   }

@@ -1,7 +1,8 @@
-// Work that the core requests in steps, so that other requests are answered in between: records of the history by id, walks through it page by page, long listings
-// slice by slice, purges.
+// Long work that the core requests. It is done in steps, so that other requests are answered in between: reading records of the history by id,
+// reading the history page by page, long listings in slices, and purges of the history.
 //
-// H1. A step of a request is done in its user's turn (turns.ts). The next step begins when the reader has taken the parts before it.
+// H1. A step of a request is done when the turn of its user comes (turns.ts). The next step begins when the client has received the parts
+//     of the answer so far.
 
 import type { Core } from "../core/core.ts";
 import type { HistoryWalk } from "../engine/batch.ts";
@@ -12,15 +13,15 @@ type Surroundings = {
   readonly history: HistoryPort;
   /** does something in the core, at the time of the call */
   core(work: (core: Core, now_ms: number) => void): void;
-  /** Calls a piece of a request's work in its turn. is_open: the request still waits. */
+  /** Does work for a request when its turn comes. is_open: whether the request still waits for an answer. */
   turn(token: number, work: (is_open: boolean) => void): void;
-  /** calls `then` when the reader of a page has received it */
+  /** calls `then` when the client of the request has received the parts of the answer so far */
   taken(token: number, then: () => void): void;
-  /** undefined: the request is not open any more */
+  /** the uid of the request's user; undefined: the request is not open any more */
   uidOf(token: number): number | undefined;
-  /** rows read at once */
+  /** number of rows that are read at once */
   rows_max(): number;
-  /** token 0: no client waits */
+  /** reports an error. token: the request that fails; 0: no client waits */
   failed(token: number, error: Error): void;
 };
 
@@ -40,7 +41,7 @@ const READS_PER_USER = 2;
 export function historySteps({ history, core, turn, taken, uidOf, rows_max, failed }: Surroundings): HistorySteps {
   const reads = createShares<number>(() => READS_PER_USER);
 
-  /** over: called when the core has the answer, or when it will get none. */
+  /** Reads records by id. over: called when the core has the answer, or when it will get none. */
   const readNow = (token: number, ids: readonly string[], over: () => void): void => {
     const tell = (result: Result<Parameters<Core["historyRead"]>[1]>): void => {
       if (!result.ok) {

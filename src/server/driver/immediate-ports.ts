@@ -1,13 +1,13 @@
-// Ports of a world in which everything succeeds at once and nothing is kept. What-if and tests replace the ports that they need to observe.
+// Ports of the driver with which everything succeeds at once and nothing is stored. What-if and tests replace the ports that they need to observe.
 
 import { NO_REQUESTS } from "#hooks/run/hook-input.ts";
 import type { ClockPort, ProcessesPort, ServerPorts } from "./ports.ts";
 
-/** The ports that such a world must provide itself: the destinations of frames and answers. */
+/** The ports that the caller must provide: the destinations of frames and answers. It may replace the others. */
 export type OwnPorts = Pick<ServerPorts, "links" | "clients"> &
   Partial<Omit<ServerPorts, "processes">> & { readonly processes?: Partial<ProcessesPort> };
 
-/** An error inside the core is thrown to the caller. */
+/** Makes the ports. An error inside the core is thrown to the caller. */
 export function immediatePorts(clock: ClockPort, own: OwnPorts): ServerPorts {
   return {
     clock,
@@ -27,7 +27,7 @@ export function immediatePorts(clock: ClockPort, own: OwnPorts): ServerPorts {
   };
 }
 
-/** There are no daemons to look for. */
+/** The port of scheduler processes: there are none. */
 const NO_PROCESSES: ProcessesPort = {
   start: () => undefined,
   prepare: () => undefined,
@@ -40,7 +40,7 @@ const NO_PROCESSES: ProcessesPort = {
   isAlive: () => true,
 };
 
-/** Commits succeed; there is no history. */
+/** A store in which each commit succeeds and the history is empty. */
 const EMPTY_STORE: ServerPorts["store"] = {
   commit: (_rows, done) => done(null),
   load() {

@@ -1,7 +1,7 @@
-// The ports through which the driver of the core uses the world. The daemon gives it sockets, SQLite, clocks and child
-// processes (../shell/service.ts); the simulator, what-if and the tests give it virtual ones.
+// The ports: everything outside of the core that its driver uses. The daemon provides sockets, SQLite, clocks and child
+// processes (../shell/service.ts); the simulator, what-if and the tests provide virtual ones.
 //
-// P1. A callback is called once: before the call that was given it returns, or later. When the process is over it may never be called.
+// P1. A callback is called once, either before the function that received it returns, or later. If the process ends, it may never be called.
 
 import type { HookOutcome, HookRun } from "#hooks/run/hook-input.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
@@ -30,9 +30,9 @@ export type ClockPort = {
 };
 
 export type StorePort = {
-  /** Writes all rows or none. fault: the reason why the store could not write. Any other error must not be returned; it ends the program. */
+  /** Writes all rows or none. fault: the reason why the store could not write. Only such faults are passed to done; any other error ends the program. */
   commit(rows: Rows, done: (fault: Error | null) => void): void;
-  /** loads the state from the rows */
+  /** loads the state from the stored rows */
   load(done: (state: ServerState) => void): void;
   readonly history: HistoryPort;
   /** makes a copy of the store in a new file */
@@ -41,14 +41,14 @@ export type StorePort = {
 };
 
 export type HistoryPort = {
-  /** null: the history has no such job. page_rows: records read at once */
+  /** Reads jobs by id; null: the history has no such job. page_rows: number of records that are read at once. */
   read(ids: readonly string[], page_rows: number, done: Done<ReadonlyMap<string, Job | null>>): void;
   pages(walk: HistoryWalk, page_rows: number): HistoryPages;
-  /** forgets jobs that ended before that time. Passes on their number; 0: none is left */
+  /** Deletes jobs that ended before that time, perhaps not all at once. done gets the number of deleted jobs; 0: none is left. */
   purge(before_s: number, done: Done<number>): void;
   count(done: Done<number>): void;
 };
-/** null: there is no further page. */
+/** The pages of a walk through the history. null: there is no further page. */
 export type HistoryPages = { next(done: Done<readonly Job[] | null>): void };
 
 /** Connections of schedulers and moms, by number. Frames to a link that is gone are dropped. */
@@ -59,7 +59,7 @@ export type LinksPort = {
   end(link: number): void;
   /** ends all links of schedulers and moms at once */
   dropDaemons(): void;
-  /** called when attributes of the server have changed, and with them the limits of links */
+  /** called when attributes of the server have changed, because they set the limits of links */
   setLimits(state: ServerState): void;
   /** ends all links, including those of clients, after everything sent has left */
   close(done: () => void): void;
@@ -69,13 +69,13 @@ export type LinksPort = {
 export type Asker = { readonly uid: number; readonly link: number };
 
 export type ClientsPort = {
-  /** frames for requests that nobody waits for are dropped */
+  /** sends answers; drops those for which nobody waits any more */
   answer(frames: readonly ClientFrame[]): void;
   /** calls `then` when the reader has received all parts of the answer so far */
   taken(token: number, then: () => void): void;
-  /** undefined: nobody waits for the answer any more */
+  /** the user who waits for the answer; undefined: nobody does any more */
   of(token: number): Asker | undefined;
-  /** the requests that wait */
+  /** tokens of the requests that wait for an answer */
   open(): readonly number[];
 };
 
@@ -86,11 +86,11 @@ export type ProcessesPort = {
   prepare(sched: string): void;
   /** writes a line into the log of a scheduler that does not run */
   say(sched: string, text: string): void;
-  /** pid: of a process that is not a child; 0: it is not connected */
+  /** ends the process of a scheduler. pid: the connected process, which need not be a child of the server; 0: it is not connected */
   stop(sched: string, pid: number): void;
-  /** whether its process is stopped. pid: of the connected scheduler; 0: of the process that is to connect, if there is one */
+  /** finds out whether the process of a scheduler is stopped. pid: the connected process; 0: look for a process that has not connected yet */
   look(sched: string, pid: number): SchedSight;
-  /** sends SIGKILL if that process is still the scheduler; the driver is informed of its end */
+  /** sends SIGKILL if the process with that pid is still the scheduler; the driver is informed when the process has ended */
   kill(sched: string, pid: number): void;
   /** stops these schedulers; done: called when none of them is left */
   stopAll(scheds: readonly { readonly name: string; readonly pid: number }[], done: () => void): void;
@@ -104,17 +104,17 @@ export type HooksPort = {
   close(): void;
 };
 
-/** Copies in files for people and site tools: the store is the truth. */
+/** Writes copies of data into files, for people and site tools. Only the store is authoritative. */
 export type FilesPort = {
   /** hook undefined: the hook was deleted */
   hook(name: string, hook: Hook | undefined): void;
   resources(defs: Iterable<ResourceDef>): void;
-  /** null: there is no formula */
+  /** text: job_sort_formula; null: there is none */
   formula(text: string | null): void;
 };
 
 export type LogPort = {
-  /** a record of the server's own. event: a LOG_EVENT value */
+  /** logs a text about the server itself. event: a LOG_EVENT value */
   note(event: number, text: string): void;
   records(list: readonly LogRecord[]): void;
   setMask(mask: number): void;
@@ -122,13 +122,13 @@ export type LogPort = {
 
 /** Observes the core between its calls: checks of the simulator and of tests. */
 export type Watch = {
-  /** the core was called; none of the resulting changes are committed yet */
+  /** called after each call of the core; none of the resulting changes is committed yet */
   stepped?(core: Core): void;
-  /** a batch has left the core */
+  /** called when a batch was taken from the core */
   taken?(core: Core, batch: Batch): void;
-  /** a batch is committed, and its effects leave now */
+  /** called when a batch is committed, just before its effects leave */
   delivered?(batch: Batch): void;
-  /** a new core begins to work */
+  /** called when a new core begins to work */
   began?(core: Core): void;
 };
 
@@ -145,7 +145,7 @@ export type ServerPorts = {
   readonly mail: { send(mail: Mail): void };
   /** whether a host name has an address */
   resolve(host: string, done: (found: boolean) => void): void;
-  /** a program error inside the core; afterwards uncommitted changes are dropped */
+  /** called for a program error inside the core; afterwards uncommitted changes are dropped */
   onBug(error: unknown): void;
   /** called when everything is closed */
   ended(): void;

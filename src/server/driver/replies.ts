@@ -1,23 +1,24 @@
-// Replies to clients on their way out: values, refusals, and lists in parts.
+// Sends replies to clients: values, refusals, and lists in parts.
 //
 // R1. A request is answered once: the code that takes its token answers it, and a token that was taken is not answered again.
-// R2. Parts of a reply leave before it, in order. Long lists become text piece by piece, as the reader takes them.
+// R2. The parts of a reply are sent before the reply itself, in their order. A long list is made into text piece by piece, as fast as the client
+//     reads it.
 
 import { encodePartFrame } from "#protocol/wire/frame.ts";
 import type { ClientFrame } from "../engine/batch.ts";
 import type { Connections } from "./connections.ts";
 
 export type Replies = {
-  /** The frames of a batch that was committed, or a refusal. */
+  /** Sends the frames of a committed batch, or a refusal. */
   answer(frames: readonly ClientFrame[]): void;
-  /** Calls `then` when the reader has received all parts so far. */
+  /** Calls `then` when the client has received all parts that were sent so far. */
   taken(token: number, then: () => void): void;
-  /** Drops the tokens of readers that are gone. */
+  /** Drops the tokens of clients that are gone. */
   forget(tokens: Iterable<number>): void;
 };
 
 export function replies(conns: Pick<Connections, "take" | "peek">): Replies {
-  /** parts of a token still on their way to a slow reader */
+  /** by token: the sending of parts that a slow client has not received yet */
   const sending = new Map<number, Promise<void>>();
 
   const sendParts = (token: number, lists: readonly unknown[][]): void => {

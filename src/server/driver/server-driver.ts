@@ -1,10 +1,10 @@
-// Drives the core. Every event is given to the core; its results are committed in batches; only then replies, frames and actions leave. The
-// daemon, the simulator, what-if and the tests share this driver, each with its own ports (ports.ts).
+// Drives the core. Every event is given to the core, and its results are committed in batches. Replies, frames and actions of a batch leave
+// after its commit. The daemon, the simulator, what-if and the tests share this driver, each with its own ports (ports.ts).
 //
 // I1. One commit is under way at a time; the next batch gathers meanwhile.
 // I2. Nothing of a batch leaves before its commit. A commit that fails refuses every request of the batch (15010) and starts again from the store.
-// I3. While the store accepts no writes (a full disk), questions are answered from the stored state, changes are refused,
-//     and schedulers and moms are kept out.
+// I3. While the store accepts no writes (a full disk), requests that only read are answered from the stored state, changes
+//     are refused, and schedulers and moms are kept out.
 // I4. Requests of clients are served in turns by user and connection, for a slice of time. Then schedulers, moms and the store get their turn.
 
 import { limitOf } from "#model/limits/server-limits.ts";
@@ -26,7 +26,7 @@ import { type HistorySteps, historySteps } from "./history-steps.ts";
 import type { Asker, ServerPorts } from "./ports.ts";
 import { createTurns, type Turns } from "./turns.ts";
 
-/** Delay of the next commit after a failed one, to spare a full disk. While the core cannot start, the delay doubles up to the longer value. */
+/** Delay of the next commit after a failed one, to spare a full disk. While the core cannot start, the delay is doubled up to FAULT_PAUSE_MS_MAX. */
 const FAULT_PAUSE_MS = 200;
 const FAULT_PAUSE_MS_MAX = 30_000;
 /** Interval at which a store that refused a write is tried again. */
@@ -41,12 +41,12 @@ const SLICE_MS = 10;
  */
 const GATHER_MS = 50;
 const GATHER_CHARS = 4 * 1024 * 1024;
-/** Time after which the process of a broken connection is looked for. */
+/** Time after the loss of a connection until the server checks whether the process still exists. */
 const LOOK_AFTER_MS = 200;
 /** The longest delay of a timer in Node. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
-/** A batch on its way. at_s: its time in the accounting file. */
+/** A batch that is being committed. at_s: the time of its records in the accounting file. */
 type Taken = { readonly batch: Batch; readonly at_s: number; readonly rows: Rows | null };
 
 export class ServerDriver {
@@ -57,7 +57,7 @@ export class ServerDriver {
   readonly #history: HistorySteps;
   #core: Core;
   #phase: "serving" | "reloading" | "over" = "serving";
-  /** the end has begun; schedulers may still be running */
+  /** the server has begun to end; schedulers may still be running */
   #closing = false;
   /** the reason why the store accepts no writes; null: it works (I3) */
   #fault: string | null = null;
@@ -67,9 +67,12 @@ export class ServerDriver {
   #when_written: (() => void)[] = [];
   #is_pumping = false;
   #is_scheduled = false;
-  /** work that continues when the batch of this turn has left */
+  /** functions to call when the batch of this turn has left */
   #when_pumped: (() => void)[] = [];
-  /** Time spent on requests whose batch was not taken yet, and their text. Both are bounded while a batch is being written, because clients wait for both. */
+  /**
+   * Work time and length of the requests whose results have gathered for the next batch. Both are bounded while a batch is
+   * being written (GATHER_MS, GATHER_CHARS).
+   */
   #gathered_ms = 0;
   #gathered_chars = 0;
   /** the timer of the next tick: its time, and a function that cancels it */
@@ -95,7 +98,7 @@ export class ServerDriver {
     });
   }
 
-  /** The present core; it is replaced when the state is loaded again. */
+  /** The present core. It is replaced by a new one when the state is loaded again. */
   get core(): Core {
     return this.#core;
   }
@@ -104,12 +107,12 @@ export class ServerDriver {
     return this.#phase === "over";
   }
 
-  /** No write is under way, and none is due. */
+  /** Whether no write is under way and none is due. */
   get isIdle(): boolean {
     return this.#phase === "serving" && this.#fault === null && !this.#writing && !this.#is_scheduled;
   }
 
-  /** Schedulers and moms are admitted (I3). */
+  /** Whether schedulers and moms are admitted (I3). */
   get takesDaemons(): boolean {
     return this.#phase === "serving" && this.#fault === null;
   }
@@ -120,7 +123,7 @@ export class ServerDriver {
     this.#pump();
   }
 
-  /** qterm -t quick */
+  /** Ends the server as qterm -t quick does. */
   stop(): void {
     this.#end(false);
   }
@@ -131,7 +134,7 @@ export class ServerDriver {
   request(peer: Peer, request: Request, token: number, link = 0, chars = 0): void {
     if (this.#ports.clients.of(token) === undefined) return; // refused while the state was being loaded again
     if (this.#fault !== null && !WITHOUT_STORE.has(request.kind)) return this.#refuse(token, PBSE.SYSTEM, this.#fault);
-    // Opened in the slice in which the core failed: no list of open requests holds it.
+    // The request was opened in the slice in which the core failed, so it is in no list of open requests.
     if (this.#phase === "reloading") return this.#refuse(token, PBSE.INTERNAL, pbseText(PBSE.INTERNAL) ?? "");
     this.#gathered_chars += chars;
     this.do((core, now_ms) => core.request(peer, request, token, now_ms, link));
@@ -145,7 +148,7 @@ export class ServerDriver {
     this.do((core, now_ms) => core.mom(link, type, data, now_ms));
   }
 
-  /** A connection is gone. tokens: its open requests. The loss of a scheduler or mom is reported separately. */
+  /** Called when a connection is gone. tokens: its open requests. The loss of a scheduler or mom is reported separately. */
   linkLost(uid: number, link: number, tokens: readonly number[]): void {
     this.#turns.drop(uid, link);
     this.do((core) => core.clientLost(tokens));
@@ -175,7 +178,7 @@ export class ServerDriver {
     this.do((core, now_ms) => core.schedUnfit(name, text, now_ms));
   }
 
-  /** Does a piece of a client's work in its turn, unless its connection is gone by then. */
+  /** Does work for a client when its turn comes, unless its connection is gone by then. */
   inTurn({ uid, link }: Asker, work: () => void): void {
     this.#turns.add(uid, link, work);
     this.#soon();
@@ -221,7 +224,7 @@ export class ServerDriver {
     return more;
   }
 
-  /** Does a piece of work of an open request in its turn. */
+  /** Does work for an open request when the turn of its client comes. */
   #inTurnOf(token: number, work: (is_open: boolean) => void): void {
     const { clients } = this.#ports;
     const asker = clients.of(token);
@@ -235,7 +238,7 @@ export class ServerDriver {
     this.#soon();
   }
 
-  /** Releases the output that has gathered, as far as it need not wait for the store. */
+  /** Takes the results that have gathered: writes them as a batch, or delivers them at once if nothing must be stored. */
   #pump(): void {
     if (this.#is_pumping) return;
     this.#is_pumping = true;
@@ -269,7 +272,7 @@ export class ServerDriver {
     }
   }
 
-  /** I1. done: called in any case, also after a failure. */
+  /** Writes rows to the store (I1). done: called in any case, also after a failure. */
   #write(rows: Rows, done: (fault: Error | null) => void): void {
     this.#writing = true;
     this.#ports.store.commit(rows, (fault) => {
@@ -305,7 +308,7 @@ export class ServerDriver {
     this.#tick = null;
   }
 
-  /** The delay of the next tick was computed with the old clock. */
+  /** Called when the system's clock was set: the delay of the next tick was computed with the old clock, so the tick is timed again. */
   #clockSet(by_ms: number, at_ms: number): void {
     this.#disarm();
     this.#core.clockSet(by_ms, at_ms);
@@ -328,13 +331,13 @@ export class ServerDriver {
     this.#startOver(PBSE.INTERNAL, pbseText(PBSE.INTERNAL) ?? "");
   }
 
-  /** Memory holds changes that were not written: it is discarded, because the store counts. Open requests are refused, and daemons say hello again. */
+  /** Discards the state in memory, which has changes that were not stored, and loads the store. Open requests are refused; daemons say hello again. */
   #startOver(code: number, text: string): void {
     if (this.#phase !== "serving") return;
     this.#phase = "reloading";
     const { clients, links, clock, store } = this.#ports;
     const open = clients.open();
-    // The present write may succeed. Its answers then leave unchanged.
+    // A write may be under way. If it succeeds, its answers are sent as they are.
     this.#whenWritten(() => {
       for (const token of open) this.#refuse(token, code, text);
       links.dropDaemons();
@@ -412,7 +415,7 @@ export class ServerDriver {
     if (batch.changes.purged_arrays.size > 0) this.#history.count();
   }
 
-  /** The next batch makes the store forget these records, so they must be in the file by then (../shell/accounting-recovery.ts). */
+  /** Writes the accounting file. The next commit deletes these records from the store, so they must be in the file by then (accounting-recovery.ts). */
   #account({ accounting: records }: Batch, at_s: number): void {
     if (records.length === 0) return;
     const { accounting, log } = this.#ports;
@@ -474,7 +477,7 @@ export class ServerDriver {
     }
   }
 
-  /** A core that was replaced gets no answers to its requests. */
+  /** Runs a hook. If the core is replaced while the hook runs, the new core does not get the outcome. */
   #runHook({ run, hook }: Extract<ShellAction, { kind: "run-hook" }>): void {
     const asked = this.#core;
     this.#ports.hooks.run(hook, (outcome) => {
@@ -487,13 +490,13 @@ export class ServerDriver {
   #end(scheds: boolean): void {
     if (this.#closing) return;
     this.#closing = true;
-    // A scheduler ends after its present cycle. The link stays open until then, because the cycle needs verdicts.
+    // A scheduler ends after its present cycle. Its link stays open until then, because the cycle needs verdicts.
     const running = scheds ? [...this.#core.kernel.scheds.by_name.values()] : [];
     const stopped = running.map((runtime) => ({ name: runtime.name, pid: endablePid(runtime) }));
     this.#ports.processes.stopAll(stopped, () => this.#close());
   }
 
-  /** Answers of this batch are on their way; requests that came later are refused by the closed connection. */
+  /** Closes everything. The answers of this batch were sent; for requests that came later, the connection closes without an answer. */
   #close(): void {
     const { hooks, log, links, store } = this.#ports;
     this.#phase = "over";

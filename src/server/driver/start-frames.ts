@@ -1,9 +1,10 @@
-// Frames to moms on their way out. Starts carry scripts, which are not kept in memory, and are large. They leave in turns of their own, so that the server's other
-// work continues in between.
+// Sends frames to moms. A frame that starts jobs is large, because it carries their scripts, and scripts are not kept in memory. Such frames are
+// made and sent in turns of their own, so that the server's other work continues in between.
 //
 // F1. Frames of one mom keep their order.
-// F2. While a scheduler's decisions come in, starts wait, because the scheduler waits for their verdicts. No start waits longer than START_WAIT_MS.
-// F3. The user decides how large scripts and environments are; a frame beyond the limit would close the link at every attempt.
+// F2. While a scheduler's decisions come in, starts of jobs wait, because the scheduler waits for verdicts. No start waits longer than START_WAIT_MS.
+// F3. No frame has more than FRAME_CHARS, except the frame of a single large job: users decide how large scripts and environments are, and a frame
+//     beyond the limit of the link would close the link at every attempt.
 
 import { arrayIdOf } from "#model/job-id.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
@@ -12,37 +13,37 @@ import { nth } from "#support/assert.ts";
 import type { MomFrame } from "../engine/batch.ts";
 import type { ClockPort, Done, Result } from "./ports.ts";
 
-/** A frame is full with this much text; a larger job has a frame of its own. */
+/** Length of text at which a frame is full. A job with more text gets a frame of its own. */
 const FRAME_CHARS = 16 * 1024 * 1024;
-/** Number of jobs in a turn; their scripts are read at once. */
+/** Number of jobs that are sent in one turn. Their scripts are read together. */
 const TURN_JOBS = 250;
 const START_WAIT_MS = 1000;
-/** Interval at which the end of the scheduler's decisions is checked. */
+/** Interval of the checks whether the scheduler's decisions have all come in. */
 const LOOK_MS = 10;
 
 export type StartFramesOptions = {
-  /** undefined: the mom has gone */
+  /** the connection with that number; undefined: the mom is gone */
   readonly link: (number: number) => { send(type: string, data: unknown): void; sendText(text: string): void; destroy(): void } | undefined;
-  /** texts of jobs' scripts; ids without one are absent */
+  /** reads the scripts of jobs; a job without a script is absent from the result */
   readonly scripts: (ids: readonly string[], done: Done<ReadonlyMap<string, string>>) => void;
   /** makes this number of secrets, each of 32 random hexadecimal digits */
   readonly cookies: (count: number) => string;
   readonly clock: Pick<ClockPort, "steady_ms" | "after" | "soon">;
-  /** a scheduler's decisions are coming in (F2) */
+  /** whether a scheduler's decisions are coming in (F2) */
   readonly isDeciding: () => boolean;
   readonly complain: (text: string) => void;
 };
 
-/** A job that starts, or a frame behind such jobs. at_ms: time of arrival. */
+/** An entry of the queue: a job to start, or a frame that must be sent after such jobs (F1). at_ms: the time at which it was queued. */
 type Waiting = { readonly link: number; readonly at_ms: number; readonly job: MomJob | null; readonly frame: MomFrame | null };
 type WaitingJob = Waiting & { readonly job: MomJob };
 
-/** Sends frames to moms. The attributes of a starting job stay as they are at this call (state/state.ts I4). */
+/** Returns a function that sends a frame to a mom. A job is sent with the attributes that it has at that call (state/state.ts I4). */
 export function startFrames(options: StartFramesOptions): (frame: MomFrame) => void {
   const { link, scripts, cookies, clock, isDeciding, complain } = options;
   let queue: Waiting[] = [];
   let head = 0;
-  /** number of jobs and frames that wait for a mom */
+  /** number of jobs and frames that wait, by the connection of their mom */
   const counts = new Map<number, number>();
   let going = false;
 
@@ -71,7 +72,7 @@ export function startFrames(options: StartFramesOptions): (frame: MomFrame) => v
     if (found.ok) deliver(some, textsOf(some, found.value));
     else {
       complain(`scripts cannot be read: ${found.error.message}`);
-      // These moms are disconnected. After their next hello they get the starts again. Moms whose frames need no script stay connected.
+      // Moms with a frame that needs a script are disconnected; after their next hello they get the starts again. The other moms stay connected.
       const without = new Set(some.filter(needsScript).map((waiting) => waiting.link));
       for (const number of without) link(number)?.destroy();
       const ready = some.filter((waiting) => !without.has(waiting.link));
@@ -83,7 +84,7 @@ export function startFrames(options: StartFramesOptions): (frame: MomFrame) => v
       else counts.delete(number);
     }
     head += some.length;
-    // Sent frames are dropped now, because the queue may not be empty for a long time.
+    // The sent entries are removed already now, because the queue may not become empty for a long time.
     if (2 * head >= queue.length) {
       queue = queue.slice(head);
       head = 0;
@@ -92,7 +93,7 @@ export function startFrames(options: StartFramesOptions): (frame: MomFrame) => v
     else clock.soon(turn);
   };
 
-  /** The texts of the jobs' starts, with script and cookie, in the order of the list. */
+  /** The texts that start the jobs, with script and cookie, in the order of the list. */
   const textsOf = (some: readonly Waiting[], found: ReadonlyMap<string, string>): readonly string[] => {
     const hex = cookies(some.length);
     return some.map((waiting, at) => {
@@ -136,10 +137,10 @@ export function startFrames(options: StartFramesOptions): (frame: MomFrame) => v
 
 const needsScript = (waiting: Waiting): waiting is WaitingJob => waiting.job !== null && waiting.job.attrs["executable"] === undefined;
 
-/** Subjobs run the script of their array. */
+/** The id under which the job's script is stored: for a subjob, that of its array. */
 const scriptId = (job: MomJob): string => arrayIdOf(job.id) ?? job.id;
 
-/** Splits texts into lists that fit into a frame. */
+/** Splits texts into lists, each of which fits into a frame. */
 export function bySize(texts: readonly string[]): string[][] {
   const lists: string[][] = [];
   let room = 0;

@@ -1,4 +1,4 @@
-// A store with promises as the driver's port.
+// Makes a store, whose methods return promises, into the port that the driver uses.
 
 import { isStoreError, type Loaded, type Store } from "#store/store.ts";
 import { shared } from "../state/intern.ts";
@@ -7,7 +7,10 @@ import { jobOfHistory } from "../state/rows.ts";
 import type { Job, ServerState } from "../state/state.ts";
 import type { Done, HistoryPort, StorePort } from "./ports.ts";
 
-/** Calls done with the outcome of a promise; ask makes the promise. The daemon asks at once, the simulator after a delay. An error in done ends the program. */
+/**
+ * Calls ask, which returns a promise, and calls done with the promise's outcome. The daemon calls ask at once, the simulator after
+ * a delay. An error in done ends the program.
+ */
 export type Settle = <T>(ask: () => Promise<T>, done: Done<T>) => void;
 
 export const atOnce: Settle = (ask, done) =>
@@ -16,7 +19,7 @@ export const atOnce: Settle = (ask, done) =>
     (error: Error) => done({ ok: false, error }),
   );
 
-/** name: the server's name now, which the state gets when it is loaded. */
+/** The port for a store. name: the present name of the server, which a loaded state gets. */
 export function storePort(store: Store, name: string, settle: Settle): StorePort {
   return {
     commit(rows, done) {
@@ -44,7 +47,7 @@ export function storePort(store: Store, name: string, settle: Settle): StorePort
   };
 }
 
-/** The state of the store at present. onLoaded: gets the rows as well. */
+/** Loads the state from the store. onLoaded: called with the rows that were read. */
 export async function loadFromStore(store: Store, name: string, onLoaded?: (loaded: Loaded) => void): Promise<ServerState> {
   const history_count = await store.history.count();
   const loaded = await store.load(shared);

@@ -3,36 +3,37 @@
 //
 // F1. Users who always have work waiting get equal time, regardless of the number of their connections. The connections
 //     of one user also get equal time.
-// F2. A user who has work again after a pause is served next, after users who have used less time. Unused time is neither saved nor charged.
+// F2. A user who has work again after a pause is served soon: only users who have used less time come first. Time that a user did not use is
+//     neither saved nor charged.
 // F3. Work of one connection is done in the order in which it came.
 // F4. A pause does not cancel what was charged before it: a connection whose next request is still on its way waits
 //     behind connections that have used less time.
 
 type Work = () => void;
 type Piece = { readonly work: Work; readonly dropped: Work | undefined };
-/** spent_ms: time charged; at least that of the user who was served when the present work began to wait (F2) */
+/** The work of one connection. spent_ms: the time charged to it. After a pause it is raised to the time of the queue that is served then (F2). */
 type Queue = { spent_ms: number; readonly pieces: Piece[] };
-/** waiting: the queues that have pieces. now_ms: time of the queue that was served last, when it was chosen */
+/** waiting: the user's queues that have work. now_ms: spent_ms of the queue that was served last, at the moment when it was chosen. */
 type User = { spent_ms: number; now_ms: number; readonly queues: Map<number, Queue>; readonly waiting: Set<Queue> };
 
 export type Turns = {
   /** dropped: called in place of work if the connection is gone before its turn */
   add(uid: number, connection: number, work: Work, dropped?: Work): void;
-  /** the connection is gone, and its work with it */
+  /** removes a connection that is gone, with its work */
   drop(uid: number, connection: number): void;
-  /** Does work for about this time, at least one piece. Returns whether more waits. */
+  /** Does work for about this time, at least one piece. Returns whether more work waits. */
   serve(ms_max: number): boolean;
 };
 
-/** Every piece costs at least this much, because a clock may stand still. */
+/** The minimum that is charged for a piece of work, because the clock may not move while the work is done. */
 const PIECE_MS_MIN = 0.001;
 
-/** clock: milliseconds. */
+/** clock: returns milliseconds. */
 export function createTurns(clock: () => number): Turns {
   /** all users that have connections from which work came */
   const users = new Map<number, User>();
   const waiting = new Set<User>();
-  /** time of the user that was served last, when it was chosen (F2) */
+  /** spent_ms of the user that was served last, at the moment when it was chosen (F2) */
   let now_ms = 0;
 
   const turn = (): number => {

@@ -1,5 +1,5 @@
-// Gathers the output of the core while events are applied. The shell takes it, writes the rows, and only then lets
-// the rest go (group commit, ARCHITECTURE.md).
+// Gathers the output of the core while events are applied. The shell takes the output as a batch and writes the changed
+// rows; only after that it sends the replies and frames and carries out the actions (group commit, ARCHITECTURE.md).
 
 import type { HookRun } from "#hooks/run/hook-input.ts";
 import type { ServerToMom } from "#protocol/mom-link.ts";
@@ -9,35 +9,35 @@ import type { Changes } from "../state/changes.ts";
 import type { Mail } from "./mail.ts";
 import type { AccountingRecord, Action } from "./transaction.ts";
 
-/** An answer to a client, in the order of sending. */
+/** A frame of an answer to a client: a part of the answer, or the end of it. */
 export type ClientFrame =
   | { readonly kind: "part"; readonly token: number; readonly items: readonly unknown[] }
   | { readonly kind: "ok"; readonly token: number; readonly value?: unknown; readonly text?: string }
   | { readonly kind: "error"; readonly token: number; readonly code: number; readonly text: string | null };
 
-/** A frame to a connection the shell named when it announced it. */
+/** A frame to a scheduler or mom. link: the number by which the shell has announced the connection. */
 export type LinkFrame<Frames> = {
   [T in keyof Frames]: { readonly link: number; readonly type: T; readonly data: Frames[T] };
 }[keyof Frames];
 export type SchedFrame = LinkFrame<ServerToSched>;
 export type MomFrame = LinkFrame<ServerToMom>;
 
-/** The records that a walk through the history visits. Without subjobs it visits only whole jobs and arrays. */
+/** Selects the records that a walk through the history visits. subjobs false: only jobs and arrays, no subjobs. */
 export type HistoryWalk = { readonly queue?: string; readonly seqs?: readonly number[]; readonly subjobs: boolean };
 
 /** Actions that only the shell can carry out. */
 export type ShellAction =
   | Extract<Action, { kind: "backup" | "shutdown" | "start-sched" }>
-  /** make its default-named directories */
+  /** make the scheduler's directories that have default names */
   | { readonly kind: "prepare-sched"; readonly sched: string }
   /** a scheduler that does not run writes this into its log */
   | { readonly kind: "say-sched"; readonly sched: string; readonly text: string }
   | { readonly kind: "send-mail"; readonly mail: Mail }
-  /** pid: of the connected scheduler, which need not be a child; 0: not connected */
+  /** end the process of a scheduler. pid: of the connected scheduler, which need not be a child of the server; 0: it is not connected */
   | { readonly kind: "stop-sched"; readonly sched: string; readonly pid: number }
-  /** find out whether its process is stopped and call core.schedSeen(sched, ...). pid: of the connected scheduler; 0: not connected */
+  /** find out whether the scheduler's process is stopped and call core.schedSeen(sched, ...). pid: of the connected scheduler; 0: not connected */
   | { readonly kind: "look-at-sched"; readonly sched: string; readonly pid: number }
-  /** SIGKILL, if that process is still the scheduler */
+  /** send SIGKILL if the process with that pid is still the scheduler */
   | { readonly kind: "kill-sched"; readonly sched: string; readonly pid: number }
   /** look these ids up in the history and call core.historyRead(token, ...) */
   | { readonly kind: "read-history"; readonly token: number; readonly ids: readonly string[] }
@@ -45,11 +45,11 @@ export type ShellAction =
   | { readonly kind: "resolve-host"; readonly token: number; readonly host: string }
   /** run a hook and call core.hookEnded(run, outcome) */
   | { readonly kind: "run-hook"; readonly run: number; readonly hook: HookRun }
-  /** page through the history and call core.historyPage(token, ...) */
+  /** read the history page by page and call core.historyPage(token, ...) */
   | { readonly kind: "page-history"; readonly token: number; readonly walk: HistoryWalk }
   /** call core.slice(token, ...) until it reports that nothing is left */
   | { readonly kind: "go-on"; readonly token: number }
-  /** forget finished jobs older than this (epoch seconds), then core.historyPurged(count) */
+  /** delete jobs from the history that ended before before_s (epoch seconds), then call core.historyPurged(count) */
   | { readonly kind: "purge-history"; readonly before_s: number }
   | { readonly kind: "drop-link"; readonly link: number }
   /** the log mask of the server changed */
@@ -63,7 +63,7 @@ export type Batch = {
   readonly accounting: readonly AccountingRecord[];
   readonly clients: readonly ClientFrame[];
   readonly scheds: readonly SchedFrame[];
-  /** scripts of jobs in mom-start are filled in by the shell (they are not kept in memory) */
+  /** frames to moms. In a mom-start the shell adds the scripts of the jobs, which are not kept in memory */
   readonly moms: readonly MomFrame[];
   readonly actions: readonly ShellAction[];
 };

@@ -1,4 +1,4 @@
-// The server's knowledge about jobs beside their attributes: the requests and schedulers that wait for a job. It is lost when the server ends.
+// What the server knows about jobs beside their attributes: which requests and schedulers wait for a job. It is lost when the server ends.
 
 import type { PreemptMethod, Verdict } from "#protocol/sched-link.ts";
 import type { Deciding } from "./sched-runtime.ts";
@@ -9,22 +9,25 @@ export type Preemption = {
   readonly sched: string;
   /** the method that is tried */
   method: PreemptMethod;
-  /** the methods to try if it fails */
+  /** the methods to try if this one fails */
   rest: string;
-  /** null: not settled */
+  /** the result of the preemption; null: it is still under way */
   verdict: Verdict | null;
 };
 
 /**
- * A start that a decision of a scheduler waits for, or the client that requested it by hand (jobs/start-wait.ts). until_ms: the latest time; null: none.
- * A decision's verdict is void if its frame has left the scheduler's list meanwhile.
+ * A decision of a scheduler, or a request of a client (qrun), that waits for the start of a job (jobs/start-wait.ts). until_ms: the latest time at which
+ * the wait ends; null: there is none. If the link of the scheduler breaks during the wait, the verdict has no effect.
  */
 export type StartWait = { readonly until_ms: number | null } & (
   | { readonly kind: "decision"; readonly sched: string; readonly frame: Deciding; readonly at: number }
   | { readonly kind: "request"; readonly token: number }
 );
 
-/** Everything that waits for one start: a job that was requested by hand may be started by a cycle that was under way. */
+/**
+ * Everything that waits for the start of one job. Several can wait: while a client waits for its qrun, a cycle that was already under
+ * way may start the same job. exit_status: that of the run, if the run has ended.
+ */
 export type StartWaits = { waits: readonly StartWait[]; exit_status: number | null };
 
 export type JobRuntime = {

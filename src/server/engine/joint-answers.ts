@@ -1,14 +1,14 @@
-// One request with several answers. A request about an array or a range of subjobs is carried out for each subjob, and
-// the client is answered once, when all parts have answered.
+// Joins several answers to one request. A request about an array or a range of subjobs is split into parts, one for each
+// subjob. The client is answered once, when all parts have been answered.
 //
 // I1. The token of a part is negative; no client has such a token. The joint answer is the last refusal, or ok if there was none.
 
 import type { ClientFrame } from "./batch.ts";
 
 export type JointAnswers = {
-  /** part -> the request it belongs to */
+  /** token of a part -> token of the request that it belongs to */
   readonly parts: Map<number, number>;
-  /** by request */
+  /** by token of the request: how many answers are missing, and the last refusal */
   readonly open: Map<number, { left: number; refusal: Extract<ClientFrame, { kind: "error" }> | null }>;
   /** the token of the last part; 0: no request was split */
   last_part: number;
@@ -16,7 +16,7 @@ export type JointAnswers = {
 
 export const noJointAnswers = (): JointAnswers => ({ parts: new Map(), open: new Map(), last_part: 0 });
 
-/** Tokens for this number of parts (at least one) of a request. */
+/** Splits a request into this number of parts (at least one) and returns their tokens. */
 export function splitToken(joint: JointAnswers, token: number, count: number): readonly number[] {
   const parts = Array.from({ length: count }, () => --joint.last_part);
   for (const part of parts) joint.parts.set(part, token);
@@ -24,7 +24,7 @@ export function splitToken(joint: JointAnswers, token: number, count: number): r
   return parts;
 }
 
-/** The frames without the answers of parts, and with the joint answers that are now complete. */
+/** Takes the answers of parts out of the frames, and adds the joint answers that are now complete. */
 export function joinAnswers(joint: JointAnswers, frames: readonly ClientFrame[]): ClientFrame[] {
   return frames.flatMap((frame) => (frame.token < 0 ? joinOne(joint, frame) : [frame]));
 }

@@ -1,5 +1,5 @@
-// Data that the parts of the core share: state, pending changes and effects, timers, and a runtime record of each kind of object. A server has one kernel.
-// Only the state survives a restart; the rest is built again from hellos.
+// The kernel: data that the files of the core share. It has the state, pending changes and effects, timers, and a runtime record for each kind of
+// object. A server has one kernel. Only the state survives a restart; all else is built again from the hellos of schedulers and moms.
 
 import type { Reject } from "#model/pbse.ts";
 import { hooksOf } from "#model/tables/hook.ts";
@@ -34,11 +34,11 @@ export type Kernel = {
   readonly follow: Follow;
   readonly state: ServerState;
   readonly config: ServerConfig;
-  /** of the server, for its own transactions */
+  /** the identity of the server, for its own transactions */
   readonly own: Identity;
   changes: Changes;
   out: Outbox;
-  /** names: see core/tick.ts; times: epoch milliseconds */
+  /** timers in epoch milliseconds; core/tick.ts lists their names */
   readonly timers: Timers;
   now_ms: number;
   readonly requests: RequestRuntime;
@@ -50,7 +50,10 @@ export type Kernel = {
   readonly ending: Ending;
 };
 
-/** stopping: new requests are refused. how: the manner that qterm requested; null: the server does not end. told: the shell has been informed. */
+/**
+ * The end of the server. stopping: whether it has begun, and in which manner. how: what qterm requested; null: the server does not end.
+ * told: whether the shell has been informed.
+ */
 export type Ending = {
   stopping: "no" | "quick" | "delay" | "immediate";
   how: { readonly manner: "quick" | "delay" | "immediate"; readonly scheds: boolean; readonly moms: boolean } | null;
@@ -77,7 +80,7 @@ export function createKernel(state: ServerState, config: ServerConfig, now_ms: n
   };
 }
 
-/** Thrown by a handler that needs an answer which is not available yet (Transaction.history, resolves). Never leaves the core. */
+/** Thrown inside a handler that needs an answer from outside which is not available yet (Transaction.history, hooks, resolves). The core catches it. */
 export class AnswerNeeded extends Error {
   readonly what: "job" | "host" | "hooks";
   readonly names: readonly string[];
@@ -90,7 +93,7 @@ export class AnswerNeeded extends Error {
   }
 }
 
-/** A transaction of `who` at the kernel's time. known: answers that were already looked up for it. */
+/** Makes a transaction for the request of `who`, at the kernel's time. known: answers from outside that are already available for the request. */
 export function transaction(kernel: Kernel, who: Identity, token: number, known: Known = NOTHING_KNOWN): Transaction {
   const { state, config } = kernel;
   const now_s = Math.floor(kernel.now_ms / 1000);

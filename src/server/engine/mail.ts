@@ -1,4 +1,4 @@
-// Mail about jobs (qsub -m, -M): the recipients of each event, and the text. The shell hands it to the server's mailer.
+// Mail about jobs and reservations (qsub -m, -M): who gets mail about an event, and its text. The shell gives the mail to the server's mailer.
 
 import type { Attrs, Job, Resv } from "../state/state.ts";
 
@@ -6,7 +6,7 @@ export type Mail = {
   readonly mailer: string;
   readonly from: string;
   readonly to: readonly string[];
-  /** without Mail_Users the mail goes to the owner */
+  /** whether the mail goes to the owner, because there are no Mail_Users */
   readonly to_owner: boolean;
   readonly subject: string;
   readonly body: string;
@@ -25,7 +25,7 @@ export function wantsMail(job: Job, point: string): boolean {
   return job.attrs["array_id"] === undefined || wanted.includes("j");
 }
 
-/** point: a aborted, b begun, e ended, FILE_TROUBLE. null: no mail is wanted. Subjobs cause mail only with j. */
+/** The mail about an event of a job; null: no mail is wanted. point: a aborted, b begun, e ended, FILE_TROUBLE. Mail about subjobs is wanted only with j. */
 export function mailFor(server: Attrs, job: Job, point: string, text: string): Mail | null {
   if (!wantsMail(job, point)) return null;
   const first = FIRST_LINE[point];
@@ -39,7 +39,7 @@ export function mailFor(server: Attrs, job: Job, point: string, text: string): M
   return letter(server, job.attrs["Mail_Users"], job.attrs.Job_Owner, `PBS JOB ${job.id}`, lines);
 }
 
-/** point: a aborted, b begun, c confirmed, e ended. null: no mail is wanted. */
+/** The mail about an event of a reservation; null: no mail is wanted. point: a aborted, b begun, c confirmed, e ended. */
 export function mailForResv(server: Attrs, { id, attrs }: Resv, point: string, text: string): Mail | null {
   const wanted = attrs["Mail_Points"];
   if (!(typeof wanted === "string" ? wanted : "ac").includes(point)) return null;

@@ -1,4 +1,4 @@
-// The server's knowledge about one mom and about the runs it takes part in. It is lost when the server ends; the mom says hello again.
+// What the server knows about moms, and about runs on several hosts. It is lost when the server ends; moms then say hello again.
 
 import type { MomHello, MomJob, MomPatience, MomToServer, MomVnode, Usage } from "#protocol/mom-link.ts";
 import { hostOfJob } from "../state/job-hosts.ts";
@@ -15,9 +15,9 @@ export type MomRuntime = {
   hooks: string;
   /** digests of the files of those hooks, by name; empty if the mom came with hooks whose files are unknown */
   hook_files: ReadonlyMap<string, string>;
-  /** its host has other users */
+  /** someone uses the host, so that its vnodes are busy */
   busy: boolean;
-  /** time of its last message; steady as timers are (core/clock-jump.ts) */
+  /** time of the mom's last message. It moves with the timers when the clock is set (core/clock-jump.ts) */
   heard_ms: number;
   /** the reason why the mom cannot start jobs; null: it can */
   ill: string | null;
@@ -25,34 +25,37 @@ export type MomRuntime = {
   readonly sent: Map<string, number>;
 };
 
-/** A signal or message on its way to a mom. */
+/** A signal or message that was sent to a mom and has not been answered. token: of the request to answer. */
 export type MomQuestion = { readonly token: number; readonly job: string; readonly signal: string | null };
 
 /** Whether a mom takes part in the heartbeat (moms/heartbeat.ts H5). */
 export const isAsked = ({ hello }: MomRuntime): boolean => hello.pongs === true;
 
-/** unknown: the sister has not said hello since the server's start. asked: the run was sent. ready: everything but its execjob_prologue hooks is done. */
+/**
+ * A sister of a run. unknown: the sister has not said hello since the server's start. asked: the run was sent to the sister. ready:
+ * everything except its execjob_prologue hooks is done.
+ */
 export type Sister = {
   readonly host: string;
   state: "unknown" | "asked" | "ready" | "joined" | "gone";
-  /** time since which its mom is not connected; null: it is connected */
+  /** time since which the mom of the sister is not connected; null: the mom is connected */
   away_since_ms: number | null;
-  /** the sister has stopped the run's processes, or has been asked to */
+  /** the sister has suspended the processes of the run, or has been asked to do so */
   stands: boolean;
-  /** the loss of this sister was handled. After that, only its state is taken from the hello that the crew was made from */
+  /** the loss of this sister has been handled */
   missed: boolean;
   used: Usage;
 };
 
-/** The work that follows when no host holds a run any more (moms/run-end.ts). */
+/** What the server does when a run has ended on all its hosts (moms/run-end.ts). */
 export type AfterRun =
   | { readonly kind: "start-taken-back" }
   | { readonly kind: "mother-silent" }
-  /** the server gives the run up */
+  /** the run counts as lost */
   | { readonly kind: "lost"; readonly exit_status: number; readonly used: Usage; readonly message?: string }
   | { readonly kind: "obit"; readonly obit: MomToServer["mom-obit"] };
 
-/** The server's knowledge about the sisters of a run. */
+/** What the server knows about the sisters of a run. */
 export type Crew = {
   readonly run_count: number;
   /** by host, in lower case */
@@ -61,19 +64,19 @@ export type Crew = {
   begun: boolean;
   /** the state that all sisters must reach before the run begins */
   awaited: "join" | "prologue";
-  /** usage of the mother superior alone */
+  /** the resources used on the host of the mother superior alone */
   own: Usage;
   /** the run failed because of a sister */
   failed: boolean;
-  /** the work that follows once every sister has released the run, which is over; null: the run is not over */
+  /** set when the run has ended on the mother superior: what follows when every sister has released the run; null: the run has not ended */
   over: AfterRun | null;
 };
 
-/** All moms, the runs over several hosts, and the questions to moms. */
+/** All connected moms, the runs over several hosts, and the signals and messages that moms have not answered. */
 export type Moms = {
   /** by host name, in lower case */
   readonly by_host: Map<string, MomRuntime>;
-  /** by connection: the mom that last said hello on it */
+  /** by connection: the mom that last said hello on that connection */
   readonly by_link: Map<number, MomRuntime>;
   /** when the next heartbeat is due (moms/heartbeat.ts) */
   heartbeat_ms: number;
@@ -85,7 +88,7 @@ export type Moms = {
   next_question: number;
   /** runs over several hosts, by job */
   readonly crews: Map<string, Crew>;
-  /** the vnodes of a mom's report are being entered, so new vnodes among them do not count as made by an administrator */
+  /** true while the vnodes of a mom's report are being entered: vnodes created then do not count as made by an administrator */
   reporting: boolean;
 };
 
@@ -101,9 +104,9 @@ export const noMoms = (now_ms: number): Moms => ({
   reporting: false,
 });
 
-/** The part of the kernel that holds moms. */
+/** The fields of the kernel that lookups of moms need. */
 type Hosts = { readonly state: ServerState; readonly moms: Pick<Moms, "by_host"> };
 
-/** The connected mom of a job. */
+/** The mom of a job's first host, if it is connected. */
 export const momOfJob = (kernel: Hosts, id: string): MomRuntime | undefined =>
   kernel.moms.by_host.get(hostOfJob(kernel.state.jobs.get(id)).toLowerCase());

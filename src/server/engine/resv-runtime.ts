@@ -1,12 +1,12 @@
-// The server's knowledge about reservations beside their attributes: the requests that wait for an answer, and the
-// schedulers that have refused. It is lost when the server ends.
+// What the server knows about reservations beside their attributes: the requests that wait for an answer, and the
+// schedulers that have refused a reservation. It is lost when the server ends.
 
 export type ResvRuntime = {
   /** reservation id -> tokens of requests that wait for its outcome */
   readonly waiters: Map<string, number[]>;
-  /** reservation id -> schedulers that have refused the present question about it */
+  /** reservation id -> schedulers that have refused to confirm it this time */
   readonly refusals: Map<string, Set<string>>;
-  /** reservation id -> how often a scheduler's confirmation was refused */
+  /** reservation id -> how often the server has refused a scheduler's confirmation */
   readonly vain_confirms: Map<string, number>;
 };
 

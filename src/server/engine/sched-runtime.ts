@@ -1,37 +1,43 @@
-// The server's knowledge about one scheduler: its connection, mirror, cycle and crashes. It is lost when the server
-// ends; the scheduler says hello again.
+// What the server knows about one scheduler: its connection, what it has been sent, its cycle and its crashes. It is lost
+// when the server ends; the scheduler then says hello again.
 
 import type { Reject } from "#model/pbse.ts";
 import type { Decision, SchedCommand, SchedJob, SchedQuestion, Verdict } from "#protocol/sched-link.ts";
 import type { Changes } from "../state/changes.ts";
 import type { SchedFrame } from "./batch.ts";
 
-/** A frame of decisions that is being examined. preempting: decisions just before `at` whose verdicts the later ones wait for. */
+/**
+ * A frame of decisions that is being examined. at: the index of the next decision. preempting: the preemptions just before it, for
+ * which all later decisions wait.
+ */
 export type Deciding = {
   readonly cycle: number;
   readonly decisions: readonly Decision[];
   at: number;
-  /** by decision; with gaps where hooks or preemptions are under way */
+  /** verdicts by index of the decision; there are gaps while hooks or preemptions are under way */
   readonly verdicts: Verdict[];
   /** number of verdicts that are missing */
   left: number;
   readonly preempting: (readonly [at: number, preemption: { readonly verdict: Verdict | null }])[];
 };
 
-/** The verdict of a decision of the frame. */
+/** Sets the verdict of a decision of the frame. */
 export function giveVerdict(frame: Deciding, at: number, verdict: Verdict): void {
   frame.verdicts[at] = verdict;
   frame.left--;
 }
 
-/** Gives a verdict later. The rest of the scheduler's decisions is examined afterwards. The verdict has no effect if the link broke meanwhile. */
+/**
+ * Sets a verdict that was not available at once. Afterwards the scheduler's further decisions are examined. The verdict has no effect
+ * if the link has broken meanwhile.
+ */
 export function giveLater({ scheds }: { readonly scheds: Scheds }, sched: string, frame: Deciding, at: number, verdict: Verdict): void {
   if (scheds.by_name.get(sched)?.deciding.includes(frame) !== true) return;
   giveVerdict(frame, at, verdict);
   scheds.settled.add(sched);
 }
 
-/** heard_ms: time of its last message, epoch milliseconds; stopped: its process was found stopped, and is not only slow */
+/** A scheduler that does not answer. heard_ms: time of its last message, epoch milliseconds; stopped: the process is stopped and not only slow. */
 export type Silence = { readonly pid: number; readonly heard_ms: number; readonly stopped: boolean };
 
 export type SchedRuntime = {
@@ -44,7 +50,7 @@ export type SchedRuntime = {
   /** the next frame must be a snapshot */
   needs_snapshot: boolean;
   revision: number;
-  /** names that the mirror holds; only these must be dropped explicitly */
+  /** names of the objects that the scheduler has been sent; it must be told when one of them disappears */
   readonly known: { readonly queues: Set<string>; readonly nodes: Set<string>; readonly jobs: Set<string> };
   /** jobs whose only change is a comment that this scheduler sent itself */
   readonly own_comments: Set<string>;
@@ -52,48 +58,48 @@ export type SchedRuntime = {
   cycle: number;
   /** a cycle is running */
   busy: boolean;
-  /** the command of a cycle whose frame has not left yet: the deltas before it include all of this batch, so no further cycle is needed */
+  /** command of a cycle that begins with the present batch. The scheduler gets all deltas of the batch first, so a trigger needs no further cycle */
   unsent: SchedCommand | null;
-  /** more of its decisions will follow */
+  /** more decisions of the present cycle will follow */
   more: boolean;
-  /** changes that are kept back until they have come */
+  /** changes that the scheduler is not told until these decisions have come; null: none are kept back */
   untold: Changes | null;
-  /** frames that wait until the scheduler has got the changes, in the next batch; null: none (scheds/mirror.ts I3) */
+  /** frames that are sent in the next batch, after the changes that were kept back; null: none (scheds/mirror.ts I3) */
   held: SchedFrame[] | null;
-  /** subjobs that began meanwhile: their usage is sent, even if they are over before the scheduler gets the changes */
+  /** subjobs that began while changes were kept back: their usage is sent even if they have ended before the scheduler gets the changes */
   readonly begun: Map<string, SchedJob>;
-  /** decisions without an answer yet: the first frame waits for preemptions, the others wait for it */
+  /** frames of decisions that have not been answered: the first may wait for preemptions, the others wait for the first */
   deciding: Deciding[];
-  /** jobs that were started without waiting for their runjob hooks, which are under way */
+  /** jobs whose runjob hooks are under way and whose verdict was sent without waiting for them */
   readonly asking: Set<string>;
   /** a trigger that came during the cycle */
   pending: SchedCommand | null;
-  /** jobs to run by hand, in order; if `running` names the first one, it is in the present cycle */
+  /** jobs for which qrun was requested, in order. The first of them is named by `running` if the present cycle is for it */
   readonly qruns: string[];
   running: string | null;
-  /** the reason why the server refused to start the job `running` at its scheduler's last attempt */
+  /** the reason why the server refused the scheduler's last attempt to start the job `running` */
   refusal: Reject | null;
   /** times of crashes in the last hour, epoch milliseconds */
   crashes: number[];
-  /** number of cycles since it connected */
+  /** number of cycles since the scheduler connected */
   cycles: number;
-  /** the last fault that it reported */
+  /** the last fault that the scheduler reported */
   fault: string | null;
-  /** its last message for the administrator */
+  /** the last problem that the scheduler reported for the administrator */
   problem: string | null;
-  /** it ended by itself too often and has completed no cycle since */
+  /** the scheduler ended by itself too often and has completed no cycle since then */
   attention: boolean;
-  /** time since which it has been starting, epoch milliseconds; if it is connected: when it was started */
+  /** time since which the scheduler has been starting, epoch milliseconds; if it is connected: when it was started */
   away_ms: number;
-  /** it answers sched-ping */
+  /** the scheduler answers sched-ping */
   pongs: boolean;
-  /** time of its last message, start or loss of connection; steady as timers are (clock-jump.ts) */
+  /** time of the scheduler's last message, start or loss of connection. It moves with the timers when the clock is set (clock-jump.ts) */
   heard_ms: number;
-  /** the way in which it counts as down because it does not answer (scheds/heartbeat.ts); null: it does not */
+  /** set if the scheduler counts as down because it does not answer (scheds/heartbeat.ts); else null */
   silent: Silence | null;
-  /** it will be started again when it has ended */
+  /** the process will be started again when it has ended */
   again: boolean;
-  /** it was asked to end, or ended by itself without a fault */
+  /** the process was asked to end, or ended by itself without a fault */
   leaving: boolean;
 };
 
@@ -104,11 +110,11 @@ export type Scheds = {
   heartbeat_ms: number;
   /** number of the last sched-ping */
   pings: number;
-  /** job id -> tokens of qruns that its scheduler must decide */
+  /** job id -> tokens of qrun requests that the job's scheduler must decide */
   readonly qruns: Map<string, number[]>;
   /** tokens of requests that a scheduler must answer: the scheduler, and the question */
   readonly asked: Map<number, { readonly sched: string; readonly question: SchedQuestion; readonly user: string }>;
-  /** schedulers whose preemptions have settled: the rest of their decisions is examined before the batch leaves */
+  /** schedulers with preemptions that have succeeded or failed: their further decisions are examined before the batch leaves */
   readonly settled: Set<string>;
   /** a value is being copied between the server and the default scheduler */
   mirroring: boolean;
@@ -124,7 +130,7 @@ export const noScheds = (now_ms: number): Scheds => ({
   mirroring: false,
 });
 
-/** The part of the kernel that holds runtimes. */
+/** The field of the kernel that has the runtime records of schedulers. */
 type SchedTable = { readonly scheds: Pick<Scheds, "by_name"> };
 
 export function runtimeOf(kernel: SchedTable, name: string): SchedRuntime {
@@ -161,7 +167,7 @@ export function runtimeOf(kernel: SchedTable, name: string): SchedRuntime {
   return runtime;
 }
 
-/** The cycle part of a runtime without a running or pending cycle: at a hello, and when the connection is lost. */
+/** The fields about cycles of a scheduler without a running or pending cycle. Used at a hello and when the connection is lost. */
 export function noCycle(): Pick<SchedRuntime, OfCycles> {
   return {
     busy: false,
@@ -177,7 +183,7 @@ export function noCycle(): Pick<SchedRuntime, OfCycles> {
 }
 type OfCycles = "busy" | "unsent" | "more" | "untold" | "held" | "deciding" | "pending" | "running" | "refusal";
 
-/** The runtime of a connection. */
+/** The runtime record of the scheduler on a connection. */
 export function runtimeOfLink(kernel: SchedTable, link: number): SchedRuntime | undefined {
   for (const runtime of kernel.scheds.by_name.values()) if (runtime.link === link) return runtime;
   return undefined;

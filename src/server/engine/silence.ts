@@ -1,10 +1,13 @@
 // Computes when the server checks whether moms and schedulers still answer (moms/heartbeat.ts, scheds/heartbeat.ts).
 // Times are epoch milliseconds of the core's clock.
 
-/** Number of checks within the time after which the server gives up. */
+/** Number of checks within the time of silence after which a daemon counts as silent. */
 const BEATS = 4;
 
-/** The time of the next check: after an interval, or sooner if the time of a daemon is over. heard_ms: times of the last messages of the daemons. */
+/**
+ * The time of the next check: after one interval, or sooner if a daemon will have been silent too long before then. heard_ms: times
+ * of the last messages of the daemons.
+ */
 export function nextLook(now_ms: number, silence_ms: number, heard_ms: Iterable<number>): number {
   let next_ms = now_ms + silence_ms / BEATS;
   for (const heard of heard_ms) {

@@ -1,6 +1,6 @@
-// Named times at which work is due, as a heap. The core never waits; the shell asks for the next time and calls the core then.
+// Timers by name, in a heap. The core never waits: the shell asks for the time of the next timer and calls the core at that time.
 //
-// I1. A name has one time at most; setting it again replaces it.
+// I1. A name has at most one time. If the name is set again, the new time replaces the old one.
 
 import { heapPop, heapPush } from "#support/heap.ts";
 
@@ -9,9 +9,9 @@ export type Timers = {
   set(name: string, at: number): void;
   clear(name: string): void;
   at(name: string): number | undefined;
-  /** the earliest time; null: nothing to do */
+  /** the time of the next timer; null: there is none */
   next(): number | null;
-  /** moves all times except those that stay */
+  /** moves the times of all timers, except those for which stays returns true */
   shift(by: number, stays: (name: string) => boolean): void;
   /** removes and returns the names whose time has come, earliest first */
   due(now: number): string[];

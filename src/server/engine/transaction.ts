@@ -14,29 +14,29 @@ import type { LogRecord } from "#support/log-event.ts";
 import type { Event } from "../state/event.ts";
 import type { Attrs, Job, Queue, ServerState } from "../state/state.ts";
 
-/** The caller, from the peer credentials of the socket. level: computed from managers and operators when the request begins. */
+/** The user who makes a request, from the peer credentials of the socket. level: computed from managers and operators when the request begins. */
 export type Identity = {
   readonly user: string;
   readonly uid: number;
   readonly groups: readonly string[];
-  /** host the request comes from */
+  /** the host that the request comes from */
   readonly host: string;
   readonly level: "user" | "operator" | "manager";
-  /** root (user mode: the complex's own user) on the server host */
+  /** whether the user is root on the server's host; in user mode also the user of the complex */
   readonly root: boolean;
 };
 
 /** Properties of the server apart from its state; they are fixed while it runs. */
 export type ServerConfig = {
-  /** short host name: name of the server, host part of its users */
+  /** the short host name. It is the name of the server and the host in the names of its users */
   readonly host: string;
-  /** the system's name of the machine, if the server has another name */
+  /** the operating system's name of the machine, if the server has another name */
   readonly machine?: string;
   readonly home: string;
   readonly pbs_version: string;
   /** user mode: all jobs run as this user, who is a manager; null: system mode */
   readonly own_user: string | null;
-  /** `Fri Nov 20 09:26:28 2026`: epoch seconds in local time */
+  /** epoch seconds as local time: `Fri Nov 20 09:26:28 2026` */
   ctime(epoch_s: number): string;
   /** a time zone of the tz database; null: there is none with that name */
   timeZone(name: string): TimeZone | null;
@@ -93,17 +93,17 @@ export type Action =
   | { readonly kind: "message-job"; readonly job: string; readonly files: string; readonly message: string; readonly token: number }
   | { readonly kind: "modify-job-on-mom"; readonly job: string; readonly attrs: { readonly [name: string]: unknown } }
   /**
-   * qrun without vnodes: the job's scheduler decides, and its text is the reply. token null: no client waits. Refused with 15099 if the scheduler cannot be
-   * reached
+   * lets the job's scheduler decide about a qrun without vnodes; the scheduler's text is the reply. token null: no client waits. Refused with 15099 if the
+   * scheduler cannot be reached
    */
   | { readonly kind: "run-by-sched"; readonly sched: string; readonly job: string; readonly token: number | null }
-  /** the scheduler's text is the reply; refused with 15099 if it cannot be reached */
+  /** asks a scheduler, whose answer becomes the reply; refused with 15099 if the scheduler cannot be reached */
   | { readonly kind: "ask-sched"; readonly sched: string; readonly question: SchedQuestion; readonly user: string; readonly token: number }
   /** the request is answered when the mom has accepted the job or sent it back (jobs/start-wait.ts) */
   | { readonly kind: "await-start"; readonly job: string; readonly token: number }
   /** the request is answered when the job has ended or is queued again */
   | { readonly kind: "await-end" | "await-rerun"; readonly job: string; readonly token: number }
-  /** the request is answered with the outcome of a reservation, at the latest at a time (epoch seconds) */
+  /** the request is answered with the outcome of a reservation, at the latest at until_s (epoch seconds) */
   | { readonly kind: "await-resv"; readonly resv: string; readonly token: number; readonly until_s: number }
   | { readonly kind: "answer-resv"; readonly resv: string; readonly word: ResvWord }
   | { readonly kind: "discard-on-host"; readonly job: string; readonly host: string }
@@ -120,7 +120,10 @@ export type Action =
       readonly text?: string | null;
     };
 
-/** A question to the hooks of an event. key: its name within the request. input: made when the question is asked. */
+/**
+ * What the hooks of an event are asked. key: identifies this within the request. input: makes the input of the hooks; called only if they
+ * run.
+ */
 export type HookAsk = { readonly key: string; readonly event: HookEvent; readonly input: () => HookInput };
 
 /** The answer of an event's hooks. by: the last hook that rejected or changed something. */
@@ -139,9 +142,9 @@ export type Transaction = {
   /** epoch seconds, whole */
   readonly now_s: number;
   readonly who: Identity;
-  /** identifies this request. A handler that answers later keeps the token, and a `reply` action carries it */
+  /** identifies this request. A handler whose answer comes later passes the token to the action that will bring the answer */
   readonly token: number;
-  /** mtime of a changed job is set here */
+  /** changes the state. Also sets mtime of a changed job */
   apply(event: Event): void;
   act(action: Action): void;
   log(record: LogRecord): void;
@@ -151,27 +154,27 @@ export type Transaction = {
    * have answered all parts (joint-answers.ts)
    */
   split(count: number): readonly number[];
-  /** items of a status reply; may be called many times */
+  /** sends items of a status reply; may be called many times */
   part(items: readonly unknown[]): void;
   /**
-   * A finished job by its full id; undefined: it is not in the history either. Reading the store takes time: the first call for an id leaves the handler by an
-   * exception of the core, and the handler is called again when the answer is there. So call it before the first apply, and never catch unknown exceptions.
+   * A finished job by its full id; undefined: the history has no such job. Reading the store takes time: the first call for an id ends the handler by an
+   * exception of the core, and the handler is called again when the record was read. So call it before the first apply, and never catch unknown exceptions.
    */
   history(id: string): Job | undefined;
-  /** makes the answers of history() for all these ids available with one question in place of many */
+  /** reads the records of all these ids at once, so that history() then answers without further waiting */
   historyOf(ids: readonly string[]): void;
   /**
-   * The answers of the hooks of these events; null: there are no hooks. Must be called before the first apply, as
-   * history. All questions of a request should be asked at once, so that their hooks run side by side.
+   * The answers of the hooks of these events; null: the event has no hooks. Like history(), it must be called before the
+   * first apply. A request should ask all its hooks in one call, so that they run at the same time.
    */
   hooks(asks: readonly HookAsk[]): (HookVerdict | null)[];
   /** whether the mom of a host is connected */
   hasMom(host: string): boolean;
-  /** whether a host name resolves to an address; must be called before the first apply, as history */
+  /** whether a host name resolves to an address. Like history(), it must be called before the first apply */
   resolves(host: string): boolean;
-  /** why no scheduler looks at the jobs of an execution queue; null: one does */
+  /** why no scheduler looks at the jobs of an execution queue; null: a scheduler does */
   unserved(queue: Queue): Unserved | null;
-  /** gives a job's attributes the present comment, if no scheduler looks at the job */
+  /** returns a function that replaces the comment in a job's attributes if no scheduler looks at the job */
   commentNow(): (attrs: Attrs) => Attrs;
 };
 
@@ -182,18 +185,18 @@ export type HistoryStream = {
   readonly seqs?: readonly number[];
   /** subjobs included */
   readonly subjobs?: boolean;
-  /** called with each page (the last one may be empty); the parts returned here are sent in this order. A Reject ends the walk and is the answer */
+  /** called with each page (the last page may be empty). Parts that it sends leave in this order. A Reject ends the walk and is the answer */
   page(tx: Transaction, jobs: readonly Job[], last: boolean): void;
-  /** the next walk; called after the last page */
+  /** the stream that follows this one; called after the last page */
   next?(): Stream | null;
-  /** the value of the reply; called when no walk follows */
+  /** the value of the reply; called when no stream follows */
   value?(): unknown;
 };
 
 /** Long work that is done in slices, with other requests served between them. */
 export type Slices = {
   /**
-   * Does the next slice and returns whether more slices follow. It needs only answers of the history that were asked for before. A Reject ends the work and
+   * Does the next slice and returns whether more slices follow. It may use only records of the history that were read before. A Reject ends the work and
    * is the answer.
    */
   slice(tx: Transaction): boolean;
@@ -206,5 +209,5 @@ export type Stream = HistoryStream | Slices;
 
 /** The result of a handler: a value for the reply (with an optional warning text), a stream, or `deferred` if a reply action follows later. */
 export type Answer = { readonly value?: unknown; readonly text?: string } | { readonly stream: Stream } | "deferred";
-/** One per file in server/requests/. Throws Reject (src/model/pbse.ts) to refuse. */
+/** Handles one kind of request; each file in server/requests/ has one handler. Throws Reject (src/model/pbse.ts) to refuse. */
 export type RequestHandler<K extends Request["kind"]> = (tx: Transaction, request: Extract<Request, { kind: K }>) => Answer;

@@ -1,9 +1,9 @@
-// Events after the fact: postqueuejob, jobobit, management, modifyvnode, resv_confirm, resv_begin, resv_end, and the periodic ones. Nothing waits for
-// these hooks, with one exception (A1). Their refusals have no effect but a log line.
+// Events whose hooks run after the change: postqueuejob, jobobit, management, modifyvnode, resv_confirm, resv_begin, resv_end, and periodic.
+// Nothing waits for these hooks, with one exception (A1). If such a hook rejects its event, this is only logged.
 //
 // A1. No scheduler starts a job while its postqueuejob hooks run, because their changes must be applied first. (An
 //     operator can start it with qrun -H.)
-// A2. A periodic hook runs once at a time, and again freq seconds after its last start.
+// A2. A periodic hook is started every freq seconds, but never while it still runs.
 
 import type { HookInput } from "#hooks/run/hook-input.ts";
 import { listOf } from "#model/attribute-reader.ts";
@@ -24,7 +24,7 @@ const ignore = (): void => undefined;
 
 // --- jobs
 
-/** A job is in a (new) queue. A subjob that starts is in no queue of its own. */
+/** Called when a job has entered a queue, also by a move. Subjobs that start are left out. */
 export function jobPosted(kernel: Kernel, tx: Transaction, job: Job): void {
   if (job.attrs["array_id"] !== undefined || !hasHooks(kernel, "postqueuejob")) return;
   const posting = kernel.hooks.posting.get(job.id) ?? { chains: 0, waiting: [] };
@@ -42,7 +42,7 @@ export function jobPosted(kernel: Kernel, tx: Transaction, job: Job): void {
   });
 }
 
-/** A run of a job is over, for good or to be repeated. attrs: the attributes at its end. */
+/** Called when a run of a job has ended, whether or not the job will run again. attrs: the job's attributes at that time. */
 export function jobOver(kernel: Kernel, id: string, attrs: Attrs): void {
   if (!hasHooks(kernel, "jobobit")) return;
   const tx = ownTransaction(kernel);
@@ -56,7 +56,7 @@ const OBJECTS: { readonly [object: string]: number } = { server: 0, queue: 1, no
 const TEXT_CHOICE = 7;
 const NULL_CHOICE = 1;
 
-/** A request of qmgr was answered. */
+/** Called when a request of qmgr was answered: runs the management hooks. */
 export function managed(
   kernel: Kernel,
   who: Identity,
@@ -83,7 +83,7 @@ export function managed(
 
 // --- vnodes
 
-/** Vnodes whose state has changed since the last batch. Without a hook for the event nothing is remembered. */
+/** Runs the modifyvnode hooks for vnodes whose state has changed since the last batch. */
 export function watchVnodes(kernel: Kernel): void {
   const { state, changes } = kernel;
   const { vnode_states } = kernel.hooks;
@@ -120,7 +120,10 @@ function vnodeChanged(kernel: Kernel, name: string, before: SeenVnode): void {
 
 // --- reservations
 
-/** before: its former state, undefined for a new one. resv undefined: the reservation is gone, and `last` is its last form. */
+/**
+ * Called when a reservation has changed: runs the hooks of the event. before: its former state; undefined: the reservation is new.
+ * resv undefined: the reservation is gone. last: the reservation as it was last.
+ */
 export function resvHappened(kernel: Kernel, before: number | undefined, resv: Resv | undefined, last: Pick<Resv, "id" | "attrs">): void {
   const event = resvEvent(before, resv?.attrs.reserve_state);
   if (event === null || !hasHooks(kernel, event)) return;
@@ -135,14 +138,14 @@ function resvEvent(before: number | undefined, after: number | undefined): "resv
   if (before === undefined || before === after) return null;
   if (after === undefined || ENDING.has(after)) return ENDING.has(before) || before === RESV_STATE.UNCONFIRMED ? null : "resv_end";
   if (after === RESV_STATE.RUNNING) return before === RESV_STATE.BEING_ALTERED ? null : "resv_begin";
-  // An occurrence of a standing reservation is over, the next one waits.
+  // An occurrence of a standing reservation has ended, and the reservation waits for the next one.
   if (before === RESV_STATE.RUNNING && after === RESV_STATE.CONFIRMED) return "resv_end";
   return after === RESV_STATE.CONFIRMED ? "resv_confirm" : null;
 }
 
 // --- time
 
-/** A hook was made, changed or deleted, or the server has started: sets the timer of the hook. */
+/** Called when a hook was created, changed or deleted, or the server has started: sets the timer of a periodic hook. */
 export function armPeriodic(kernel: Kernel, name: string): void {
   const hook = kernel.state.hooks.get(name);
   const wanted = hook?.attrs.enabled === true && hook.script !== null && hook.attrs.event.includes("periodic");
@@ -150,7 +153,7 @@ export function armPeriodic(kernel: Kernel, name: string): void {
   else kernel.timers.clear(`hook:${name}`);
 }
 
-/** The timer hook: runs it unless it still runs. */
+/** Called by the timer of a periodic hook: runs the hook unless its previous run has not ended. */
 export function periodicDue(kernel: Kernel, name: string): void {
   armPeriodic(kernel, name);
   if (kernel.timers.at(`hook:${name}`) === undefined) return;

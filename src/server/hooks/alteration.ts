@@ -1,5 +1,5 @@
-// modifyjob, movejob and runjob: hooks see the job as it would be, and their changes become part of the request. This
-// file also carries out the changes that hooks make later, as qalter would.
+// The events modifyjob, movejob and runjob: hooks see the job as it would be after the request, and their changes become
+// part of the request. This file also applies changes to jobs that hooks make at other events, as qalter would.
 
 import type { AttrChanges, HookInput } from "#hooks/run/hook-input.ts";
 import { Reject } from "#model/pbse.ts";
@@ -18,7 +18,7 @@ export function eventBase(tx: Transaction, event: HookEvent): Base {
   return { event, requestor: who.user, requestor_host: who.host, server: state.name, node: config.host };
 }
 
-/** after: attributes of the job with the user's changes. */
+/** What the modifyjob hooks are asked. after: the job's attributes with the user's changes. */
 export function modifyjobAsk(tx: Transaction, job: Job, after: Attrs): HookAsk {
   return {
     key: "modifyjob",
@@ -32,7 +32,7 @@ export function modifyjobAsk(tx: Transaction, job: Job, after: Attrs): HookAsk {
   };
 }
 
-/** destination: the destination of the qmove. */
+/** What the movejob hooks are asked. destination: the destination that the qmove names. */
 export function movejobAsk(tx: Transaction, job: Job, destination: string): HookAsk {
   return {
     key: "movejob",
@@ -69,10 +69,10 @@ const op = (name: string, value: string | null, resource?: string): AttrOp => ({
   ...(value === null ? { op: "unset", value: "" } : { op: "=", value }),
 });
 
-/** The rights for a hook's changes. The user's own changes were checked under the user's rights before. */
+/** The transaction with the rights of a manager, for a hook's changes. The user's own changes were checked with the user's rights before. */
 export const raised = (tx: Transaction): Transaction => ({ ...tx, who: { ...tx.who, level: "manager" } });
 
-/** A hook changes a job. A refusal is a failure of the hook: its changes are left out, and the log says why. Returns whether they were made. */
+/** Makes a hook's changes to a job. If they are refused, the hook has failed: the log gives the reason. Returns whether the changes were made. */
 export function alterByHook(tx: Transaction, job: Job, wanted: AttrChanges, hook: string): boolean {
   const ops = opsOf(wanted);
   if (ops.length === 0) return true;

@@ -1,7 +1,8 @@
-// The hooks of one event, run one after the other: each sees the changes of those before it (docs/reference/qmgr.md 9, docs/reference/attributes.md 9).
+// Runs the hooks of one event, one after the other; each sees the changes of the hooks before it (docs/reference/qmgr.md 9,
+// docs/reference/attributes.md 9).
 //
 // I1. The first hook that rejects, fails or takes too long ends the chain; the event is then rejected.
-// I2. A chain exists only in the server's memory: a restart forgets it, together with its request or event.
+// I2. A chain exists only in the server's memory. A restart of the server ends it, together with its request or event.
 
 import type { HookInput, HookOutcome, HookRequests, HookRun } from "#hooks/run/hook-input.ts";
 import { withChanges } from "#hooks/run/merge.ts";
@@ -15,14 +16,14 @@ import type { Kernel } from "../engine/kernel.ts";
 import type { HookVerdict } from "../engine/transaction.ts";
 import { resourceTypes } from "./objects.ts";
 
-/** The outcome of an event's hooks. changes: of all of them together. by: the last hook that changed something, or the one that rejected. */
+/** The outcome of hooks that changed nothing. by: the last hook that changed something, or the hook that rejected the event. */
 const NOTHING_CHANGED: HookVerdict = { kind: "accept", changes: {}, by: "" };
 
 /** Whether the event has a hook that would run. */
 export const hasHooks = (kernel: Pick<Kernel, "state">, event: HookEvent): boolean =>
   kernel.state.hooks.size > 0 && hooksOf(kernel.state.hooks.values(), event).length > 0;
 
-/** Runs the event's hooks. then: called once, at once if there are no hooks. only: this hook alone. */
+/** Runs the event's hooks. then: called exactly once; without hooks, before this call returns. only: if given, just this hook runs. */
 export function runHooks(kernel: Kernel, event: HookEvent, input: HookInput, then: (verdict: HookVerdict) => void, only?: string): void {
   const hooks = hooksOf(kernel.state.hooks.values(), event).filter((hook) => only === undefined || hook.name === only);
   if (hooks.length === 0) return then(NOTHING_CHANGED);
@@ -44,7 +45,7 @@ function hookRun(kernel: Kernel, { name, attrs, script, config }: Hook, input: H
   return { name, type, alarm, freq, order, user, debug, fail_action, script: script as HookScript, config, input, resources };
 }
 
-/** A run has ended. */
+/** Called when a run of a hook has ended: starts the next hook of the chain, or ends the chain. */
 export function hookEnded(kernel: Kernel, run: number, outcome: HookOutcome): void {
   const chain = kernel.hooks.runs.get(run);
   if (chain === undefined) return;
@@ -69,7 +70,7 @@ export function hookEnded(kernel: Kernel, run: number, outcome: HookOutcome): vo
   runNext(kernel, chain);
 }
 
-/** null: the hook accepts. The hook's text, or that of PBS, goes to the client; the reason of a failure goes to the log. */
+/** The refusal that a hook's outcome leads to; null: the hook accepts. The client gets the text; the log gets the reason of a failure. */
 function failureOf(kernel: Kernel, event: HookEvent, hook: string, outcome: HookOutcome): Reject | null {
   switch (outcome.kind) {
     case "accept":
@@ -93,7 +94,7 @@ function failureOf(kernel: Kernel, event: HookEvent, hook: string, outcome: Hook
   }
 }
 
-/** The text for users about a hook that failed (docs/reference/commands.md 1.2). */
+/** The refusal that users get when a hook has failed (docs/reference/commands.md 1.2). */
 export const encountered = (hook: string): Reject =>
   new Reject(PBSE.HOOKERROR, `request rejected as filter hook '${hook}' encountered an exception. Please inform Admin`);
 

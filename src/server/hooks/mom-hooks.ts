@@ -1,6 +1,6 @@
 // Hooks of execution hosts: the hooks that moms get, and what those hooks request of the server.
 //
-// M1. A mom has the present set of hooks before it gets a job: the frame with the hooks leaves before any later start.
+// M1. A mom has the present set of hooks before it gets a job: the frame with the hooks is sent before any later start of a job.
 // M2. A hook of a host may change only vnodes of that host, and jobs that are there.
 
 import { type AttrChanges, isAttrChanges, isObjectChanges } from "#hooks/run/hook-input.ts";
@@ -18,7 +18,7 @@ import { alterByHook } from "./alteration.ts";
 import { resourceTypes } from "./objects.ts";
 import { changeVnodes } from "./vnode-change.ts";
 
-/** Contents are long and seldom change, so digests are kept. */
+/** Digests of scripts and configurations of hooks. They are kept because the contents are long and seldom change. */
 const digests = new WeakMap<object, string>();
 function contentDigest(part: { readonly content: string }): string {
   let digest = digests.get(part);
@@ -29,7 +29,7 @@ function contentDigest(part: { readonly content: string }): string {
   return digest;
 }
 
-/** Enabled hooks that moms run, in their order. Without any, the digest is "". */
+/** The enabled hooks that moms run, in their order. If there are none, the digest is "". */
 function momHooks(kernel: Kernel): MomHooks {
   const hooks = [...kernel.state.hooks.values()]
     .filter(({ attrs, script }) => attrs.enabled && script !== null && attrs.event.some(isMomEvent))
@@ -52,7 +52,7 @@ function momHook({ name, attrs, script, config }: Hook): MomHook {
   return { name, type, event, user, alarm, freq, order, debug, fail_action, script: script as HookScript, config };
 }
 
-/** Sends the hooks to a mom that has others. */
+/** Sends the present hooks to a mom, unless it has them already. */
 export function tellHooks(kernel: Kernel, mom: MomRuntime, hooks: MomHooks = momHooks(kernel)): void {
   if (mom.hooks === hooks.digest) return;
   mom.hooks = hooks.digest;
@@ -62,7 +62,7 @@ export function tellHooks(kernel: Kernel, mom: MomRuntime, hooks: MomHooks = mom
   mom.hook_files = files;
 }
 
-/** The files that server_priv/hooks has of the hooks, with digests of their contents. */
+/** The names of the hooks' files in server_priv/hooks, with digests of their contents. */
 function hookFiles({ hooks }: MomHooks): ReadonlyMap<string, string> {
   const files = new Map<string, string>();
   for (const { script, config, ...attrs } of hooks) {
@@ -73,13 +73,13 @@ function hookFiles({ hooks }: MomHooks): ReadonlyMap<string, string> {
   return files;
 }
 
-/** Log lines that site tools wait for. The hooks travel in one frame; there is a line for each file that is new to the mom. */
+/** Writes a log line that site tools wait for: one for each file that is new to the mom, although the hooks travel in one frame. */
 function logSent({ config, out }: Kernel, file: string, host: string): void {
   const text = `successfully sent hook file ${config.home}/server_priv/hooks/${file} to ${host}`;
   out.logs.push({ event: LOG_EVENT.DEBUG2, class: "Hook", object: `Server@${config.host}`, text });
 }
 
-/** A hook or a resource has changed. */
+/** Called when a hook or a resource has changed: sends the hooks to all connected moms. */
 export function momHooksChanged(kernel: Kernel): void {
   if (kernel.moms.by_host.size === 0) return;
   const hooks = momHooks(kernel);
@@ -90,7 +90,7 @@ export function momHooksChanged(kernel: Kernel): void {
 
 const offlinedBy = (hook: string): string => `offlined by hook '${hook}' due to hook error`;
 
-/** vnodes: of the mom's host. job: the one of the report, if this run is the present one. */
+/** Applies what a mom reports about a hook. vnodes: those of the mom's host. job: the job of the report, if the report is about its present run. */
 export function hookReported(kernel: Kernel, told: MomHookReport, vnodes: readonly Vnode[], job: Job | undefined): void {
   const tx = ownTransaction(kernel);
   const { hook } = told;
@@ -132,7 +132,7 @@ function restartCycles(kernel: Kernel): void {
     kernel.follow.carryOut(kernel, { kind: "trigger-sched", sched: name, command: SCHED_COMMAND.CMD });
 }
 
-/** An execjob_preterm hook lets the job continue: its deletion is undone. */
+/** Called when an execjob_preterm hook lets the job continue: undoes the deletion of the job. */
 export function jobKept(kernel: Kernel, job: Job, { text }: MomToServer["mom-kept"]): void {
   const tx = ownTransaction(kernel);
   tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: [], own: { termination: null } });

@@ -1,5 +1,5 @@
-// Objects of the server in the form for hooks: attributes as texts, as far as a manager may read them. Also decides
-// which attributes the hooks of an event may set.
+// Objects of the server as hooks see them: attributes as texts, as far as a manager may read them. This file also
+// decides which attributes the hooks of an event may set.
 //
 // I1. A hook may set the attributes that a manager may set, but none that only PBS sets (docs/reference/attributes.md 1).
 
@@ -30,7 +30,7 @@ export function resvObject({ state, config }: Seen, id: string | null, attrs: At
   return { id, attrs: encode(columnsOf(state, serverIdentity(config.host), RESV_ATTRIBUTES, undefined), attrs) };
 }
 
-/** The vnodes of these names, or all of them. */
+/** The vnodes with these names, or all vnodes if there are no names, in the form for hooks. */
 export function vnodeObjects(kernel: Kernel, names: readonly string[]): HookObject[] {
   if (kernel.state.vnodes.size === 0) return [];
   return objects(nodeStatus(ownTransaction(kernel), { kind: "status", object: "node", ids: names }));
@@ -38,7 +38,7 @@ export function vnodeObjects(kernel: Kernel, names: readonly string[]): HookObje
 
 const objects = (items: readonly StatusItem[]): HookObject[] => items.flatMap((item) => ("attrs" in item ? [item] : []));
 
-/** pbs.server() in a hook: one object of a kind, or all of them (name ""). */
+/** Answers what a hook asks of pbs.server(): one object of a kind, or all objects of the kind (name ""). */
 export function answerQuery(
   kernel: Kernel,
   query: { readonly what: string; readonly name: string },
@@ -68,7 +68,7 @@ export function answerQuery(
   }
 }
 
-/** Types of all resources, for the values of resource lists. */
+/** The types of all resources by name. Hooks need them to read values of resource lists. */
 export function resourceTypes(state: ServerState): { readonly [name: string]: string } {
   return Object.fromEntries([...state.resources.values()].map(({ name, type }) => [name, type]));
 }
@@ -76,13 +76,13 @@ export function resourceTypes(state: ServerState): { readonly [name: string]: st
 const settable = (table: AttributeTable): readonly string[] =>
   table.rows.filter((row) => row.set === "user" || row.set === "op" || row.set === "mgr").map((row) => row.name);
 
-/** Attributes of jobs that hooks may set by event; `queue` stands for the destination. */
+/** Attributes of a job that hooks may set: in general, and at queuejob, where `queue` is the destination of the submission. */
 export const JOB_WRITABLE = settable(JOB_ATTRIBUTES);
 export const QUEUEJOB_WRITABLE = [...JOB_WRITABLE, "queue"];
 export const MOVEJOB_WRITABLE = ["queue"];
 /**
- * For a job about to run: the attributes that do not decide where and when it runs. For a job that is refused: also
- * the attributes that hold it back.
+ * Attributes that a runjob hook may set: those that do not decide where and when the job runs. A hook that rejects the
+ * start may also set those in ON_REJECTION.
  */
 export const RUNJOB_WRITABLE = [
   "Account_Name",
@@ -96,7 +96,7 @@ export const RUNJOB_WRITABLE = [
   "Execution_Time",
   "comment",
 ];
-/** Attributes that only a rejection may set. */
+/** Attributes that a runjob hook may set only if it rejects the start. */
 export const ON_REJECTION: ReadonlySet<string> = new Set(["Hold_Types", "Execution_Time", "depend", "project", "comment"]);
 export const RESV_WRITABLE = settable(RESV_ATTRIBUTES);
 export const VNODE_WRITABLE = settable(NODE_ATTRIBUTES);

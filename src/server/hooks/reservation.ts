@@ -1,4 +1,5 @@
-// resvsub and modifyresv: hooks see a reservation as requested, or as it would be, and their changes become part of the request.
+// The events resvsub and modifyresv: hooks see a reservation as pbs_rsub requests it, or as it would be after pbs_ralter. Their changes
+// become part of the request.
 
 import type { AttrChanges, HookInput, HookObject } from "#hooks/run/hook-input.ts";
 import { changedObject } from "#hooks/run/merge.ts";
@@ -29,7 +30,7 @@ export function afterResvsubHooks(
   return { tx: raised(tx), attrs: valuesOf(changedObject({ id: null, attrs: textsOf(given) }, changes)) };
 }
 
-/** The same for the attributes of a pbs_ralter. */
+/** Does the same as afterResvsubHooks for the attributes of a pbs_ralter. */
 export function afterModifyresvHooks(
   tx: Transaction,
   resv: Resv,

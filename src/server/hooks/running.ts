@@ -1,4 +1,5 @@
-// runjob: a job that is about to be sent for execution. Its hooks may refuse the start, and then also hold the job or let it wait (docs/reference/commands.md 1.2).
+// The event runjob: a job is about to be sent to its mom. The hooks may reject the start; a hook that rejects may also set a hold or a later
+// Execution_Time (docs/reference/commands.md 1.2).
 
 import type { AttrChanges, HookChanges } from "#hooks/run/hook-input.ts";
 import { attributeOf, type ResourceValues } from "#model/attribute.ts";
@@ -19,13 +20,13 @@ import { alterByHook, runjobInput } from "./alteration.ts";
 import { hasHooks, runHooks } from "./chain.ts";
 import { ON_REJECTION } from "./objects.ts";
 
-/** Whether hooks must be asked before the job is started. */
+/** Whether the start of the job must wait for hooks: its postqueuejob hooks still run, or there are runjob hooks. */
 export const mustAsk = (kernel: Kernel, job: string): boolean =>
   !isStopped(kernel.state.jobs.get(job)) && (kernel.hooks.posting.has(job) || hasHooks(kernel, "runjob"));
 
 const isStopped = (job: Job | undefined): boolean => job !== undefined && isSuspended(job);
 
-/** Waits for the job's postqueuejob hooks, then asks the runjob hooks. then: null means that the job may run. The job may be gone by then. */
+/** Waits for the job's postqueuejob hooks, then asks the runjob hooks. then: gets null if the job may run. The job may be gone when it is called. */
 export function askBeforeRun(
   kernel: Kernel,
   tx: Transaction,
@@ -48,7 +49,7 @@ export function askBeforeRun(
   else posted.waiting.push(ask);
 }
 
-/** The questions of a qrun -H about all its jobs, before the first of them runs. */
+/** Asks the runjob hooks about all jobs of a qrun -H, before the first of these jobs is started. */
 export function askRunjobHooks(tx: Transaction, jobs: readonly Job[], vnodesFor: (job: Job) => string): (HookVerdict | null)[] {
   return tx.hooks(
     jobs.flatMap((job) =>
@@ -57,13 +58,13 @@ export function askRunjobHooks(tx: Transaction, jobs: readonly Job[], vnodesFor:
   );
 }
 
-/** The hooks' answer about one job. Returns null if the job may run. */
+/** Asks the runjob hooks about one job and applies their answer. Returns null if the job may run. */
 export function afterRunjobHooks(tx: Transaction, job: Job, exec_vnode: string): Reject | null {
   const [verdict] = askRunjobHooks(tx, [job], () => exec_vnode);
   return verdict === null || verdict === undefined ? null : settleRun(tx, job, verdict);
 }
 
-/** Changes of the hooks to a subjob take effect once it has started, because only then it is a job of its own. */
+/** Applies the hooks' changes to a subjob. This is done after its start, because only then the subjob is a job of its own. */
 export function afterSubjobStart(tx: Transaction, subjob: Job, exec_vnode: string): void {
   const [verdict] = askRunjobHooks(tx, [subjob], () => exec_vnode);
   if (verdict !== null && verdict !== undefined) settleStarted(tx, subjob.id, verdict);
@@ -104,8 +105,8 @@ function settleRun(tx: Transaction, job: Job, verdict: HookVerdict): Reject | nu
 }
 
 /**
- * Resources that the hooks have set for a job that will run. Its place is decided: changes that would affect it (select, place, resources that are counted or
- * requested of vnodes) are left out, and the log says so. The job runs all the same.
+ * Sets the resources that the hooks have changed for a job that will run. Its vnodes are already chosen: changes that would affect that choice (select,
+ * place, resources that are counted or requested of vnodes) are left out, and the log says so. The job runs all the same.
  */
 function setResources(tx: Transaction, job: Job, { changes, by }: HookVerdict): void {
   const wanted = changes.job?.["Resource_List"];

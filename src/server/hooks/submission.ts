@@ -1,4 +1,5 @@
-// queuejob: hooks see a submission as its user made it, before the server adds its defaults, and may change it (docs/reference/commands.md 1.2).
+// The event queuejob: hooks see a submission as the user made it, before the server adds its defaults, and may change the submission
+// (docs/reference/commands.md 1.2).
 //
 // I1. The user's input is checked under the user's rights before a hook sees it; the hooks' changes are read under a manager's rights.
 // I2. A hook that sets an illegal value has failed: the user gets a message, and the log has the reason.
@@ -16,7 +17,7 @@ import { jobObject, QUEUEJOB_WRITABLE } from "./objects.ts";
 
 export type Draft = Omit<QueueJobRequest, "kind">;
 
-/** The question to the hooks about a submission. Refuses input that the user may not or cannot give. */
+/** What the queuejob hooks are asked about a submission. Refuses input that is illegal or that the user may not give. */
 export function queuejobAsk(tx: Transaction, key: string, { destination, attrs }: Draft): HookAsk {
   const queue = localQueue(tx, destination);
   checkAttributes(tx, queue, attrs);
@@ -81,7 +82,10 @@ function changedDraft({ destination, attrs, script }: Draft, changes: AttrChange
   return { destination: queue, attrs: next, script };
 }
 
-/** Carries out a hook's changes; a refusal is a failure of the hook (I2). Attributes that only arrays have are refused with a text of their own. */
+/**
+ * Does work that applies a hook's changes. If it is refused, the hook has failed (I2). Attributes that only arrays have are
+ * refused with a text of their own.
+ */
 export function byHook<T>(tx: Transaction, hook: string, work: () => T): T {
   try {
     return work();

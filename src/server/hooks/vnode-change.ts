@@ -1,4 +1,4 @@
-// Changes of hooks to vnodes: carried out as a manager's with qmgr, one vnode after the other. Illegal changes are logged and left out.
+// Changes of hooks to vnodes. They are made like those of a manager with qmgr, one vnode after the other. Illegal changes are logged and left out.
 
 import type { AttrChanges, ObjectChanges } from "#hooks/run/hook-input.ts";
 import { listOf } from "#model/attribute-reader.ts";
@@ -13,10 +13,10 @@ import type { Transaction } from "../engine/transaction.ts";
 import type { Vnode } from "../state/state.ts";
 import { opsOf } from "./alteration.ts";
 
-/** States that a hook may give or take; others are the server's own (docs/reference/attributes.md 5). */
+/** State words that a hook may set or remove; all others are set by the server only (docs/reference/attributes.md 5). */
 const SETTABLE: ReadonlySet<string> = new Set(["offline", "down", "sleep"]);
 
-/** names: only these vnodes may be changed; null: all. */
+/** Makes a hook's changes to vnodes. names: the vnodes that the hook may change; null: all. */
 export function changeVnodes(tx: Transaction, changes: ObjectChanges, hook: string, names: ReadonlySet<string> | null = null): void {
   const own = { ...tx, who: serverIdentity(tx.config.host) };
   for (const [name, wanted] of Object.entries(changes)) {
@@ -32,7 +32,7 @@ export function changeVnodes(tx: Transaction, changes: ObjectChanges, hook: stri
   }
 }
 
-/** A hook sets attributes of a vnode, as qmgr would. Throws Reject before anything is changed. */
+/** Sets attributes of a vnode for a hook, as qmgr would. Throws Reject, in which case nothing is changed. */
 function setNode(tx: Transaction, vnode: Vnode, ops: readonly AttrOp[], hook: string): void {
   if (ops.length === 0) return;
   const changed = changedNode(tx, vnode, ops);
@@ -40,7 +40,10 @@ function setNode(tx: Transaction, vnode: Vnode, ops: readonly AttrOp[], hook: st
   enterNodeChange(tx, vnode, ops, changed);
 }
 
-/** For a hook, state is the whole state: words that it leaves out are removed; words that hooks may not change stay as they are. */
+/**
+ * A hook's changes as operations of qmgr. The value that a hook gives for state is the whole state: words that it leaves out are
+ * removed, except those that hooks may not change.
+ */
 function nodeOps(changes: AttrChanges, states: readonly string[]): AttrOp[] {
   return opsOf(changes).flatMap((op): AttrOp[] => {
     if (NODE_ATTRIBUTES.byName(op.name)?.name !== "state") return [op];

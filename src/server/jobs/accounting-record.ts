@@ -1,4 +1,5 @@
-// Texts of accounting records (docs/reference/files.md 4). Items in the documented order, separated by one blank; Q and S records end in one.
+// Texts of accounting records (docs/reference/files.md 4). The items of a record have the documented order and are separated by one blank.
+// Records Q and S end in a blank.
 
 import type { ResourceValues } from "#model/attribute.ts";
 import { textOf } from "#model/attribute-reader.ts";
@@ -22,15 +23,18 @@ export function accountStarted(tx: Transaction, job: Job): void {
 }
 
 /**
- * Record E (ended) or R (rerun), with the resources that the job had at its start. If the run had several phases, a
- * record of the last phase comes first. end_s: the end of the run.
+ * Writes record E (ended) or R (rerun), with the resources that the job had at its start. If the run had several
+ * phases, record e of the last phase comes first. end_s: the time at which the run ended.
  */
 export function accountEnded(tx: Transaction, type: "E" | "R", job: Job, end_s: number): void {
   if (job.attrs["exec_vnode_orig"] !== undefined) endRecord(tx, "e", job, job.attrs, end_s);
   endRecord(tx, type, job, attrsAtStart(job.attrs), end_s);
 }
 
-/** Records of a job that gives vnodes up: u for the phase that ended, c for the phase that begins; s: it is started without some of its vnodes. */
+/**
+ * Writes a record of a job that gives up vnodes. u: for the phase that has ended; c: for the phase that begins; s: for a
+ * job that is started without some of its vnodes.
+ */
 export function accountPhase(tx: Transaction, type: "u" | "c" | "s", job: Job, at_s: number): void {
   if (type === "u") return endRecord(tx, type, job, job.attrs, at_s);
   const assigned = assignedItems(tx.state.resources, tx.state.placements.get(job.id));
@@ -50,17 +54,17 @@ export function accountDeleted(tx: Transaction, id: string): void {
   tx.account({ type: "D", id, text: `requestor=${tx.who.user}@${tx.who.host}` });
 }
 
-/** The server has aborted the object; text: why, in short. */
+/** Writes record A: the server has aborted the job or reservation. text: the reason in short. */
 export function accountAborted(tx: Transaction, id: string, text: string): void {
   tx.account({ type: "A", id, text });
 }
 
-/** `resources_used.cput=00:00:01 ...` in the order of output. */
+/** Items such as `resources_used.cput=00:00:01`, in the order in which PBS prints resources. */
 export function usageItems(resources: Resources, attrs: JobAttrs): string[] {
   return resourceItems(resources, "resources_used", attrs.resources_used ?? {});
 }
 
-/** Record A: the attributes of the job; `start=` only after it has started. */
+/** The items of a record that come from the job's attributes; `start=` is one of them only after the job has started. */
 function jobRecord(tx: Transaction, attrs: JobAttrs, type: "Q" | "S" | "E"): string {
   const items: string[] = [];
   const add = (name: string, value: unknown): void => {

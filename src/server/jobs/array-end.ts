@@ -1,7 +1,7 @@
-// The end of job arrays (docs/reference/commands.md 1.4). An array ends with its last subjob, however that ended. Exit_status of an array that has begun is 1
-// if a subjob failed, else 0.
+// The end of job arrays (docs/reference/commands.md 1.4). An array ends when its last subjob ends, in whatever way. Exit_status of
+// an array that has begun is 1 if a subjob failed, else 0.
 //
-// I1. An array lives as long as one of its subjobs waits or is a job of its own.
+// I1. An array stays a live job as long as one of its subjobs waits or is a job of its own.
 
 import type { Transaction } from "../engine/transaction.ts";
 import type { Attrs, Job } from "../state/state.ts";
@@ -9,7 +9,7 @@ import { indicesIn, isOver, SUBJOB, type Subjobs, subjobsText } from "../state/s
 import { accountDeleted, accountEnded } from "./accounting-record.ts";
 import { endWaiting, leave } from "./end.ts";
 
-/** A subjob is over. Stageout_status of the array is 1 if all output has been delivered, else 0. */
+/** Called when a subjob has ended. Stageout_status of the array becomes 1 if all output has been delivered, else 0. */
 export function subjobEnded(tx: Transaction, array: Job, { attrs }: Job): void {
   const before = array.attrs["Stageout_status"];
   const delivered = attrs["Stageout_status"];
@@ -42,7 +42,7 @@ export function endArrayIfOver(tx: Transaction, array: Job): void {
   leave(tx, array, how, { ...over, obittime: tx.now_s, comment }, keep);
 }
 
-/** The record of an array that is deleted before it has begun: all its subjobs are expired. */
+/** The attributes about subjobs of an array that is deleted before it has begun: all its subjobs count as expired. */
 export function unstartedAttrs({ states }: Subjobs): Attrs {
   return {
     subjobs: `D${states.length}`,
@@ -51,10 +51,10 @@ export function unstartedAttrs({ states }: Subjobs): Attrs {
   };
 }
 
-/** An array that has begun counts no subjobs at its end: they have moved into the history with it. */
+/** array_state_count of an array that has begun and has ended: no subjob is counted, because all have moved into the history. */
 const NONE_LEFT = "Queued:0 Running:0 Exiting:0 Expired:0";
 
-/** Deletes waiting subjobs: all, or those with these indices. If they were the last ones, the array ends (core/hearing.ts). */
+/** Deletes waiting subjobs: all, or those with these indices. If no subjob is left, the array ends (core/hearing.ts). */
 export function deleteWaitingSubjobs(tx: Transaction, array: Job, indices?: readonly number[]): void {
   if (array.subjobs === undefined) return;
   const gone = indices ?? [...indicesIn(array.subjobs, SUBJOB.QUEUED)];

@@ -1,18 +1,19 @@
-// Files that a host keeps of a job for its next run (docs/reference/execution.md 5): the checkpoint to restart from, and the output of the previous run.
+// Files that a host keeps for the next run of a job (docs/reference/execution.md 5): the checkpoint from which the job will restart, and
+// the output of its previous run.
 
 import type { Transaction } from "../engine/transaction.ts";
 import { hostsOfJob } from "../state/job-hosts.ts";
 import type { Job } from "../state/state.ts";
 
-/** A checkpoint that waits on its host is no longer needed. */
+/** Tells the host with the job's checkpoint, if there is one, to delete it. */
 export function discardCheckpoint(tx: Transaction, job: Job): void {
   const host = checkpointHost(job);
   if (host !== undefined) tx.act({ kind: "discard-on-host", job: job.id, host });
 }
 
 /**
- * Discards output that a host keeps for a run that will not use it: the run never happens or has its own output. The host of a
- * run that ended before it was confirmed is included.
+ * Tells the host that keeps output for the next run of the job, if there is one, to delete it: the next run never happens, or another
+ * host keeps newer output. The host may also be that of a run that ended before it was confirmed.
  */
 export function discardOutput(tx: Transaction, job: Job): void {
   const host = job.own.output_on;
@@ -20,15 +21,15 @@ export function discardOutput(tx: Transaction, job: Job): void {
 }
 
 /**
- * The run has started from the beginning, so a checkpoint on another host is out of date. Hosts that take part in
- * the run are skipped, here and below. Discarding would end the run there, and at its next hello such a host reports
- * the files that it still keeps.
+ * Deletes a checkpoint on a host without a part of the run, which has started from the beginning. Hosts of the run are
+ * skipped, here and below: the order to delete would end the run there. At its next hello such a host reports the files
+ * that it still keeps.
  */
 export function discardCheckpointElsewhere(tx: Transaction, job: Job): void {
   if (!hasPart(job, checkpointHost(job))) discardCheckpoint(tx, job);
 }
 
-/** The job runs. Output that another host has kept for this run is no longer needed, because the run has begun without it. */
+/** Deletes output that a host without a part of the run has kept for it. The run has begun without that output. */
 export function discardOutputElsewhere(tx: Transaction, job: Job): void {
   const host = job.own.output_on;
   if (host !== undefined && !hasPart(job, host)) tx.act({ kind: "discard-on-host", job: job.id, host });

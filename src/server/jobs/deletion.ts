@@ -12,13 +12,13 @@ import { accountDeleted } from "./accounting-record.ts";
 import { endWaiting, finish } from "./end.ts";
 import { logJob, requestor } from "./life.ts";
 
-/** history: the job is removed from the history, too. */
+/** How a job is deleted. force: at once, whatever its mom does. history: the job is removed from the history, too. */
 export type DeletionManner = Pick<DeleteJobRequest, "force" | "history" | "suppressMail">;
 
 /** Exit_status of a job deleted by force: 256 + SIGKILL. */
 const KILLED = 265;
 
-/** A job, or a subjob that has started. */
+/** Deletes a job, or a subjob that has started. */
 export function deleteOne(tx: Transaction, job: Job, how: DeletionManner): void {
   const keep = how.history !== true;
   logJob(tx, LOG_EVENT.DEBUG, job.id, "delete job request received");
@@ -33,7 +33,7 @@ export function deleteOne(tx: Transaction, job: Job, how: DeletionManner): void 
   }
 }
 
-/** The log, record D, and the mail to an owner whose job is deleted by another user. */
+/** Writes the log line and record D of a deletion, and sends mail to the owner if another user deletes the job. */
 export function logDeletion(tx: Transaction, job: Pick<Job, "id" | "attrs">, how: Pick<DeletionManner, "suppressMail">): void {
   logJob(tx, LOG_EVENT.JOB, job.id, `Job to be deleted at request of ${requestor(tx)}`);
   accountDeleted(tx, job.id);
@@ -42,8 +42,8 @@ export function logDeletion(tx: Transaction, job: Pick<Job, "id" | "attrs">, how
 }
 
 /**
- * The mom ends the job, and its obit completes the deletion. If the deletion is requested again, only the request to the mom is
- * repeated.
+ * Tells the mom to end the job; the mom's obit then completes the deletion. If the deletion is requested again, only the request
+ * to the mom is repeated.
  */
 function deleteRunning(tx: Transaction, job: Job, how: DeletionManner, keep: boolean): void {
   const before = job.own.termination;
@@ -58,7 +58,7 @@ function deleteRunning(tx: Transaction, job: Job, how: DeletionManner, keep: boo
   tx.act({ kind: "terminate-job", job: job.id, why: "delete" });
 }
 
-/** A scheduler preempts the job by deletion: it is killed at once, and its end is reported like that of any job. */
+/** Preempts the job by deletion: the job is killed at once, and its end is reported like that of any job. */
 export function preemptByDeletion(tx: Transaction, job: Job): void {
   logJob(tx, LOG_EVENT.DEBUG, job.id, "delete job request received");
   logJob(tx, LOG_EVENT.JOB, job.id, "Job sent signal TermJob on delete");

@@ -5,10 +5,10 @@
 //           --never--> F 92         a job whose condition can never be met is deleted, and so are all jobs that wait for it
 //
 // P1. The jobs that a job waits for stand in its own depend (after..., on) and, in reverse (before...), in the depend of each of those jobs.
-// P2. A job whose last dependency is met loses its hold s. A manager may remove that hold earlier; the dependency then stays without effect.
+// P2. A job whose last dependency is met loses its hold s. A manager may remove that hold earlier; the dependency then has no further effect.
 // P3. A job that is deleted before it ran releases no other job. One that is deleted while it runs has failed, whatever its Exit_status.
-// P4. Of runone jobs one runs at a time; meanwhile the others have a hold s. They are deleted when it ends, and lose the
-//     hold when it is queued again.
+// P4. Of the jobs of a runone set one runs at a time; meanwhile the others have a hold s. When the running job ends, the
+//     others are deleted; when it is queued again, they lose the hold.
 
 import { listOf } from "#model/attribute-reader.ts";
 import {
@@ -50,13 +50,13 @@ import { logJob, settleJob } from "./life.ts";
 export const dependenciesOf = (state: ServerState, attrs: Attrs): Dependencies => parseDependencies(listOf(attrs, "depend"), state.name);
 
 const entryOf = (state: ServerState, id: string): string => `${id}@${state.name}`;
-/** undefined: no dependency is left. */
+/** The dependencies as items of depend; undefined: no dependency is left. */
 const itemsOf = (dependencies: Dependencies): string[] | undefined =>
   dependencies.length === 0 ? undefined : dependencyItems(dependencies);
 
 // --- requests for dependencies
 
-/** Ids of jobs that are named and not live: their records must be available (Transaction.historyOf). */
+/** Ids of the named jobs that are not live. Their records of the history must be read before (Transaction.historyOf). */
 export function recordsOfDependencies(tx: Transaction, items: readonly string[] | undefined): string[] {
   if (items === undefined) return [];
   return parseDependencies(items, tx.state.name, limitOf(tx.state, "max_depend_jobs"))
@@ -64,7 +64,7 @@ export function recordsOfDependencies(tx: Transaction, items: readonly string[] 
     .filter((id) => !tx.state.jobs.has(id));
 }
 
-/** The effect of requested dependencies. refusal: set if a dependency can never be met; it names the job that causes this. */
+/** What requested dependencies would do. refusal: if a dependency can never be met, the job because of which it cannot; else null. */
 export type Asked = {
   readonly dependencies: Dependencies;
   readonly refusal: string | null;
@@ -75,8 +75,8 @@ export type Asked = {
 };
 
 /**
- * job: the job with the request. owner: only jobs of this owner may be made to wait or kept from running. Refuses with 15054 a circle, more jobs than
- * max_depend_jobs, and jobs whose own lists are too long for one request (GRAPH_FACTOR).
+ * Finds out what requested dependencies would do; changes nothing. job: the job with the request, and its owner. Only jobs of that owner may be made to
+ * wait or kept from running. Refuses with 15054 a circle, more jobs than max_depend_jobs, and jobs whose own lists are too long for one request (GRAPH_FACTOR).
  */
 export function askDependencies(tx: Transaction, job: { readonly id: string; readonly owner: string }, items: readonly string[]): Asked {
   const { state } = tx;
@@ -113,7 +113,7 @@ export function askDependencies(tx: Transaction, job: { readonly id: string; rea
   return { dependencies: left, refusal, met, others };
 }
 
-/** One request reads and writes at most this many times max_depend_jobs entries of other jobs' lists; no list grows beyond that. */
+/** GRAPH_FACTOR times max_depend_jobs is the largest number of entries in other jobs' lists that one request reads or writes; no list has more. */
 const GRAPH_FACTOR = 100;
 
 const tooMuchBehind = (ids_max: number): Reject =>
@@ -122,7 +122,7 @@ const tooMuchBehind = (ids_max: number): Reject =>
     `Invalid Job Dependency: the jobs named have more than ${ids_max * GRAPH_FACTOR} dependencies of their own (${GRAPH_FACTOR} times max_depend_jobs)`,
   );
 
-/** Bounds the text of the lists of the named jobs, each of which grows by an entry. */
+/** Refuses a request if the lists of the named jobs, each of which would get an entry, are too long. */
 function checkLists(state: ServerState, others: Asked["others"], ids_max: number): void {
   let entries = 0;
   for (const { id, type } of others) {
@@ -147,7 +147,10 @@ const hasStarted = (job: Job): boolean =>
   job.subjobs === undefined ? isWithMom(job) && !isIn(job, "starting") : job.attrs.stime !== undefined;
 const endOf = ({ attrs }: Job): End => ({ ran: attrs.stime !== undefined, exit_status: statusOfRun(attrs) });
 
-/** before...: the other job waits with an `on` that has entries left; runone: the other job is not over. Both need the same owner. */
+/**
+ * Whether the job may enter itself into the list of another job of the same owner. before...: the other job must be
+ * waiting, and the count of its `on` not used up; runone: the other job must not have ended.
+ */
 function mayTell(state: ServerState, type: Dependencies[number]["type"], id: string, owner: string): boolean {
   const other = state.jobs.get(id);
   if (other === undefined || other.attrs.Job_Owner !== owner) return false;
@@ -174,7 +177,7 @@ function refuseCircle(state: ServerState, id: string, others: Asked["others"], i
   }
 }
 
-/** depend and Hold_Types of a job with dependencies; depend undefined: none is left. */
+/** The attributes depend and Hold_Types that the request leads to. depend is undefined if all dependencies are met already. */
 export function withAsked(
   { dependencies }: Asked,
   Hold_Types: string,
@@ -183,7 +186,7 @@ export function withAsked(
   return { depend, Hold_Types: isDependent(depend) ? addHolds(Hold_Types, "s") : Hold_Types };
 }
 
-/** The job exists: the other jobs get their entries, or it ends at once. */
+/** Called when the job exists: gives the other jobs their entries, or ends the job at once if its request was refused. */
 export function enterDependencies(tx: Transaction, id: string, { refusal, met, others }: Asked): void {
   const job = tx.state.jobs.get(id);
   if (job === undefined) return;
@@ -193,7 +196,7 @@ export function enterDependencies(tx: Transaction, id: string, { refusal, met, o
   if (companionsOf(tx.state, job).some(isOneRun)) holdForRunOne(tx, job);
 }
 
-/** Live jobs in the job's runone set. */
+/** The other live jobs of the job's runone set. */
 function companionsOf(state: ServerState, job: Job): Job[] {
   return entriesOf(dependenciesOf(state, job.attrs), "runone").flatMap((entry) => {
     const other = state.jobs.get(jobOfEntry(entry));
@@ -201,7 +204,7 @@ function companionsOf(state: ServerState, job: Job): Job[] {
   });
 }
 
-/** Whether the job is the one of the set that runs: it is with a mom, or is an array that has begun. */
+/** Whether the job is the running job of its runone set: a job that is with a mom, or an array that has begun. */
 const isOneRun = (job: Job): boolean => (job.subjobs === undefined ? isWithMom(job) : job.attrs.stime !== undefined);
 
 function holdForRunOne(tx: Transaction, job: Job): void {
@@ -250,7 +253,7 @@ export function replaceDependencies(tx: Transaction, job: Job, asked: Asked): { 
   return { depend: itemsOf(dependencies) };
 }
 
-/** A job no longer waits: the jobs it waited for, and its runone set, lose their entries. */
+/** Called for a job that no longer waits: removes its entries from the jobs that it waited for and from the jobs of its runone set. */
 function withdraw(tx: Transaction, job: Job, dependencies: Dependencies): void {
   for (const item of dependencies) {
     if (item.type === "on" || isBefore(item.type)) continue;
@@ -265,7 +268,10 @@ function withdraw(tx: Transaction, job: Job, dependencies: Dependencies): void {
 
 // --- effects of starts and ends
 
-/** A job that others wait for may have been given to a mom, or may have started (an array: its first subjob has). */
+/**
+ * Called after a change of a job that others may wait for. If the job was given to a mom, was requeued or has started (for an
+ * array: its first subjob has started), the jobs that depend on it are held or released.
+ */
 export function dependentsAtChange(tx: Transaction, job: Job, before: JobAttrs): void {
   const { stime } = job.attrs;
   const [phase, last] = [phaseName(job), { attrs: before }];
@@ -284,7 +290,7 @@ function dependentsAtStart(tx: Transaction, job: Job): void {
   for (const entry of entriesOf(dependenciesOf(tx.state, job.attrs), "before")) release(tx, jobOfEntry(entry), "after", job.id);
 }
 
-/** The job of the set that ran is queued again: each job of the set may run now, unless it waits for something else. */
+/** Called when the running job of a runone set is queued again: each job of the set may run now, unless it has other dependencies. */
 function releaseCompanions(tx: Transaction, job: Job): void {
   for (const other of companionsOf(tx.state, job)) {
     const { Hold_Types, depend } = other.attrs;
@@ -293,13 +299,13 @@ function releaseCompanions(tx: Transaction, job: Job): void {
   }
 }
 
-/** A job is over and no longer live. */
+/** Called when a job has ended: releases or deletes the jobs that wait for it. */
 export function dependentsAtEnd(tx: Transaction, job: Job): void {
   const dependencies = dependenciesOf(tx.state, job.attrs);
   const end = endOfLive(job);
   if (end.ran) for (const other of companionsOf(tx.state, job)) if (isWaiting(other)) giveUpAll(tx, other, job.id);
   if (end.exit_status === undefined) {
-    // The job was deleted before it ran (P3). A job that was deleted because of its dependency has already taken with it all jobs that waited for it.
+    // The job was deleted before it ran (P3). If its own dependency was the cause, all jobs that waited for the job are deleted already.
     const given_up = howOver(job.attrs.substate) === "finished";
     withdraw(tx, job, given_up ? dependencies.filter(({ type }) => type === "runone") : dependencies);
     return;
@@ -313,7 +319,7 @@ export function dependentsAtEnd(tx: Transaction, job: Job): void {
   }
 }
 
-/** A deletion counts as a failure, regardless of how the job reacted to the signal. Jobs that still wait for its start wait in vain. */
+/** How the job ended. A deleted job has failed, even if it reacted to the signal with exit status 0. */
 function endOfLive(job: Job): End {
   const end = endOf(job);
   const failed = howOver(job.attrs.substate) === "deleted" && end.exit_status === 0;
@@ -335,7 +341,7 @@ function release(tx: Transaction, id: string, type: AfterType, parent: string): 
   setDependencies(tx, job, left, free ? { Hold_Types: removeHolds(job.attrs.Hold_Types, "s") } : {});
 }
 
-/** Deletes a job and all jobs that wait for it, directly or indirectly: the last ones first, so that no job is visited again. */
+/** Deletes a job and all jobs that wait for it, directly or indirectly. The last jobs of a chain go first, so that no job is visited twice. */
 function giveUpAll(tx: Transaction, job: Job, parent: string): void {
   const order: { readonly job: Job; readonly for: string }[] = [{ job, for: parent }];
   const seen = new Set([job.id]);
@@ -354,7 +360,7 @@ function giveUpAll(tx: Transaction, job: Job, parent: string): void {
   for (const { job: one, for: because } of order.reverse()) giveUp(tx, one, `Job deleted as result of dependency on job ${because}`);
 }
 
-/** State F, substate 92, no comment; record A. */
+/** Ends the job with state F, substate 92 and no comment, and writes record A. */
 function giveUp(tx: Transaction, job: Job, text: string): void {
   logJob(tx, LOG_EVENT.JOB, job.id, text);
   accountAborted(tx, job.id, text);

@@ -1,9 +1,9 @@
 // Eligible time of jobs: how long each job has waited only because other jobs held the resources
-// (docs/reference/scheduler.md 4). The state of a job decides the kind of its waiting time (accrue type). A change of
-// that kind is noted and logged when it happens.
+// (docs/reference/scheduler.md 4). The state of a job decides its accrue type, the kind of time that it gathers. A
+// change of the accrue type is stored and logged when it happens.
 //
-// A job with a clock keeps in eligible_time the number of seconds to add to the clock's time (it may be negative). A job
-// without a clock keeps its eligible time there.
+// Several jobs may share a clock (state/clocks.ts). For a job with a clock, the stored eligible_time is the number of
+// seconds to add to the clock's time (it may be negative). For a job without a clock it is the eligible time itself.
 
 import { ACCRUE } from "#model/job-state.ts";
 import { RUN_LIMIT_ATTRS } from "#model/limits/run-limits.ts";
@@ -23,10 +23,10 @@ import { logJob } from "./life.ts";
 type AccrueType = (typeof ACCRUE)[keyof typeof ACCRUE];
 const NAMES = ["initial_time", "ineligible_time", "eligible_time", "run_time", "exiting"] as const;
 
-/** A fixed accrue type, or the clock that decides it. */
+/** The accrue type of a job, or the key of the clock on which the accrue type depends. */
 type Counting = { readonly type: AccrueType } | { readonly key: ClockKey | null };
 
-/** The accrue type of the job, from its state. */
+/** Decides the accrue type of a job, or its clock, from the job's state. */
 function countingOf(state: ServerState, job: Job): Counting {
   const { attrs } = job;
   if (!state.accrual.enabled) return { type: ACCRUE.INITIAL };
@@ -37,12 +37,12 @@ function countingOf(state: ServerState, job: Job): Counting {
   const offersNothing = attrs["array_id"] !== undefined || (job.subjobs !== undefined && !hasWaiting(job.subjobs));
   if (phase === "waiting" || offersNothing) return { type: ACCRUE.INELIGIBLE };
   if (phase !== "held") return { key: clockKey(state, attrs) };
-  // A hold of the owner, or a wait that the owner requested. Holds by others do not matter.
+  // The job counts as ineligible if its owner caused the wait: by a user hold or by a dependency. Other holds do not matter.
   const own = attrs.Hold_Types.includes("u") || attrs["depend"] !== undefined;
   return own ? { type: ACCRUE.INELIGIBLE } : { key: null };
 }
 
-/** Eligible time and accrue type of a job for display; null: the attributes are right as they are. */
+/** Eligible time and accrue type of a job for display; null: the job has no clock, so its stored attributes can be shown. */
 export function shownEligible(state: ServerState, attrs: Attrs, now_s: number): { eligible_time: number; accrue_type: number } | null {
   const clock = state.clocks.get(String(attrs["accrual_clock"] ?? ""));
   if (clock === undefined) return null;
@@ -50,15 +50,15 @@ export function shownEligible(state: ServerState, attrs: Attrs, now_s: number): 
   return { eligible_time, accrue_type: clock.goes ? ACCRUE.ELIGIBLE : ACCRUE.INELIGIBLE };
 }
 
-/** The value of eligible_time that makes a job show a given time (qalter). */
+/** The value to store as eligible_time so that the job shows the given time (qalter). */
 export function keptEligible(state: ServerState, attrs: Attrs, eligible_s: number, now_s: number): number {
   const clock = state.clocks.get(String(attrs["accrual_clock"] ?? ""));
   return clock === undefined ? eligible_s : eligible_s - shownBy(clock, now_s);
 }
 
 /**
- * Updates accrue type and clock of a job that has changed. quiet: only eligible_time_enable was
- * switched, and the job itself has not changed.
+ * Updates the accrue type and the clock of a job. quiet: nothing is logged, because only eligible_time_enable was
+ * switched and the job itself has not changed.
  */
 function accrueJob(tx: Transaction, job: Job, quiet = false): void {
   const { state, now_s } = tx;
@@ -77,7 +77,7 @@ function accrueJob(tx: Transaction, job: Job, quiet = false): void {
   tx.apply({ kind: "job-changed", id: job.id, ...changesFor(attrs, type, clock, shown.eligible_time, now_s) });
 }
 
-/** A job was made or has changed: its accrue type may have changed, and that of its array when the last subjob has started. */
+/** Called when a job was created or changed. Updates its accrue type, and that of its array, which changes when the last subjob has started. */
 export function jobAccrues({ state }: Kernel, tx: Transaction, { id }: Job): void {
   const job = state.jobs.get(id);
   if (job === undefined) return;
@@ -86,7 +86,7 @@ export function jobAccrues({ state }: Kernel, tx: Transaction, { id }: Job): voi
   if (array !== undefined) accrueJob(tx, array);
 }
 
-/** Attributes that decide which limits stand in the way of which jobs. */
+/** Attributes that decide which limits apply to which jobs. */
 const LIMITING: readonly string[] = ["eligible_time_enable", "partition", "queue_type", ...RUN_LIMIT_ATTRS];
 
 /** Whether a change of the server, a queue or a scheduler makes it necessary to read the limits again. */
@@ -101,7 +101,7 @@ function changesFor(attrs: Attrs, type: AccrueType, clock: Clock | null, eligibl
   return { set, unset: gone("accrue_type") };
 }
 
-/** The clock with that key; it is made when the first job needs it. */
+/** Returns the clock with that key; creates it if there is none. */
 function clockOf(tx: Transaction, key: ClockKey | null): Clock {
   const id = clockId(key);
   const there = tx.state.clocks.get(id);
@@ -113,7 +113,7 @@ function clockOf(tx: Transaction, key: ClockKey | null): Clock {
 
 type Change = { readonly eligible_time: number; readonly accrue_type: number; readonly type: AccrueType };
 
-/** The first accrue type of a new job is not logged: it counts as eligible before. */
+/** Logs a change of the accrue type. A new job counts as eligible before its first accrue type. */
 function logChange(tx: Transaction, job: Job, { eligible_time, accrue_type, type }: Change): void {
   const before = accrue_type === ACCRUE.INITIAL ? ACCRUE.ELIGIBLE : accrue_type;
   if (before === type || type === ACCRUE.INITIAL) return;
@@ -158,7 +158,7 @@ function rereadAll(kernel: Kernel): void {
   const { enabled } = state.accrual;
   readAccrual(state);
   const tx = ownTransaction(kernel);
-  // Jobs keep their clocks where limits still distinguish them in the same way.
+  // A job gets another clock only if the changed limits give it another key.
   for (const job of [...state.jobs.values()]) accrueJob(tx, job, enabled !== state.accrual.enabled);
 }
 
@@ -169,7 +169,7 @@ function turnClock(tx: Transaction, clock: Clock): void {
   tx.apply({ kind: "clock-put", clock: { ...clock, value_s: shownBy(clock, now_s), at_s: now_s, goes } });
 }
 
-/** Logs a line for each job of the clock, if log_events includes them. */
+/** Logs a change of the accrue type for each job of a clock that is about to stop or to go on. */
 function logTurn(tx: Transaction, clock: Clock): void {
   const { state, now_s } = tx;
   const [type, before] = clock.goes ? [ACCRUE.INELIGIBLE, ACCRUE.ELIGIBLE] : [ACCRUE.ELIGIBLE, ACCRUE.INELIGIBLE];

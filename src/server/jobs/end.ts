@@ -1,7 +1,7 @@
 // The end of a run: the obit and the meaning of its exit code (docs/reference/execution.md 6), requeueing, and the move into the history.
 //
-// I1. The obit of a run is accounted for once: it counts only for a job that is with its mom under that run_count.
-// I2. A job that no longer runs holds no vnode; exec_vnode stays only in the history.
+// I1. The obit of a run counts once: only while the job is with its mom and has the run_count that the obit names.
+// I2. A job that no longer runs occupies no vnode. Its exec_vnode remains only in the history.
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { SUBSTATE } from "#model/job-state.ts";
@@ -31,12 +31,12 @@ export type Obit = {
   readonly used: { readonly [resource: string]: string | number };
   readonly stageout_status?: 0 | 1;
   readonly stagein_failed?: true;
-  /** output of the job waits on the host for its next run */
+  /** the host keeps output of the job for the next run */
   readonly kept?: true;
   readonly message?: string;
 };
 
-/** The reaction to an obit. rerun: requeued if the job is rerunnable, else given up; retry: requeued, and the run does not count. */
+/** What the server does after an obit. rerun: requeues the job if it is rerunnable, else aborts it; retry: requeues the job in any case. */
 type Reaction =
   | { readonly kind: "end"; readonly how: HowOver; readonly suffix: string; readonly mail?: string; readonly log?: string }
   | { readonly kind: "rerun"; readonly otherwise: string }
@@ -101,16 +101,16 @@ function reactionTo(exit_status: number, message = ""): Reaction {
   }
 }
 
-/** The mom reports the end of the run; the job is with its mom under this run. */
+/** Called when the mom reports the end of the present run of a job. The caller has checked the run_count (I1). */
 export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
   const { attrs } = job;
   const runs = attrs.run_count ?? 0;
   logJob(tx, LOG_EVENT.DEBUG, job.id, `Obit received momhop:${runs} serverhop:${runs} state:${attrs.job_state} substate:${attrs.substate}`);
   const reaction = reactionTo(obit.exit_status, obit.message);
   const ran = obit.exit_status >= 0 || reaction.kind === "end" || reaction.kind === "rerun" || reaction.kind === "checkpointed";
-  // A short job may be over (or lost) before its start was reported; the S record still comes first. Files that
-  // hosts keep of an earlier run stay known: a sister may have ended this run before its mother superior received
-  // the start.
+  // A short job may end (or be lost) before its start was reported; the S record is still written first. The server still
+  // remembers which hosts keep files of an earlier run: a sister may have ended this run before the mother superior
+  // received the start.
   if (isIn(job, "starting") && ran) jobStarted(tx, job, undefined, undefined, { confirmed: false });
   tx.apply({ kind: "job-changed", id: job.id, set: endAttrs(obit), unset: [] });
   if (obit.stageout_status === 0) {
@@ -123,7 +123,7 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
   // The end of a job that was preempted by deletion is reported like any other; the job never runs again.
   if (termination !== undefined && !(termination.preempted === true && reaction.kind === "end")) {
     finish(tx, job, "deleted", ` and terminated by ${termination.by}${trouble}`, termination.history);
-    // The mom was told to end this run because another was to follow. It has kept the output for that run, and perhaps a checkpoint.
+    // The mom expected another run of the job. It has therefore kept the output, and perhaps a checkpoint, which nobody needs now.
     if (reaction.kind !== "end" && reaction.kind !== "abort") tx.act({ kind: "discard-on-host", job: job.id, host: hostOfJob(job) });
     return;
   }
@@ -161,7 +161,7 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
   }
 }
 
-/** The host of this run keeps its output, so output that another host kept of an earlier run is no longer needed. */
+/** Notes that the host of this run keeps the output, and deletes output that another host has kept of an earlier run. */
 function keptElsewhere(tx: Transaction, job: Job): void {
   const host = hostOfJob(job);
   if (job.own.output_on === host) return;
@@ -169,13 +169,13 @@ function keptElsewhere(tx: Transaction, job: Job): void {
   tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: [], own: { output_on: host } });
 }
 
-/** The first message of the mom that is about files. */
+/** The first line of the mom's message that is about files; if there is none, the first line. */
 const fileTrouble = (message = ""): string => {
   const lines = message.split("\n");
   return lines.find((line) => line.startsWith("Unable to ")) ?? lines[0] ?? "";
 };
 
-/** Files could not be copied to the host: the job waits and is tried again (docs/reference/execution.md 2). */
+/** Time until a job is tried again whose files could not be copied to the host (docs/reference/execution.md 2). */
 const STAGE_AGAIN_S = 1800;
 function waitForFiles(tx: Transaction, job: Job, message: string): void {
   logJob(tx, LOG_EVENT.JOB, job.id, `${pbseText(PBSE.STAGEIN)}: ${message}`);
@@ -203,7 +203,7 @@ function logRetry(tx: Transaction, job: Job, exit_status: number): void {
   if (exit_status === JOB_EXEC.JOINJOB) logJob(tx, LOG_EVENT.JOB, job.id, "Mom rejected job due to join job error");
 }
 
-/** The end of a job that ran: log, record E, history. */
+/** Ends a job that ran: writes the log line and record E, and moves the job into the history. */
 export function finish(tx: Transaction, job: Job, how: HowOver, suffix: string, keep = true): void {
   const { attrs } = job;
   touchVnodes(tx, job);
@@ -215,7 +215,7 @@ export function finish(tx: Transaction, job: Job, how: HowOver, suffix: string, 
   leave(tx, job, how, { obittime: tx.now_s, ...(attrs.comment === undefined ? {} : { comment: `${attrs.comment}${suffix}` }) }, keep);
 }
 
-/** The server gives up a job that was with a mom. */
+/** Aborts a job that was with a mom. */
 export function abort(tx: Transaction, job: Job, mail: string): void {
   touchVnodes(tx, job);
   const why = (mail.split("\n")[0] ?? "").trim();
@@ -228,12 +228,12 @@ export function abort(tx: Transaction, job: Job, mail: string): void {
 }
 
 /**
- * Exit_status of a job that ends before it has run: the same as of a job ended by SIGTERM. PBS sets none, and client programs take a finished job without
- * Exit_status for a success.
+ * Exit_status of a job that ends before it has run: the same as that of a job ended by SIGTERM. OpenPBS sets no Exit_status here, but client programs
+ * take a finished job without Exit_status for a success.
  */
 export const NEVER_RAN = 271;
 
-/** A waiting job is deleted: no record E (docs/reference/commands.md 3, qdel). */
+/** Ends a waiting job that is deleted. There is no record E (docs/reference/commands.md 3, qdel). */
 export function endWaiting(tx: Transaction, job: Job, keep: boolean, set: Attrs = {}): void {
   leave(tx, job, "deleted", set, keep);
 }
@@ -272,12 +272,12 @@ const OF_A_RUN_OWN = without(
   "releasing",
   "checkpointed",
 );
-/** Private data of the server that is meaningless after the job's end. */
+/** Private data of the server about a job that is removed when the job ends. */
 const NOT_OF_HISTORY: OwnChange = { ...OF_A_RUN_OWN, output_on: null, terminal: null };
 
 /**
- * Ends a run so that it can be repeated: substate 60 until its obit. A run that the mom has not confirmed counts as
- * begun, so that an S record precedes its R record.
+ * Marks a run that is being ended in order to be repeated: substate 60 until the obit. A run that the mom has not
+ * confirmed counts as begun, so that an S record precedes the R record.
  * A suspended job stays suspended until its mom has ended it, because other jobs may use its vnodes.
  */
 export function beginRerun(tx: Transaction, job: Job): void {
@@ -288,13 +288,13 @@ export function beginRerun(tx: Transaction, job: Job): void {
 
 const NOT_RERUNABLE = "Non-rerunable job deleted on requeue";
 
-/** otherwise: the message for a job that may not run again. */
+/** Requeues the job if it is rerunnable; else aborts it. otherwise: the message for a job that is not rerunnable. */
 export function requeueOrAbort(tx: Transaction, job: Job, otherwise = NOT_RERUNABLE): void {
   if (job.attrs.Rerunable) requeue(tx, job);
   else abort(tx, job, otherwise);
 }
 
-/** hold: a hold to set, with a comment. Execution_Time: the earliest time of the next attempt, after files could not be staged in. */
+/** What is set at a requeue. hold: a hold for the job. Execution_Time: the earliest time of the next attempt if files could not be staged in. */
 export type Requeue = {
   readonly hold?: "s" | "p";
   readonly comment?: string;
@@ -303,7 +303,7 @@ export type Requeue = {
   readonly checkpointed?: string;
 };
 
-/** Requeues the job after a run. */
+/** Queues the job again after a run. */
 export function requeue(tx: Transaction, job: Job, more: Requeue = {}): void {
   touchVnodes(tx, job);
   if (more.checkpointed !== undefined) tx.account({ type: "C", id: job.id, text: "" });
@@ -331,7 +331,7 @@ export function requeue(tx: Transaction, job: Job, more: Requeue = {}): void {
     ...(preempted_s === undefined ? {} : { ptime: preempted_s }),
     ...(eligible && job.attrs.etime === undefined ? { etime: tx.now_s } : {}),
   };
-  // If the run was never confirmed, requests that wait for the start of the job continue to wait for the next run.
+  // The host of a run that was confirmed keeps output for the next run, unless a checkpoint or other output is kept.
   const keeps = more.checkpointed === undefined && !isIn(job, "starting") && job.own.output_on === undefined;
   const own: OwnChange = { ...OF_A_RUN_OWN, checkpointed: more.checkpointed ?? null, ...(keeps ? { output_on: hostOfJob(job) } : {}) };
   if (comment !== undefined) set["comment"] = comment;
@@ -374,7 +374,7 @@ const OF_A_RUN = [
   "alt_id",
 ] as const;
 
-/** Vnodes record the time when a job last ended there. */
+/** Records on the vnodes of the job that a job has ended there now. */
 function touchVnodes(tx: Transaction, job: Job): void {
   leaveMaintenance(tx, job);
   for (const name of tx.state.placements.get(job.id)?.vnodes.keys() ?? []) {

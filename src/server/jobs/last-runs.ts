@@ -7,7 +7,7 @@ import { isIn, isRunning, isSuspended, isWithMom } from "../state/job-phase.ts";
 import type { Job } from "../state/state.ts";
 import { beginRerun } from "./end.ts";
 
-/** Begins the end of a run: its mom saves it, if it can. */
+/** Begins to end a run: asks the mom to save the job by a checkpoint. If the mom cannot be asked, endUnsaved follows at once. */
 export function endRun(kernel: Kernel, job: Job): void {
   if (isEnding(job)) return;
   const { Checkpoint } = job.attrs;
@@ -18,7 +18,7 @@ export function endRun(kernel: Kernel, job: Job): void {
 
 const isEnding = (job: Job): boolean => job.own.termination !== undefined || isIn(job, "rerunning");
 
-/** A mom has not saved a job: while the server ends, the job is requeued, killed or waited for. */
+/** Called when a mom has not saved a job while the server ends: the job is requeued, killed or waited for. */
 export function endUnsaved(kernel: Kernel, job: Job): void {
   if (kernel.ending.how === null || kernel.ending.how.manner === "quick" || !isWithMom(job) || isEnding(job)) return;
   const tx = ownTransaction(kernel);

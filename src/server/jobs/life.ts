@@ -1,4 +1,4 @@
-// A job enters its queue and changes between waiting states, with the log, accounting and comments about it.
+// The way of a job into its queue and between the waiting states, with log lines, accounting records and comments.
 //
 //   Q 10 queued    H 20 held (22: for a dependency)    W 30 waits for Execution_Time    T 0 in transit
 //   running and ending: run.ts, end.ts; routing: submit/routing.ts; arrays: array-life.ts
@@ -35,8 +35,8 @@ export function waitingState(
 }
 
 /**
- * A new job enters its queue: it is created, logged and accounted (server lines "enqueuing ..." and "Job Queued ...", record Q). attrs holds everything
- * but state, times, rank and queue_type; the checks of the queue are done. A routing queue sends the job on at once (core/hearing.ts).
+ * Creates a new job in its queue, with the log lines "enqueuing ..." and "Job Queued ..." and record Q. attrs: all attributes except state, times, rank
+ * and queue_type. The caller has made the checks of the queue. A routing queue sends the job on at once (core/hearing.ts).
  */
 export function enqueueJob(
   tx: Transaction,
@@ -74,7 +74,7 @@ export function enqueueJob(
   tx.apply({ kind: "job-created", id, seq, attrs: full, own, script });
 }
 
-/** The timer of a job that waits for Execution_Time. */
+/** Sets the timer of a job that waits for its Execution_Time; clears it for any other job. */
 export function armJob({ timers }: Pick<Kernel, "timers">, _tx: Transaction | null, job: Job): void {
   const phase = phaseOf(job);
   const timer = `wait:${job.id}`;
@@ -82,7 +82,7 @@ export function armJob({ timers }: Pick<Kernel, "timers">, _tx: Transaction | nu
   else if (timers.at(timer) !== undefined) timers.clear(timer);
 }
 
-/** The job is no longer a top job (I3): removes the mark, and the estimate if clear_topjob_estimates_enable says so or the job no longer waits. */
+/** Removes the mark of a top job (I3). Also removes the estimate if clear_topjob_estimates_enable is true or the job no longer waits. */
 export function loseTopjob(tx: Transaction, job: Job): void {
   const clears = tx.state.server["clear_topjob_estimates_enable"] === true || isWithMom(job);
   const unset = clears && job.attrs["estimated"] !== undefined ? ["topjob", "estimated"] : ["topjob"];
@@ -109,7 +109,7 @@ export function settleJob(tx: Transaction, job: Job, set: Attrs = {}, unset: rea
   if (Object.keys(changes).length + gone.length > 0) tx.apply({ kind: "job-changed", id: job.id, set: changes, unset: gone });
 }
 
-/** Moves the job into another queue (qmove, routing). The checks of the queue are done; resources already include its defaults. */
+/** Moves the job into another queue (qmove, routing). The caller has made the checks of that queue; set contains its default resources. */
 export function moveJob(tx: Transaction, job: Job, queue: Queue, set: Attrs = {}): void {
   const { attrs } = job;
   logJob(tx, LOG_EVENT.DEBUG2, job.id, `dequeuing from ${attrs.queue}, state ${attrs.job_state}`);
@@ -140,14 +140,14 @@ export function moveJob(tx: Transaction, job: Job, queue: Queue, set: Attrs = {}
 export const isExecution = (queue: Queue): boolean => queue.attrs["queue_type"] === "Execution";
 export const isRoute = (queue: Queue): boolean => queue.attrs["queue_type"] === "Route";
 
-/** `alice@host` of the caller. */
+/** The user who made the request, as `alice@host`. */
 export const requestor = (tx: Transaction): string => `${tx.who.user}@${tx.who.host}`;
 
 export function logJob(tx: Transaction, event: number, id: string, text: string): void {
   tx.log({ event, class: "Job", object: id, text });
 }
 
-/** `Fri Nov 20 at 09:26`, the form in comments. */
+/** The present time in the form of job comments: `Fri Nov 20 at 09:26`. */
 export function commentDate(tx: Transaction): string {
   const text = tx.config.ctime(tx.now_s);
   return `${text.slice(0, 10)} at ${text.slice(11, 16)}`;

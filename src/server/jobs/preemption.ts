@@ -1,15 +1,16 @@
 // Preemption (docs/reference/scheduler.md 8): a scheduler preempts a running job to make room for another. Methods are tried in the scheduler's order until
-// one works; the verdict says which.
+// one works; the verdict names that method.
 //
-//   S suspend      requested of the mom; done when the job is in state S, substate 45
-//   C checkpoint   requested of the mom (a mom without a checkpoint script refuses); done when the run has ended and the job is queued again
-//   R requeue      rerunnable jobs: killed; done when it is queued again
-//   D delete       killed; done when it has ended
+//   S suspend      the mom is asked to suspend the job; complete when the job is in state S, substate 45
+//   C checkpoint   the mom is asked to save the job (a mom without a checkpoint script refuses); complete when the job is queued again
+//   R requeue      a rerunnable job is killed; complete when the job is queued again
+//   D delete       the job is killed; complete when the job has ended
 //
-// P1. While a preemption is under way, no later decision of its scheduler is examined (scheds/decisions.ts), because later decisions may count on its room.
+// P1. While a preemption is under way, no later decision of its scheduler is examined (scheds/decisions.ts), because later decisions may need
+//     the resources that the preemption frees.
 // P2. If the mom is not connected, the preemption fails at once and no other method is tried, because the failure says nothing about the job.
-// P3. The request to the mom is kept with the job (suspension.ts I4); after a crash the mom's report says what has become of the job.
-// P4. A preemption ends with the mom's answer, with its loss, or after job_requeue_timeout. An answer that comes later still counts.
+// P3. The job records that the mom was asked (suspension.ts I4). After a crash of the server, the mom's report says what has become of the job.
+// P4. A preemption ends when the mom answers, when the mom is lost, or after job_requeue_timeout. An answer that comes later still has its effect.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { Decision, PreemptMethod, Verdict } from "#protocol/sched-link.ts";
@@ -30,7 +31,7 @@ import { isResuming, preemptingSince } from "./suspension.ts";
 
 const REQUEUE_TIMEOUT_S_DEFAULT = 45;
 
-/** Begins the preemption of a decision. The verdict may be available at once. */
+/** Begins the preemption that a scheduler has decided. The verdict of the result may be set already. */
 export function beginPreemption(kernel: Kernel, sched: string, decision: Extract<Decision, { kind: "preempt" }>): Preemption {
   const preemption: Preemption = { job: decision.job, sched, method: "S", rest: decision.methods, verdict: null };
   const refusal = check(kernel, sched, decision.job);
@@ -51,7 +52,7 @@ function check(kernel: Kernel, sched: string, id: string): Reject | null {
   return null;
 }
 
-/** Tries the next method that the job allows. */
+/** Begins the next method that the job allows; if there is none, the preemption has failed. */
 function tryNext(kernel: Kernel, preemption: Preemption): void {
   const job = kernel.state.jobs.get(preemption.job);
   if (job === undefined || momOfJob(kernel, job.id) === undefined) {
@@ -72,7 +73,7 @@ function tryNext(kernel: Kernel, preemption: Preemption): void {
   settle(kernel, preemption, refused(new Reject(PBSE.BADSTATE, "Job failed to be preempted")));
 }
 
-/** Whether the job allows a method; if so, the method has begun. */
+/** Begins a method if the job allows it. Returns whether the method has begun. */
 function begins(tx: Transaction, job: Job, method: PreemptMethod): boolean {
   const confirmed = isIn(job, "running");
   switch (method) {
@@ -127,7 +128,7 @@ function settle(kernel: Kernel, preemption: Preemption, verdict: Verdict): void 
 
 // --- events of a preemption
 
-/** A job has changed its state or is gone. */
+/** Called when a job has changed its state or is gone: its preemption may be complete. */
 export function preemptionMet(kernel: Kernel, id: string): void {
   const preemption = kernel.jobs.preemptions.get(id);
   if (preemption === undefined) return;
@@ -138,21 +139,21 @@ export function preemptionMet(kernel: Kernel, id: string): void {
   else if (isWaiting(job)) settle(kernel, preemption, method === "C" || method === "R" ? { ok: true, method } : { ok: true });
 }
 
-/** The mom refused the request or did not answer: the next method is tried. */
+/** Called when the mom has refused a request or has not answered it: tries the next method. */
 export function preemptionRefused(kernel: Kernel, id: string, signal: string): void {
   const preemption = kernel.jobs.preemptions.get(id);
   if (preemption !== undefined && ASKED[preemption.method] === signal) tryNext(kernel, preemption);
 }
 const ASKED: { readonly [method in PreemptMethod]: string } = { S: "suspend", C: "checkpoint", R: "", D: "" };
 
-/** The timer: the run has not ended in time. */
+/** Called by the timer of a preemption that has not been completed in time. */
 export function preemptionLate(kernel: Kernel, id: string): void {
   const preemption = kernel.jobs.preemptions.get(id);
   if (preemption !== undefined)
     settle(kernel, preemption, refused(new Reject(PBSE.TRYAGAIN, "Job failed to be preempted: it has not ended in time")));
 }
 
-/** The scheduler is gone and no longer waits for the room. Requests to the mom run to their end. */
+/** Called when a scheduler is gone: its preemptions are forgotten. What the moms were asked to do still happens. */
 export function forgetPreemptions(kernel: Kernel, sched: string): void {
   for (const [id, preemption] of kernel.jobs.preemptions) {
     if (preemption.sched !== sched) continue;

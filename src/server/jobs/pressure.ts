@@ -1,8 +1,10 @@
-// Pressure: the duration of the longest chain of jobs that begins with a job and in which each job waits for the end of the previous one. job_sort_formula may
-// use it, so that the jobs that delay most run first. The duration of a job is learned from successful jobs of the same user, project and name.
+// The pressure of a job: the duration of the longest chain of jobs that begins with this job and in which each job waits for the end of the
+// previous one. job_sort_formula may use it, so that the jobs that delay others most run first. The duration of a job is learned from successful
+// jobs of the same user, project and name.
 //
-// W1. Nothing is computed or sent for it while no formula names it.
-// W2. A job that may run is sent to its schedulers again whenever the chain behind it changes. A learned time counts from the next time a job is sent.
+// W1. While no formula names the pressure, nothing is computed or sent for it.
+// W2. A job that may run is sent to its schedulers again whenever the chain behind it changes. A newly learned duration reaches a scheduler
+//     only when the job is next sent.
 
 import { idsAhead, isBefore, isDependent, jobOfEntry, parseDependencies } from "#model/depend.ts";
 import { isHeld } from "#model/values/hold.ts";
@@ -11,15 +13,15 @@ import type { Transaction } from "../engine/transaction.ts";
 import { isWaiting } from "../state/job-phase.ts";
 import type { Job, JobAttrs, ServerState } from "../state/state.ts";
 
-/** Weight of a new time in the moving average. */
+/** Weight of a newly measured duration in the moving average. */
 const WEIGHT = 0.25;
-/** The duration of a job about which nothing is known, and the minimum for any job. */
+/** The assumed duration of a job about which nothing is known, and the minimum for any job. */
 const MOMENT_S = 1;
 
-/** Key of jobs that are expected to take the same time. */
+/** The key under which a job's duration is learned. Jobs with equal keys are expected to take equal time. */
 const keyOf = ({ euser, project, Job_Name }: JobAttrs): string => `${euser}\n${project}\n${Job_Name}`;
 
-/** A job has ended with Exit_status 0. */
+/** Called when a job has ended with Exit_status 0: learns from its duration. */
 export function learnRunTime(tx: Transaction, { attrs }: Job): void {
   const walltime_s = attrs["resources_used"]?.["walltime"];
   if (typeof walltime_s !== "number" || !Number.isFinite(walltime_s)) return;
@@ -43,7 +45,7 @@ function expectedTime(state: ServerState, job: Job): number {
   return typeof expected === "number" ? Math.max(MOMENT_S, expected) : MOMENT_S;
 }
 
-/** Pressures at present; callers keep the result only for a moment. */
+/** Returns a function that computes pressures from the present state. It must not be used after the state has changed. */
 export function pressuresNow(state: ServerState): (job: Job) => number {
   const known = new Map<string, number>();
   return (job) => {
@@ -63,7 +65,7 @@ export function pressuresNow(state: ServerState): (job: Job) => number {
   };
 }
 
-/** Jobs that wait for this one to start, to end or to succeed. Jobs that wait for its failure do not count. */
+/** The waiting jobs that depend on the start, the end or the success of this job. Jobs that depend on its failure do not count. */
 function dependents(state: ServerState, job: Job): Job[] {
   const items = job.attrs["depend"] as readonly string[] | undefined;
   if (items === undefined) return [];
@@ -76,7 +78,7 @@ function dependents(state: ServerState, job: Job): Job[] {
   });
 }
 
-/** Jobs that may run and have some of these jobs behind them in their chains, so that their pressure may have changed. */
+/** The jobs that may run and have one of the given jobs behind them in their chains. Their pressure may have changed. */
 export function headsOfChains(state: ServerState, ids: Iterable<string>): Set<string> {
   const heads = new Set<string>();
   const seen = new Set<string>();

@@ -1,9 +1,11 @@
-// A running job gives up vnodes of its sisters (docs/reference/execution.md 3, pbs_release_nodes). This file computes
-// its attributes afterwards and the accounting of its phases. Pure except for the transaction's events.
+// The release of vnodes by a running job, on hosts of its sisters (docs/reference/execution.md 3, pbs_release_nodes).
+// This file computes the attributes that the job has afterwards, and the accounting of the phases of its run. Pure
+// except for the transaction's events.
 //
 // N1. When a whole host is given up, its vnodes stay with the job until the sister there has ended its part of the job;
-//     meanwhile `releasing` names them.
-// N2. The attributes that the job had at its start are kept (*_orig): record E reports them, and a repeated run requests them.
+//     meanwhile the job's `releasing` names these vnodes.
+// N2. The attributes that the job had at its start are kept under names that end in _orig: record E reports them, and the next run of a
+//     requeued job requests them again.
 
 import { execHostText, parseExecHost } from "#model/request/exec-host.ts";
 import { type ExecVnode, execVnodeText, parseExecVnode } from "#model/request/exec-vnode.ts";
@@ -16,7 +18,7 @@ import { accountPhase } from "./accounting-record.ts";
 import { logJob } from "./life.ts";
 import { originals } from "./start-attrs.ts";
 
-/** Vnodes that are being given up. */
+/** The vnodes that the job is giving up (N1). */
 export const releasingOf = (job: Job): readonly string[] => job.own.releasing ?? [];
 
 const hostOfVnode = (state: Pick<ServerState, "vnodes">, name: string): string => {
@@ -36,17 +38,17 @@ export function vnodesByHost(state: Pick<ServerState, "vnodes">, job: Job): Map<
   return found;
 }
 
-/** All vnodes that are not of its first host. */
+/** All vnodes of the job that are not on its first host. */
 export const furtherVnodes = (tx: Transaction, job: Job): readonly string[] => [...vnodesByHost(tx.state, job).values()].slice(1).flat();
 
-/** A running job gives up these vnodes, none of which is on its first host. */
+/** Begins the release of these vnodes by a running job. None of them is on the job's first host. */
 export function releaseVnodes(tx: Transaction, job: Job, wanted: readonly string[]): void {
   const names = wanted.filter((name) => !releasingOf(job).includes(name));
   if (names.length === 0) return;
   const all = new Set([...releasingOf(job), ...names]);
   const whole = [...vnodesByHost(tx.state, job)].filter(([, vnodes]) => vnodes.every((name) => all.has(name)));
   const waiting = new Set(whole.flatMap(([, vnodes]) => vnodes));
-  // A host that keeps other vnodes of the job need not be asked.
+  // If the job keeps other vnodes of a host, the mom there need not be asked.
   const at_once = new Set(names.filter((name) => !waiting.has(name)));
   if (at_once.size > 0) giveUp(tx, job, at_once);
   if (waiting.size === 0) return;
@@ -54,7 +56,7 @@ export function releaseVnodes(tx: Transaction, job: Job, wanted: readonly string
   tx.act({ kind: "release-sisters", job: job.id, hosts: whole.map(([host]) => host) });
 }
 
-/** Removes vnodes from the job. at: `run` gives the run a further phase; `start` is before its begin. */
+/** Removes vnodes from the job. at: `run`: the run gets a further phase; `start`: the run has not begun. */
 export function giveUp(tx: Transaction, job: Job, names: ReadonlySet<string>, at: "run" | "start" = "run"): void {
   const { attrs } = job;
   const left = releasingOf(job).filter((name) => !names.has(name));
@@ -71,7 +73,7 @@ export function giveUp(tx: Transaction, job: Job, names: ReadonlySet<string>, at
   });
 }
 
-/** exec_vnode, exec_host, schedselect and Resource_List without the vnodes. */
+/** exec_vnode, exec_host, schedselect and Resource_List of the job without the named vnodes. */
 function remaining(tx: Transaction, job: Job, names: ReadonlySet<string>): Attrs {
   const { state } = tx;
   const { attrs } = job;
@@ -83,7 +85,7 @@ function remaining(tx: Transaction, job: Job, names: ReadonlySet<string>): Attrs
       if (chunk.length === 0) return [];
       const asked = chunks[at]?.pairs ?? [];
       if (chunk.length === exec[at]?.length) return [{ count: 1, pairs: asked }];
-      // A chunk on several vnodes keeps its part on the vnodes that are left.
+      // A chunk on several vnodes keeps what it has on the vnodes that remain.
       const had = new Set(exec[at]?.flatMap(({ pairs }) => pairs.map(({ name }) => name)));
       const has = parseSelect(`1:${sumPairs(chunk)}`).chunks[0]?.pairs ?? [];
       return [{ count: 1, pairs: [...asked.filter(({ name }) => !had.has(name)), ...has] }];
@@ -111,7 +113,7 @@ function sumPairs(chunk: ExecVnode[number]): string {
   return [...sums].map(([name, text]) => `${name}=${text}`).join(":");
 }
 
-/** Entries keep their numbers: one entry for each host of a chunk (exec-vnode.ts execHosts). */
+/** exec_host without the named vnodes. The slot numbers of the remaining entries do not change (exec-vnode.ts execHosts). */
 function remainingHosts(state: ServerState, exec: ExecVnode, exec_host: string, names: ReadonlySet<string>): string {
   const entries = parseExecHost(exec_host);
   const groups = exec.flatMap((chunk) => {

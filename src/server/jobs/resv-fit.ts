@@ -1,4 +1,4 @@
-// Checks whether a job fits into its reservation, or beside the reservations of others.
+// Checks whether a job may start now on a vnode: inside its reservation, or, for a job outside of reservations, beside them.
 
 import { PBSE, Reject } from "#model/pbse.ts";
 import { addAmounts } from "../state/amounts.ts";
@@ -8,7 +8,7 @@ import type { Resv, ResvSpot, ServerState, Vnode } from "../state/state.ts";
 /** The refusal of a start that is not possible now (15044). */
 export const notNow = (why: string): Reject => new Reject(PBSE.RESCUNAV, `Resource temporarily unavailable: ${why}`);
 
-/** Refuses with 15044 vnodes and amounts that a running reservation does not hold, or that others still use. */
+/** Refuses with 15044 a vnode or an amount that the job's reservation does not contain, or that jobs outside of the reservation still use. */
 export function checkInside(state: ServerState, resv: Resv, vnode: Vnode, spot: ResvSpot): void {
   const held = resv.held.get(vnode.name);
   if (!resv.counted || held === undefined) throw notNow(`vnode ${vnode.name} is not in reservation ${resv.id}`);
@@ -36,7 +36,7 @@ function usedByJobs(state: ServerState, vnode: Vnode, resource: string): number 
   return sum.get(resource) ?? 0;
 }
 
-/** Refuses with 15044 a job outside that would share a vnode which must belong exclusively to it or to a running reservation. */
+/** Refuses with 15044 a job without reservation on a vnode of a running reservation, if the job or the reservation needs the vnode exclusively. */
 export function checkOutside(state: ServerState, vnode: Vnode, spot: ResvSpot): void {
   for (const [id, { exclusive }] of vnode.resvs) {
     if (state.resvs.get(id)?.counted !== true) continue;

@@ -2,7 +2,7 @@
 //
 // I1. Every decision of a scheduler is checked: job, queue, vnodes, free amounts, exclusivity, partition. A refusal is a normal answer (ARCHITECTURE.md).
 // I2. An operator who names the vnodes (qrun -H) is not bound to partitions, limits and amounts; the vnodes must only exist and be up.
-// I3. run_count grows with every start; a mom refuses a number that it has seen.
+// I3. run_count grows with every start; a mom refuses a start with a run_count that it has seen.
 // I4. A suspended job that resumes is in state R, with its resources, before its mom is told; if the mom refuses, it is suspended again (suspension.ts).
 
 import { listOf } from "#model/attribute-reader.ts";
@@ -29,17 +29,17 @@ import { noteStart, queuedSubjob } from "./subjob-start.ts";
 import { beginResume } from "./suspension.ts";
 
 export type RunOptions = {
-  /** shrink-to-fit */
+  /** the walltime that the scheduler gives a shrink-to-fit job */
   readonly walltime_s?: number;
-  /** the scheduler of the decision; the queue must belong to it */
+  /** the scheduler that decided the start; the job's queue must belong to that scheduler */
   readonly sched?: string;
-  /** qrun: held jobs and queues that are not started are allowed */
+  /** the start was requested with qrun: the job may be held, and its queue need not be started */
   readonly by_hand?: boolean;
-  /** qrun -H: the vnodes as the operator wrote them */
+  /** an operator has named the vnodes with qrun -H (I2) */
   readonly specified?: boolean;
 };
 
-/** Sends a job for execution. Refuses with 15001, 15016, 15062, 15044. */
+/** Sends a job to its mom, or resumes a suspended job. Refuses with 15001, 15016, 15062, 15044. */
 export function runJob(tx: Transaction, id: string, exec_vnode: string, options: RunOptions = {}): void {
   const exec = checkRun(tx, id, exec_vnode, options);
   const job = tx.state.jobs.get(id) ?? queuedSubjob(tx.state, id);
@@ -48,7 +48,7 @@ export function runJob(tx: Transaction, id: string, exec_vnode: string, options:
   else start(tx, job, exec, exec_vnode, options);
 }
 
-/** Checks whether the job may be sent there at present; refuses as runJob does. Returns null if the job is suspended and would resume where it is. */
+/** Checks whether the job may start on exec_vnode now; refuses as runJob does. Returns null for a suspended job, which would resume where it is. */
 export function checkRun(tx: Transaction, id: string, exec_vnode: string, options: RunOptions): ExecVnode | null {
   const job = tx.state.jobs.get(id) ?? queuedSubjob(tx.state, id);
   if (job === undefined || job.subjobs !== undefined) throw reject(job === undefined ? PBSE.UNKJOBID : PBSE.IVALREQ);
@@ -90,7 +90,7 @@ function checkVnodes(tx: Transaction, job: Job, queue: Queue, exec: ExecVnode, o
   }
 }
 
-/** Suspended jobs do not exclude other jobs. */
+/** Refuses a vnode with other jobs if one of the jobs needs it exclusively. Suspended jobs do not count. */
 function checkExclusive(vnode: Vnode, exclusive: boolean): void {
   for (const use of vnode.jobs.values())
     if (!use.suspended && (exclusive || use.exclusive)) throw refusedNow(`vnode ${vnode.name} is in use and exclusiveness is asked`);
@@ -110,7 +110,7 @@ function checkAmounts(tx: Transaction, vnode: Vnode, amounts: ReadonlyMap<string
   }
 }
 
-/** Vnode states in which no job is started. An operator may use a vnode that is offline or full. */
+/** State words of a vnode that do not prevent a start. An operator who names the vnodes may also use a vnode that is offline or busy. */
 const UP: ReadonlySet<string> = new Set(["job-busy", "job-exclusive", "resv-exclusive"]);
 function checkState(vnode: Vnode, options: RunOptions): void {
   const states = listOf(vnode.attrs, "state");
@@ -158,7 +158,10 @@ function start(tx: Transaction, job: Job, exec: ExecVnode, exec_vnode: string, o
 /** Attributes that only a waiting job has; ptime: when it was preempted. */
 const OF_WAITING = ["estimated", "topjob", "ptime"] as const;
 
-/** A suspended job resumes where it is, if the resources it released are free (qrun, or its scheduler after it was marked: substate 45). */
+/**
+ * Resumes a suspended job where it is, if the resources that it released are free. Requested by qrun, or by the scheduler for a job in
+ * substate 45.
+ */
 export function resumeNow(tx: Transaction, job: Job, options: RunOptions = {}): void {
   const { state } = tx;
   const queue = mustGet(state.queues, job.attrs.queue);
@@ -179,8 +182,8 @@ export function resumeNow(tx: Transaction, job: Job, options: RunOptions = {}): 
 }
 
 /**
- * The mom has started the job: sets its session and comment, and writes record S (T if the job restarts from its
- * checkpoint). confirmed: the mom has reported the start.
+ * Called when the mom has started the job: sets its session and comment, and writes record S (T if the job restarts from
+ * its checkpoint). confirmed: whether the mom has reported the start.
  */
 export function jobStarted(
   tx: Transaction,
@@ -214,7 +217,7 @@ export function jobStarted(
 
 /** The estimate that a scheduler publishes about the start of a waiting job. */
 export type Estimate = {
-  /** null: there is no estimate, or no longer */
+  /** null: there is no estimate (any more) */
   readonly start_s: number | null;
   readonly exec_vnode: string | null;
   readonly topjob: boolean;
@@ -236,7 +239,7 @@ export function estimateJob(tx: Transaction, id: string, { start_s, exec_vnode, 
   tx.apply({ kind: "job-changed", id, set, unset });
 }
 
-/** Sets estimated.soft_walltime: a job takes longer than expected. Refused for a job that does not run. */
+/** Sets estimated.soft_walltime of a job that takes longer than expected. Refused for a job that does not run. */
 export function extendJob(tx: Transaction, id: string, soft_walltime_s: number): void {
   const job = tx.state.jobs.get(id);
   if (job === undefined) throw reject(PBSE.UNKJOBID);
@@ -245,7 +248,7 @@ export function extendJob(tx: Transaction, id: string, soft_walltime_s: number):
   tx.apply({ kind: "job-changed", id, set: { estimated }, unset: [] });
 }
 
-/** A scheduler's comment on a waiting job. Refused for a job that no longer waits. */
+/** Sets a scheduler's comment on a waiting job. Refused for a job that no longer waits. */
 export function commentJob(tx: Transaction, id: string, comment: string): void {
   const job = tx.state.jobs.get(id);
   if (job === undefined) throw reject(PBSE.UNKJOBID);

@@ -10,17 +10,17 @@ const KEPT = [
   ["Resource_List", "Resource_List_orig"],
 ] as const;
 
-/** The present attributes under the _orig names, except those that are kept already. */
+/** The present attributes under their _orig names; empty if the attributes of the start are kept already. */
 export const originals = (attrs: Attrs): Attrs =>
   attrs["exec_vnode_orig"] === undefined ? Object.fromEntries(KEPT.map(([name, orig]) => [orig, attrs[name]])) : {};
 
-/** The attributes of the job at the start of its run; if the job has released nothing since, these are the present ones. */
+/** The attributes that the job had at the start of its run. If the job has released no vnodes since then, they are the present attributes. */
 export function attrsAtStart<A extends Attrs>(attrs: A): A {
   if (attrs["exec_vnode_orig"] === undefined) return attrs;
   return { ...attrs, ...Object.fromEntries(KEPT.map(([name, orig]) => [name, attrs[orig]])) };
 }
 
-/** The attributes that a job requests again when it is requeued, and the names it loses. */
+/** Changes of the attributes of a requeued job: it requests again what it had at its start (set), and loses the _orig names (unset). */
 export function askedAtStart(attrs: Attrs): { readonly set: Attrs; readonly unset: readonly string[] } {
   if (attrs["exec_vnode_orig"] === undefined) return { set: {}, unset: [] };
   return {

@@ -1,5 +1,5 @@
-// How long a scheduler waits for a job that it starts: its job_run_wait. throughput_mode is the old form of that
-// attribute (docs/reference/attributes.md 3).
+// How long a scheduler waits for a job that it starts. The scheduler's attribute job_run_wait decides it;
+// throughput_mode is the old form of that attribute (docs/reference/attributes.md 3).
 //
 //   none           no wait: the verdict comes before the runjob hooks have run; only the job's comment reports their refusal
 //   runjob_hook    waits for the runjob hooks   execjob_hook   waits for the mom as well: until its execjob hooks
@@ -25,10 +25,10 @@ export function runWaitOf(sched: Sched | undefined): RunWait {
   return value === "none" || value === "execjob_hook" ? value : "runjob_hook";
 }
 
-/** Long enough for a healthy mom and its prologue; execjob hooks may take longer. */
+/** Time that a qrun waits for the mom (W3). It suffices for a healthy mom and its prologue; execjob hooks may take longer. */
 export const HAND_PATIENCE_S = 10;
 
-/** sched_cycle_length where the scheduler has none */
+/** sched_cycle_length of a scheduler for which it is not set */
 const CYCLE_LENGTH_S = 1200;
 
 /** Makes the verdict of a decision wait for a job that was just sent to its mom. Returns false if no wait is needed. */
@@ -46,19 +46,19 @@ export function answerAtStart(kernel: Kernel, id: string, token: number): void {
   else goOn(kernel, wait, { ok: true });
 }
 
-/** Lets a decision or request continue that waited for a start. */
+/** Answers the decision or request that has waited for a start. */
 function goOn(kernel: Kernel, wait: StartWait, verdict: Verdict): void {
   if (wait.kind === "decision") giveLater(kernel, wait.sched, wait.frame, wait.at, verdict);
   else if (verdict.ok) kernel.out.clients.push({ kind: "ok", token: wait.token });
   else refuse(kernel, wait.token, new Reject(verdict.code, verdict.text));
 }
 
-/** Removes the waits of clients that are gone. */
+/** Removes the waits of requests whose clients are gone. */
 export function forgetHands(kernel: Kernel, gone: ReadonlySet<number>): void {
   forget(kernel, (wait) => wait.kind === "request" && gone.has(wait.token));
 }
 
-/** The awaited event may have happened: called whenever a job has changed or is gone. */
+/** Called whenever a job has changed or is gone: ends the waits for its start if the job has started or has come back. */
 export function startMet(kernel: Kernel, id: string): void {
   const start = kernel.jobs.starting.get(id);
   if (start === undefined) return;
@@ -68,12 +68,12 @@ export function startMet(kernel: Kernel, id: string): void {
   else settle(kernel, id, start.waits, job !== undefined && isWaiting(job) ? cameBack(start.exit_status) : { ok: true });
 }
 
-/** The job's mom is lost (W2). */
+/** Called when the job's mom is lost: the job counts as started (W2). */
 export function startUnknown(kernel: Kernel, id: string): void {
   settle(kernel, id, kernel.jobs.starting.get(id)?.waits ?? [], { ok: true });
 }
 
-/** The timer `starting`: some waits have lasted long enough. */
+/** Called by the timer `starting`: ends the waits that have lasted long enough. */
 export function startLate(kernel: Kernel, id: string): void {
   const waits = kernel.jobs.starting.get(id)?.waits ?? [];
   settle(
@@ -84,7 +84,7 @@ export function startLate(kernel: Kernel, id: string): void {
   );
 }
 
-/** The scheduler is lost and no longer waits. */
+/** Called when a scheduler is lost: removes its waits. */
 export function forgetStarts(kernel: Kernel, sched: string): void {
   forget(kernel, (wait) => wait.kind === "decision" && wait.sched === sched);
 }
@@ -118,7 +118,7 @@ function forget(kernel: Kernel, isGone: (wait: StartWait) => boolean): void {
   }
 }
 
-/** Registers a wait for a start. The timer is set for the first wait that ends. */
+/** Replaces the waits for the start of a job, and sets the timer for the wait that ends first. */
 function keep(kernel: Kernel, id: string, exit_status: number | null, waits: readonly StartWait[]): void {
   if (waits.length === 0) kernel.jobs.starting.delete(id);
   else kernel.jobs.starting.set(id, { waits, exit_status });
@@ -127,7 +127,7 @@ function keep(kernel: Kernel, id: string, exit_status: number | null, waits: rea
   else kernel.timers.set(`starting:${id}`, Math.min(...times));
 }
 
-/** Exit_status of a run that an execjob hook refused (docs/reference/execution.md 6). */
+/** The values of Exit_status of a run that an execjob hook refused (docs/reference/execution.md 6). */
 const BY_HOOK: ReadonlySet<number | null> = new Set([-16, -18, -22]);
 
 function cameBack(exit_status: number | null): Verdict {

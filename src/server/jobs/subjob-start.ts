@@ -30,7 +30,7 @@ export function queuedSubjob(state: ServerState, id: string): Job | undefined {
   return { id, seq: array.seq, attrs, own: NOTHING_OWN };
 }
 
-/** Attributes in which `^array_index^` stands for the index. */
+/** Attributes in which `^array_index^` is replaced by the index of the subjob. */
 const WITH_INDEX = ["Output_Path", "Error_Path", "stagein", "stageout"] as const;
 
 /** The attributes that subjobs take from their array. */
@@ -56,7 +56,10 @@ const ARRAYS_OWN: readonly (keyof JobAttrs & string)[] = [
   "topjob",
 ];
 
-/** A subjob has started, so the estimate for the next one is obsolete. The first start begins the array: record S, comment, state B unless it is held. */
+/**
+ * Called when a subjob has started: removes the array's estimate, which was for this subjob. The first start begins the array: record S,
+ * comment, and state B unless the array is held.
+ */
 export function noteStart(tx: Transaction, array: Job): void {
   const unset = ["estimated", "topjob"].filter((name) => array.attrs[name] !== undefined);
   if (array.attrs.stime !== undefined) {

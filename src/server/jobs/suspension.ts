@@ -1,19 +1,20 @@
-// Suspended jobs: state S, substate 43; substate 45 if the scheduler (or qrun) may resume them: those it preempted,
-// and those that qsig -s resume marked
+// Suspended jobs have state S and substate 43. They have substate 45 if the scheduler (or qrun) may resume them: the jobs
+// that the scheduler preempted, and those that were marked by qsig -s resume
 // (docs/reference/execution.md 5, docs/reference/commands.md 3 qsig, docs/reference/scheduler.md 8).
 //
 //   R 42 --suspend--> S 43 --resume--> S 45 --scheduler--> R 42          R 42 --admin-suspend--> S 43 --admin-resume--> R 42
 //   R 42 --preempted--> S 45
 //
-// I1. A job is suspended when the mom reports it; until then it has its resources. It stays on its vnodes without the
-//     resources that it released: all, or those that restrict_res_to_release_on_suspend names.
+// I1. A job counts as suspended when the mom has reported it; until then it keeps its resources. A suspended job stays on
+//     its vnodes, but releases its resources there: all, or those that restrict_res_to_release_on_suspend names.
 // I2. Vnodes of a job suspended by an administrator are in maintenance until all such jobs there have resumed or ended.
-// I3. A job that resumes has its resources at once (`resuming`, state R); if the mom refuses, they are released again.
+// I3. A job that is to resume gets its resources back at once (`resuming`, state R); if the mom refuses, they are released again.
 //     The mom's answer, however late, or its next hello says whether the job has resumed. A resource is therefore never
 //     given twice.
-// I5. `paused` is the total time of the run's suspensions, and `paused_since` is the begin of the present one. The end of
-//     the run's walltime moves by that time.
-// I4. A job that its scheduler preempts has `preempting`, the time of that decision, until the mom has reported the outcome. Then it becomes `ptime`.
+// I5. `paused` is the total time for which the run was suspended, and `paused_since` is the time at which the present
+//     suspension began. The end of the run's walltime moves by the total time.
+// I4. A job that its scheduler preempts has `preempting`, the time of that decision, until the mom has reported the outcome. Then
+//     that time becomes `ptime`.
 
 import { listOf } from "#model/attribute-reader.ts";
 import { execVnodeText, onlyResources, parseExecVnode } from "#model/request/exec-vnode.ts";
@@ -34,10 +35,10 @@ export const preemptingSince = (job: Job): number | undefined => job.own.preempt
 export const isResuming = (job: Job): boolean => job.own.resuming === true;
 export const isSuspendedByAdmin = (job: Job): boolean => job.own.suspended_by_admin === true;
 
-/** Whether the job is stopped because its host has other users. It is shown as state U and otherwise counts as a running job. */
+/** Whether the mom has stopped the job because someone uses its host. The job is shown in state U and otherwise counts as running. */
 export const isIdled = (job: Pick<Job, "own">): boolean => job.own.idled === true;
 
-/** The mom has suspended the job. Record z. */
+/** Called when the mom has suspended the job: releases resources (I1) and writes record z. */
 export function jobSuspended(tx: Transaction, job: Job, by_admin: boolean): void {
   if (!isIn(job, "starting", "running")) return;
   if (isResuming(job)) return resumeRefused(tx, job);
@@ -68,7 +69,7 @@ function wakeSched(tx: Transaction, job: Job): void {
   if (sched !== undefined) tx.act({ kind: "trigger-sched", sched: sched.name, command: SCHED_COMMAND.TERM });
 }
 
-/** The resources that a job releases, if the administrator restricts them; null: all. */
+/** The resources that a suspended job releases, if restrict_res_to_release_on_suspend names some; null: the job releases all. */
 function releasedResources(
   tx: Transaction,
   job: Job,
@@ -88,7 +89,7 @@ export function markForResume(tx: Transaction, job: Job): void {
   if (sched !== undefined) tx.act({ kind: "trigger-sched", sched: sched.name, command: SCHED_COMMAND.NEW });
 }
 
-/** The job begins to resume: it has its resources from now on, and the mom is told to resume it. */
+/** Gives a suspended job its resources back and tells the mom to resume it (I3). */
 export function beginResume(tx: Transaction, job: Job): void {
   const unset = ["estimated", "topjob"].filter((name) => job.attrs[name] !== undefined);
   const own: OwnChange = { resuming: true, paused_since: null, ...pausedUntil(tx, job) };
@@ -96,7 +97,7 @@ export function beginResume(tx: Transaction, job: Job): void {
   tx.act({ kind: "signal-job", job: job.id, signal: "resume", token: 0 });
 }
 
-/** The mom has resumed the job. Record r. */
+/** Called when the mom has resumed the job: writes record r. */
 export function jobResumed(tx: Transaction, job: Job): void {
   if (!isSuspended(job) && !isResuming(job)) return;
   logJob(tx, LOG_EVENT.JOB, job.id, "resumed");
@@ -114,7 +115,7 @@ export function jobResumed(tx: Transaction, job: Job): void {
   });
 }
 
-/** The mom has not resumed the job: it waits for the scheduler again. */
+/** Called when the mom has not resumed the job: the job is suspended again and waits for the scheduler. */
 export function resumeRefused(tx: Transaction, job: Job): void {
   if (!isResuming(job)) return;
   tx.apply({
@@ -126,7 +127,7 @@ export function resumeRefused(tx: Transaction, job: Job): void {
   });
 }
 
-/** Adds the pause that ends now to the earlier ones. */
+/** Adds the time of the suspension that ends now to the total (I5). */
 function pausedUntil(tx: Transaction, { own: { paused = 0, paused_since } }: Job): OwnChange {
   return paused_since === undefined ? {} : { paused: paused + Math.max(0, tx.now_s - paused_since) };
 }
@@ -134,7 +135,7 @@ function pausedUntil(tx: Transaction, { own: { paused = 0, paused_since } }: Job
 /** Attributes of a suspended job that a running job does not have. */
 const OF_SUSPENSION = ["ptime", "resources_released", "resource_released_list"] as const;
 
-/** A job that resumes or ends no longer keeps its vnodes in maintenance. */
+/** Called when a job suspended by an administrator resumes or ends: the job no longer keeps its vnodes in maintenance. */
 export function leaveMaintenance(tx: Transaction, job: Job): void {
   if (!isSuspendedByAdmin(job)) return;
   for (const vnode of vnodesOf(tx, job))

@@ -1,4 +1,4 @@
-// Clients that wait for a job: qsub -W block=true for its end, qrerun for the end of its run.
+// Clients that wait for a job: qsub -W block=true waits for the end of the job, qrerun for the end of its present run.
 
 import { subjobId } from "#model/job-id.ts";
 import { PBSE, Reject } from "#model/pbse.ts";
@@ -12,10 +12,10 @@ import { requestor } from "./life.ts";
 
 const REQUEUE_TIMEOUT_S_DEFAULT = 45;
 
-/** The request of this token is answered when the job has ended. */
+/** Lets the request of this token wait until the job has ended; it is answered then. */
 export const awaitEnd = (kernel: Kernel, job: string, token: number): void => waitFor(kernel.jobs.waiters, job, token);
 
-/** The request of this token is answered when the run has ended, at once if it has, and refused after job_requeue_timeout. */
+/** Lets the request of this token wait until the job's run has ended. If the run does not end within job_requeue_timeout, the request is refused. */
 export function awaitRerun(kernel: Kernel, id: string, token: number): void {
   const job = kernel.state.jobs.get(id);
   if (job === undefined || !isWithMom(job)) return void kernel.out.clients.push({ kind: "ok", token });
@@ -24,40 +24,40 @@ export function awaitRerun(kernel: Kernel, id: string, token: number): void {
   kernel.timers.set(`rerun:${id}`, kernel.now_ms + wait_s * 1000);
 }
 
-/** Adds a token to those that wait for an object. */
+/** Adds a token to the list of requests that wait for a job or reservation. */
 export function waitFor(lists: Map<string, number[]>, id: string, token: number): void {
   const list = lists.get(id);
   if (list === undefined) lists.set(id, [token]);
   else list.push(token);
 }
 
-/** The timer rerun:ID. */
+/** Called by the timer rerun:ID: refuses the requests that have waited too long for the end of the run. */
 export function rerunLate(kernel: Kernel, id: string): void {
   for (const token of kernel.jobs.reruns.get(id) ?? [])
     refuse(kernel, token, new Reject(PBSE.TRYAGAIN, "Response timed out. Job rerun request still in progress for"));
   kernel.jobs.reruns.delete(id);
 }
 
-/** A job has ended. */
+/** Called when a job has ended: answers the requests that wait for its end. */
 export function jobOfWaiters(kernel: Kernel, tx: Transaction, job: Job): void {
   const exit_status = statusOfRun(job.attrs);
   answer(kernel, { id: job.id, host: submitHost(job) }, exit_status === undefined ? { message: deletedText(tx) } : { exit_status });
   runOfWaiters(kernel, tx, job);
 }
 
-/** A run of the job has ended. */
+/** Called when a run of the job has ended: answers the requests that wait for this. */
 export function runOfWaiters(kernel: Kernel, _tx: Transaction, { id }: Job): void {
   for (const token of kernel.jobs.reruns.get(id) ?? []) kernel.out.clients.push({ kind: "ok", token });
   kernel.jobs.reruns.delete(id);
   kernel.timers.clear(`rerun:${id}`);
 }
 
-/** Subjobs that had not started were deleted. */
+/** Called when subjobs were deleted before their start: answers the requests that wait for them. */
 export function subjobsOfWaiters(kernel: Kernel, tx: Transaction, array: Job, indices: readonly number[]): void {
   for (const index of indices) answer(kernel, { id: subjobId(array.id, index), host: submitHost(array) }, { message: deletedText(tx) });
 }
 
-/** The message of qsub -W block=true for a job that never ran. */
+/** The message that qsub -W block=true gets about a job that never ran. */
 const deletedText = (tx: Transaction): string => `Job to be deleted at request of ${requestor(tx)}`;
 
 const submitHost = ({ attrs }: Job): string => String(attrs["Submit_Host"] ?? attrs.Job_Owner.replace(/^.*@/, ""));
