@@ -2,15 +2,15 @@
 // brief item contains only the differences.
 //
 // B1. Expanding brief items gives the original items: same ids, same attributes with the same values, in the same order.
-// B2. The first item of every part is complete.
+// B2. The first item of every `part` frame is complete.
 
 import { present } from "#support/assert.ts";
 import type { StatusItem, WireAttrs } from "./messages.ts";
 
-/** like: the attributes that differ from those of the item before. */
+/** An item in full, or brief: `like` has the attributes that differ from those of the item before. */
 export type BriefItem = StatusItem | { readonly id: string; readonly like: WireAttrs };
 
-/** Makes the items of one part brief. Attribute records that are the same object are not compared. */
+/** Makes the items of one `part` frame brief. If two items share one attribute record, the record is not compared. */
 export function briefItems(items: readonly StatusItem[]): BriefItem[] {
   let last: WireAttrs | null = null;
   let names: readonly string[] = [];
@@ -28,7 +28,7 @@ export function briefItems(items: readonly StatusItem[]): BriefItem[] {
   });
 }
 
-/** The attributes that differ, or null if the names or their order differ. */
+/** Returns the attributes that differ, or null if the names or their order differ. */
 function difference(last: WireAttrs, names: readonly string[], attrs: WireAttrs): WireAttrs | null {
   const like: { [name: string]: WireAttrs[string] } = {};
   let at = 0;

@@ -1,5 +1,5 @@
-// The thin client of the commands: one connection to the server with many requests in flight. It loads only node:net, so that a
-// command starts quickly (CONTRIBUTING.md).
+// The client library of the commands. It holds one connection to the server with many requests in flight. It loads only
+// node:net, so that a command starts quickly (CONTRIBUTING.md).
 //
 // C1. Every request is answered exactly once: by the server's reply, or by ServerUnreachable if the connection ends first.
 // C2. The parts of a reply arrive in order, before the reply.
@@ -15,13 +15,13 @@ import { serverSocketPath } from "./wire/socket-path.ts";
 import { connectUnix } from "./wire/unix-connect.ts";
 
 /**
- * The reason why no server can be reached: the errno of `cannot connect to server X (errno=N)`, and the line that the PBS
- * library prints before that message.
+ * The error if no server can be reached. It has the errno of `cannot connect to server X (errno=N)`, and the line that the
+ * PBS library prints before that message.
  */
 export class ServerUnreachable extends Error {
   override readonly name = "ServerUnreachable";
   readonly pbse: number;
-  /** `Connection refused`, `No Permission.`, `Communication failure.` */
+  /** the line printed first: `Connection refused`, `No Permission.`, `Communication failure.` */
   readonly line: string;
   constructor(line: string, pbse: number, cause?: unknown) {
     super(line, { cause });
@@ -40,7 +40,7 @@ export type ServerConnection = {
   request(request: Request, options?: RequestOptions): Promise<Reply>;
   /** Number of requests that have no reply yet. */
   readonly open_requests: number;
-  /** Ends the connection; requests still open are rejected. */
+  /** Ends the connection; requests without a reply are rejected. */
   close(): void;
 };
 
@@ -51,21 +51,21 @@ export type ConnectOptions = {
 };
 
 /**
- * Flow control and end of a connection that is controlled from outside: the connection of a command that a resident runs for
- * its launcher.
+ * Lets the owner of a connection control it from outside: it limits the flow of data and ends the connection. Used when a
+ * resident runs a command for a launcher.
  */
 export type Flow = {
-  /** ends the connection, because nobody needs its data any more */
+  /** ends the connection when nobody needs its data any more */
   readonly ended: AbortSignal;
-  /** null: more data may arrive now; otherwise resolves when more may arrive */
+  /** Returns null if more data may arrive now, otherwise a promise that resolves when more data may arrive. */
   room(): Promise<void> | null;
-  /** replaces the opening of a new connection to that socket */
+  /** Returns a connection to the socket, instead of a new one that the client would open. */
   connect?(path: string): Promise<ServerConnection>;
 };
 
-/** A connection that serves one flow after another. */
+/** A connection that can be used again, with another flow. */
 export type KeptConnection = ServerConnection & {
-  /** the flow of the following requests; undefined: none */
+  /** Sets the flow that controls the requests from now on. undefined: none. */
   follow(flow: Flow | undefined): void;
   /** the connection can no longer be used */
   readonly broken: boolean;
@@ -77,16 +77,13 @@ const PBSE_PERM = 15007;
 const PBSE_PROTOCOL = 15031;
 const PBSE_NOCONNECTS = 15033;
 
-/**
- * Connects to the server of a complex. conf: the configuration (support/conf.ts), of which the home directory is used. Rejects
- * with ServerUnreachable.
- */
+/** Connects to the server of a complex. conf: the configuration (support/conf.ts); only the home directory is used. Rejects with ServerUnreachable. */
 export async function connectServer(conf: { readonly home: string }, options: ConnectOptions = {}): Promise<ServerConnection> {
   const path = serverSocketPath(conf.home);
   return options.flow?.connect?.(path) ?? connectSocket(path, options);
 }
 
-/** As connectServer, but by socket path. */
+/** Does the same as connectServer for a socket path. */
 export async function connectSocket(path: string, options: ConnectOptions = {}): Promise<KeptConnection> {
   const busy_ms_max = options.busy_ms_max ?? 10_000;
   const begin_ms = performance.now();
@@ -123,7 +120,7 @@ type Waiting = {
   readonly onPart: RequestOptions["onPart"];
 };
 
-/** Requests and replies over a connected socket. */
+/** Sends requests and receives replies over a connected socket. */
 function converse(socket: Socket): KeptConnection {
   const waiting = new Map<number, Waiting>();
   const decoder = frameDecoder(LIMITS.daemon_frame_chars_max);
@@ -174,7 +171,7 @@ function converse(socket: Socket): KeptConnection {
   socket.on("close", () => fail(new ServerUnreachable("Communication failure.", PBSE_SYSTEM)));
   socket.unref();
 
-  /** Requests of one turn of the event loop are sent in one write. */
+  /** Collects the requests of one turn of the event loop and sends them in one write. */
   const send = (text: string): void => {
     if (unsent === "") {
       queueMicrotask(() => {
@@ -215,7 +212,7 @@ function converse(socket: Socket): KeptConnection {
   };
 }
 
-/** The server refused the connection: it has too many, or it cannot identify the peer. */
+/** Converts a refusal of the server: it has too many connections, or it cannot identify the peer. */
 function refusal(data: unknown): ServerUnreachable {
   const { code, text } = (data ?? {}) as { readonly code?: number; readonly text?: string };
   return new ServerUnreachable(typeof text === "string" ? text : "Communication failure.", typeof code === "number" ? code : PBSE_SYSTEM);

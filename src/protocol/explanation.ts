@@ -1,9 +1,9 @@
 // The reason why a job waits, as data: the answer of a scheduler that is asked to explain a job (`partita explain`). Each
-// sentence stands beside the data from which it was made.
+// sentence is given together with the data from which it was made.
 
 import type { Why } from "./sched-link.ts";
 
-/** stage: a check of the chain, or `placement`, or `scheduler` if the scheduler schedules nothing at all. */
+/** A reason. stage: a check of the chain, or `placement`, or `scheduler` if the scheduler schedules nothing at all. */
 export type ExplainedWhy = { readonly stage: string; readonly why: Why; readonly text: string };
 
 /**
@@ -15,21 +15,24 @@ export type Obstacle = {
   readonly id: string | null;
   readonly from_s: number;
   readonly to_s: number;
-  /** number of vnodes that it holds among those that the job may use */
+  /** the number of those vnodes that it holds and that the job could use */
   readonly vnodes: number;
-  /** for a job: as Explanation.learned_s */
+  /** for a job: see Explanation.learned_s */
   readonly learned_s?: number;
 };
 
-/** A group of equal hosts: equal vnodes in equal states, with equal amounts booked on them, or with the same answer to this job. */
+/**
+ * A group of equal hosts. Hosts are equal if their vnodes have equal states and equal amounts, also booked ones, or if the
+ * answer to this job is the same for them.
+ */
 export type NodeClass = {
   readonly hosts: number;
   /** names of the first hosts */
   readonly examples: readonly string[];
-  /** amounts of the resources that the job asks for: what each host has, and what is free: `ncpus=16:mem=64gb` */
+  /** amounts of the resources that the job asks for, such as `ncpus=16:mem=64gb`: what each host has, and what is free */
   readonly has: string;
   readonly free: string;
-  /** the state that keeps jobs away: offline, down, ...; null: none */
+  /** the vnode state that excludes jobs: offline, down, ...; null: none */
   readonly state: string | null;
   /**
    * for each requested chunk, in the order of the request: the number of copies that fit on one of these hosts now, and the
@@ -55,22 +58,22 @@ export type Explanation = {
   /** expected run time in seconds; null: unknown */
   readonly walltime_s: number | null;
   /**
-   * run times of successful jobs with the same user, project and name, reported by the server; absent: there were none. For
+   * run time, reported by the server, of successful jobs with the same user, project and name; absent: there were none. For
    * information only: no calculation uses it
    */
   readonly learned_s?: number;
   /**
    * starts: nothing prevents the start, and a cycle starts the job. preempts: a cycle starts it after other jobs are preempted.
-   * waits: it can start later. never: it cannot start with the present resources. held: the server does not offer it to the
-   * scheduler (hold, start time, dependency). runs: it has vnodes.
+   * waits: it can start later. never: it cannot start with the resources that exist now. held: the server does not offer it to
+   * the scheduler (hold, start time, dependency). runs: it has vnodes.
    */
   readonly verdict: "starts" | "preempts" | "waits" | "never" | "held" | "runs";
-  /** the reason that a cycle finds now, and the comment that the job got last */
+  /** the reason that a cycle would find now, and the latest comment of the job */
   readonly why: ExplainedWhy | null;
   readonly comment: string | null;
-  /** advice for the administrator if no scheduler looks at the job; set by the server */
+  /** advice for the administrator if no scheduler serves the job; set by the server */
   readonly remedy?: string;
-  /** all present reasons, in the order of the checks; the first equals `why`, unless other jobs hold the job back */
+  /** all reasons that hold now, in the order of the checks; the first equals `why`, unless other jobs hold the job back */
   readonly reasons: readonly ExplainedWhy[];
   /** jobs and reservations that hold the vnodes and resources that the job would need now */
   readonly obstacles: readonly Obstacle[];
@@ -82,24 +85,21 @@ export type Explanation = {
   readonly kept?: Kept;
   /** the reservation whose queue holds the job, with its present or next occurrence */
   readonly resv?: { readonly id: string; readonly from_s: number; readonly to_s: number };
-  /** number of waiting jobs that precede the job; null: too many to count, or no scheduler looks at its queue */
+  /** number of waiting jobs that precede the job; null: too many to count, or no scheduler serves its queue */
   readonly jobs_before: number | null;
   /** for a subjob: number of subjobs of its array that precede it */
   readonly subjobs_before?: number;
   readonly top_job: boolean;
   readonly chunks: readonly string[];
   readonly nodes: readonly NodeClass[];
-  /** number of classes that are not listed */
+  /** number of node classes that are not in the list */
   readonly nodes_left_out: number;
-  /**
-   * the earliest start as expected now, if jobs end at their expected time and no preceding job takes the place; null: the job
-   * does not wait
-   */
+  /** the earliest start as expected now, if jobs end at their expected time and no preceding job takes the vnodes; null: the job does not wait */
   readonly earliest: {
     /** null: no start is known */
     readonly start_s: number | null;
     readonly exec_vnode: string | null;
-    /** what must end first at the planned place */
+    /** the jobs and reservations at the planned vnodes that must end first */
     readonly after: readonly Obstacle[];
     /** the reason why no start is known */
     readonly why: ExplainedWhy | null;
@@ -108,7 +108,7 @@ export type Explanation = {
   } | null;
   /** former estimates, oldest first */
   readonly estimates: readonly Estimate[];
-  /** for a running job: its start, its expected and latest end, and its place; null: unknown */
+  /** for a running job: its start, its expected and latest end, and its vnodes; null: unknown */
   readonly running: {
     readonly since_s: number | null;
     readonly end_s: number | null;
@@ -123,7 +123,7 @@ export type Kept = {
   readonly holds: string;
   /** the job's Execution_Time if it lies in the future */
   readonly until_s: number | null;
-  /** jobs that must start or end first. state: only for a job of the same owner; absent also if the job no longer exists */
+  /** jobs that must start or end first. state: only for a job of the same owner; absent also if that job no longer exists */
   readonly after: readonly { readonly type: string; readonly id: string; readonly state?: string }[];
   /** number of other jobs that must still name the job (depend=on) */
   readonly on: number;

@@ -1,12 +1,12 @@
-// Messages between server and mom (frames as in messages.ts): the mom connects to the server's socket and sends mom-hello. Only
-// moms on the server's host can connect; a later release will carry the same messages over TCP with TLS.
+// Messages between server and mom, in frames like those of messages.ts. The mom connects to the server's socket and sends
+// mom-hello. Only moms on the server's host can connect; a later release will carry the same messages over TCP with TLS.
 //
 // I1. A start request carries run_count. A mom refuses a run_count that is not larger than the last one it saw for that job.
 // I2. A mom repeats an obit at every reconnect until the server acknowledges it. To acknowledge an unknown obit is harmless.
 // I3. mom-hello lists every job that the mom holds. The server answers which jobs the mom must keep and which it must kill.
-// I4. A mom confirms a start before it starts any part of it, and it starts nothing before it is welcomed. A mom that was
-//     silent for too long ends the connection and sends hello again, because a start that it had not confirmed may run
-//     elsewhere by then (src/server/moms/heartbeat.ts, src/mom/driver/stall.ts).
+// I4. A mom confirms the start of a job before it starts any process of the job, and it starts nothing before it is welcomed. A
+//     mom that was silent for too long ends the connection and sends hello again, because a start that it had not confirmed may
+//     have been given to other hosts by then (src/server/moms/heartbeat.ts, src/mom/driver/stall.ts).
 
 export type MomVnode = {
   readonly name: string;
@@ -14,8 +14,8 @@ export type MomVnode = {
   readonly attrs: { readonly [name: string]: unknown };
 };
 /**
- * Times in seconds for which a run over several hosts waits for them, from the configuration of its mother superior. An absent
- * field means the default (src/server/moms/patience.ts).
+ * How many seconds a job on several hosts waits for its hosts, from the configuration of its mother superior. An absent field
+ * means the default (src/server/moms/patience.ts).
  */
 export type MomPatience = {
   /** $sister_join_job_alarm */
@@ -53,9 +53,10 @@ export type MomHello = {
   readonly pongs?: true;
 };
 /**
- * Everything a mom needs to run a job. The mom on the first host of exec_host runs it. The other moms receive the same record,
- * hold a place for the job's tasks and report it with mom-started; a mom-terminate and an obit end their part
- * (src/server/moms/sisters.ts). attrs: the job's attributes by PBS name with typed values (src/model).
+ * Everything that a mom needs to run a job. The mom of the first host in exec_host (the mother superior) runs the job. The
+ * other moms (sisters) receive the same record, prepare their host for tasks of the job and report that with mom-started. A
+ * mom-terminate or an obit ends their part (src/server/moms/sisters.ts). attrs: the job's attributes by PBS name, with typed
+ * values (src/model).
  */
 export type MomJob = {
   readonly id: string;
@@ -76,7 +77,7 @@ export type MomJob = {
   /** socket addresses by host for requests of tasks; absent: the job has only one host */
   readonly tasks?: { readonly [host: string]: string };
 };
-/** A hook of execution hosts. content: base64. */
+/** A hook of execution hosts. content: the text of the hook in base64. */
 export type MomHook = {
   readonly name: string;
   readonly type: string;
@@ -90,7 +91,7 @@ export type MomHook = {
   readonly script: { readonly language: "python" | "javascript"; readonly content: string };
   readonly config: { readonly suffix: string; readonly content: string } | null;
 };
-/** All hooks that a mom runs, in their order. digest: identifies this set of hooks. resources: types of all resources by name. */
+/** All hooks that a mom runs, in their order. digest: identifies this set of hooks. resources: the type of each resource, by its name. */
 export type MomHooks = {
   readonly digest: string;
   readonly hooks: readonly MomHook[];
@@ -99,13 +100,13 @@ export type MomHooks = {
 
 export type Usage = { readonly [resource: string]: string | number };
 
-/** Effects of a hook on a host that the server must know. actions: actions of fail_action that the server must take now. */
+/** The effects of a hook on a host that the server must know. actions: those actions of fail_action that the server must take now. */
 export type MomHookReport = {
   readonly hook: string;
   readonly event: string;
   readonly actions: readonly string[];
   readonly restart_cycle: boolean;
-  /** attributes that the hook set, by vnode, as texts */
+  /** values that the hook gave to vnode attributes, by vnode name, as texts */
   readonly vnodes: { readonly [vnode: string]: unknown };
   readonly job?: { readonly job: string; readonly run_count: number; readonly changes: { readonly [name: string]: unknown } };
 };
@@ -127,11 +128,11 @@ export type MomToServer = {
     /** the run was restarted from a checkpoint */
     readonly restarted?: true;
   };
-  /** resources of the site from the mom's configuration, as texts, for schedulers that ask for them (sched_config mom_resources) */
+  /** resources that the site defined in the mom's configuration, as texts, for schedulers that ask for them (sched_config mom_resources) */
   "mom-site": { readonly resources: { readonly [name: string]: string } };
-  /** whether other users use the host ($max_load, $kbd_idle): the state is then busy. A hello implies busy false */
+  /** whether other users use the host ($max_load, $kbd_idle); the state is then busy. After a mom-hello, busy counts as false */
   "mom-busy": { readonly busy: boolean };
-  /** the job was stopped because the host is in use (state U), or continues */
+  /** idled true: the job was stopped because the host is in use (state U); false: the job continues */
   "mom-idled": { readonly job: string; readonly run_count: number; readonly idled: boolean };
   "mom-usage": { readonly jobs: readonly { readonly job: string; readonly run_count: number; readonly used: Usage }[] };
   "mom-obit": {
@@ -140,7 +141,7 @@ export type MomToServer = {
     /** Exit_status as in docs/reference/execution.md 6 */
     readonly exit_status: number;
     readonly used: Usage;
-    /** 1: delivered, 0: failed, absent: there was nothing to deliver */
+    /** 1: the files were delivered; 0: that failed; absent: there was nothing to deliver */
     readonly stageout_status?: 0 | 1;
     /** the job did not run, because files could not be copied to the host. message: which file, and why */
     readonly stagein_failed?: true;
@@ -154,13 +155,13 @@ export type MomToServer = {
    */
   "mom-staging-out": { readonly job: string; readonly run_count: number };
   "mom-hook": MomHookReport;
-  /** the job continues: an execjob_preterm hook did not allow its end, or (why) it could not be checkpointed */
+  /** the job continues although its end was requested: an execjob_preterm hook did not allow it, or (why) no checkpoint could be made */
   "mom-kept": { readonly job: string; readonly run_count: number; readonly why?: "checkpoint"; readonly text: string };
-  /** the runs of a mom-start that the mom has accepted; sent before any part of them starts */
+  /** the jobs of a mom-start that the mom has accepted; sent before any process of them starts */
   "mom-accepted": { readonly runs: readonly { readonly job: string; readonly run_count: number }[] };
   /** answer to mom-ping. ill: the reason why the mom cannot start jobs although it answers */
   "mom-pong": { readonly number: number; readonly ill?: string };
-  /** answer to a signal, or to a mom-start that is refused at once */
+  /** the answer to a mom-signal, or to a mom-start that the mom refuses at once */
   "mom-result": { readonly token: number; readonly ok: boolean; readonly code?: number; readonly text?: string };
 };
 export type ServerToMom = {
@@ -170,18 +171,18 @@ export type ServerToMom = {
     readonly acknowledged: readonly { readonly job: string; readonly run_count: number }[];
   };
   "mom-refused": { readonly code: number; readonly text: string };
-  /** several starts in one frame; the mom answers each with mom-started or mom-obit */
+  /** several jobs in one frame; the mom answers for each with mom-started or mom-obit */
   "mom-start": { readonly jobs: readonly MomJob[] };
   /**
-   * signal: a name without SIG, a number as text, suspend, resume, or checkpoint (saves the job and ends it; the mom answers ok
-   * before that is done)
+   * signal: a name without SIG, a number as text, suspend, resume, or checkpoint. For checkpoint the mom saves the job and ends
+   * it; it answers ok before that is done
    */
   "mom-signal": { readonly token: number; readonly job: string; readonly signal: string };
-  /** ends a job: TERM, and KILL after kill_delay_s. why: delete keeps the exit status, rerun sets the obit's exit status to -11 */
+  /** ends a job: sends TERM, and KILL after kill_delay_s. why: after `delete` the obit has the job's own exit status, after `rerun` the exit status -11 */
   "mom-terminate": { readonly job: string; readonly run_count: number; readonly why: "delete" | "rerun"; readonly kill_delay_s: number };
   /** attributes that changed while the job runs: walltime, cput, Output_Path, Error_Path, Job_Name, ... */
   "mom-modify": { readonly job: string; readonly attrs: { readonly [name: string]: unknown } };
-  /** total use of the run's sisters, for the mother superior, which enforces the limits */
+  /** total use of the job on its sisters, for the mother superior, which enforces the limits */
   "mom-sisters": {
     readonly job: string;
     readonly run_count: number;
@@ -193,11 +194,11 @@ export type ServerToMom = {
   "mom-obit-ack": { readonly jobs: readonly { readonly job: string; readonly run_count: number }[] };
   /** output and checkpoints of earlier runs of the job are no longer needed; a run in progress is not affected */
   "mom-discard": { readonly job: string };
-  /** sent after the welcome and when a hook changes, if the mom has a different set */
+  /** the hooks of execution hosts; sent after the welcome and when a hook changes, if the mom has a different set */
   "mom-hooks": MomHooks;
   /**
-   * sent every few seconds. silence_s: a mom that does not answer for that long counts as silent; 0: the server does not ask
-   * this mom again
+   * asks whether the mom answers; sent every few seconds. silence_s: a mom that does not answer for that many seconds counts
+   * as silent; 0: the server sends this mom no further ping
    */
   "mom-ping": { readonly number: number; readonly silence_s: number };
   "mom-quit": Record<string, never>;

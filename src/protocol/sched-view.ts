@@ -9,12 +9,12 @@ export type CycleLine = {
   readonly jobs_started: number;
 };
 
-/** job null: a job that the caller may not see. */
+/** Something that happened to a job. job null: a job that the caller may not see. */
 export type EventLine = { readonly at_s: number; readonly job: string | null; readonly text: string };
 
 /**
- * Amounts over the vnodes of a partition; sizes in kb. used: by jobs outside reservations; reserved: by running reservations;
- * inside: the part of reserved that jobs use.
+ * Amounts over the vnodes of a partition; sizes in kb. used: held by jobs outside reservations; reserved: held by running
+ * reservations; inside: the part of `reserved` that jobs use.
  */
 export type Bar = {
   readonly resource: string;
@@ -23,7 +23,7 @@ export type Bar = {
   readonly used: number;
   readonly reserved: number;
   readonly inside: number;
-  /** amount of vnodes that take no jobs: down, offline, ... */
+  /** amount on vnodes that take no jobs, because they are down, offline, ... */
   readonly closed: number;
 };
 
@@ -42,7 +42,7 @@ export type WaitingJob = {
   readonly select: string;
   readonly walltime_s: number | null;
   readonly queued_s: number;
-  /** the comment that the job got last; for an array that has begun, the counts of its subjobs */
+  /** the latest comment of the job; for an array that has begun, the counts of its subjobs */
   readonly comment: string | null;
   readonly top_job: boolean;
   readonly start_s: number | null;
@@ -53,9 +53,9 @@ export type ResvView = {
   readonly start_s: number;
   readonly end_s: number;
   readonly running: boolean;
-  /** a RESV_STATE number (src/model/resv-state.ts); DEGRADED also while the reservation runs in that substate. Absent: unknown */
+  /** a RESV_STATE number (src/model/resv-state.ts); DEGRADED also for a running reservation with that substate. Absent: unknown */
   readonly state?: number;
-  /** 0: the reservation has no place yet */
+  /** 0: the reservation has no vnodes yet */
   readonly vnodes: number;
 };
 
@@ -73,15 +73,15 @@ export type SchedView = {
   readonly jobs: { readonly [state: string]: number };
   readonly classes: number;
   readonly partitions: readonly PartitionView[];
-  /** oldest first */
+  /** the latest cycles and events, oldest first */
   readonly cycles: readonly CycleLine[];
   readonly events: readonly EventLine[];
-  /** the first jobs of the order, with their planned starts if known */
+  /** the jobs that are first in the order, with their planned starts if known */
   readonly waiting: readonly WaitingJob[];
   readonly resvs: readonly ResvView[];
 };
 
-/** Waiting jobs of a partition that no scheduler looks at; reported by the server. */
+/** Waiting jobs of a partition that no scheduler serves; reported by the server. */
 export type UnservedView = {
   /** "": the partition has no scheduler */
   readonly sched: string;

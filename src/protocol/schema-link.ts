@@ -1,6 +1,6 @@
 // Schemas of the frames between daemons: one zod schema for each frame type of sched-link.ts and mom-link.ts. The server checks
-// every frame of a scheduler or mom strictly. Schedulers and moms check the server's frames too, but leave the attribute
-// records inside to the readers of src/model.
+// every frame of a scheduler or mom and refuses unknown fields. Schedulers and moms check the server's frames too, but not the
+// attribute records in them, which src/model reads.
 //
 // S1. parseFrame never throws.  S2. Each schema accepts exactly the type it is named for (checked by the compiler below).
 
@@ -17,8 +17,8 @@ import { LIMITS } from "./wire/limits.ts";
 const name = z.string().max(LIMITS.name_chars_max);
 const text = z.string().max(LIMITS.attr_value_chars_max);
 /**
- * Text for people: comments, mails, answers. It may quote a text that a user chose (such as a file name). Control characters
- * other than newline and tab are therefore replaced, because they could control a reader's terminal.
+ * Text for people: comments, mails, answers. It may quote what a user chose (such as a file name). Control characters could
+ * control the terminal on which it is read. All except newline and tab are therefore replaced.
  */
 const told = text.transform((words) => (isPrintableText(words) ? words : printableText(words)));
 const whole = z.number().int();
@@ -37,7 +37,7 @@ const scalarRecord = <T>(isValue: (value: unknown) => boolean) =>
 const usage = scalarRecord<string | number>((value) => typeof value === "string" || typeof value === "number");
 const amounts = scalarRecord<number>((value) => typeof value === "number");
 
-// --- scheduler -> server
+// --- frames from a scheduler to the server
 
 const why = z.strictObject({
   code: name,
@@ -79,7 +79,7 @@ const SCHED_TO_SERVER = {
   }),
 } satisfies { readonly [K in keyof SchedToServer]: z.ZodType<SchedToServer[K]> };
 
-// --- server -> scheduler
+// --- frames from the server to a scheduler
 
 const commands = new Set<number>(Object.values(SCHED_COMMAND));
 const command = z.custom<SchedCommand>((value) => typeof value === "number" && commands.has(value), "must be a scheduler command");
@@ -88,7 +88,7 @@ const verdict = z.union([
   z.strictObject({ ok: z.literal(false), code: whole, text }),
 ]) satisfies z.ZodType<Verdict>;
 
-/** Objects of a snapshot, checked by their names only; the server wrote the rest from its own typed state. */
+/** Objects of a snapshot. Only their names are checked, because the server made them from its own typed state. */
 const named = <T>() => z.custom<T>((value) => isRecord(value) && typeof value["name"] === "string", "must be an object with a name");
 const withId = <T>() => z.custom<T>((value) => isRecord(value) && typeof value["id"] === "string", "must be an object with an id");
 const server = z.strictObject({ name, attrs: record, assigned: amounts });
@@ -128,7 +128,7 @@ const SERVER_TO_SCHED = {
   "sched-ping": z.strictObject({ number: count }),
 } as unknown as { readonly [K in keyof ServerToSched]: z.ZodType<ServerToSched[K]> };
 
-// --- mom -> server
+// --- frames from a mom to the server
 
 const vnodes = items(z.strictObject({ name, attrs: record }));
 const run = { job: name, run_count: count };
@@ -184,7 +184,7 @@ const MOM_TO_SERVER = {
   "mom-result": z.strictObject({ token: whole, ok: z.boolean(), code: whole.exactOptional(), text: told.exactOptional() }),
 } satisfies { readonly [K in keyof MomToServer]: z.ZodType<MomToServer[K]> };
 
-// --- server -> mom
+// --- frames from the server to a mom
 
 const momJob = z.strictObject({
   id: name,
@@ -282,7 +282,7 @@ const TABLES: { readonly [D in keyof Tables]: { readonly [type: string]: z.ZodTy
   "server-to-mom": SERVER_TO_MOM,
 };
 
-/** A frame of one direction, type and data together, as a union to switch on. */
+/** A frame of one direction: a union of type and data, so that `switch` on the type gives the type of the data. */
 export type FrameOf<D extends keyof Tables> = {
   [K in keyof Tables[D]]: { readonly type: K; readonly data: Tables[D][K] };
 }[keyof Tables[D]];
@@ -290,10 +290,10 @@ export type ParsedFrame<D extends keyof Tables> =
   | { readonly ok: true; readonly frame: FrameOf<D> }
   | { readonly ok: false; readonly text: string };
 
-/** The frame types of a direction, for the options of listenLinks and connectLink. */
+/** Returns the frame types of a direction, for the options of listenLinks and connectLink. */
 export const frameTypes = (direction: keyof Tables): readonly string[] => Object.keys(TABLES[direction]);
 
-/** Checks a frame that arrived on a link. A refusal means that the peer is broken, and the caller should end the link. */
+/** Checks a frame that arrived on a link. If it returns a refusal, the peer is broken, and the caller should end the link. */
 export function parseFrame<D extends keyof Tables>(direction: D, type: string, data: unknown): ParsedFrame<D> {
   const table = TABLES[direction];
   const schema = Object.hasOwn(table, type) ? table[type] : undefined;

@@ -27,7 +27,7 @@ const terminal = z.strictObject({ socket: z.string().regex(TICKET_SOCKET), secre
 const submission = { destination: name, attrs: attrValues, script, terminal: terminal.exactOptional() };
 const criterion = z.strictObject({ name, resource: name.exactOptional(), op: z.enum(["eq", "ne", "ge", "gt", "le", "lt"]), value });
 
-/** One schema for every kind of messages.ts. */
+/** One schema for each `kind` of request in messages.ts. */
 const SCHEMAS = {
   manager: z.strictObject({ kind: z.literal("manager"), verb: z.enum(["create", "delete", "set", "unset"]), object, name, attrs: attrOps }),
   "import-hook": z.strictObject({
@@ -101,13 +101,13 @@ const SCHEMAS = {
 
 export type ParsedRequest =
   | { readonly ok: true; readonly id: number; readonly request: Request }
-  /** id null: the frame has not even an id to answer to, and the connection should end */
+  /** id null: the frame has no valid id to which a reply could refer, and the connection should end */
   | { readonly ok: false; readonly id: number | null; readonly code: number; readonly text: string };
 
 const PBSE_UNKREQ = 15005;
 const PBSE_PROTOCOL = 15031;
 
-/** The data of a `request` frame. */
+/** Checks the data of a `request` frame. */
 export function parseRequest(data: unknown): ParsedRequest {
   if (typeof data !== "object" || data === null || Array.isArray(data)) return refused(null, PBSE_PROTOCOL, "Batch protocol error");
   const { id, ...rest } = data as { readonly id?: unknown; readonly kind?: unknown };
@@ -121,7 +121,7 @@ export function parseRequest(data: unknown): ParsedRequest {
 
 const refused = (id: number | null, code: number, reason: string): ParsedRequest => ({ ok: false, id, code, text: reason });
 
-/** The first issue in few words: `jobs[3].attrs[0].value: Too big ...`. */
+/** Returns the first issue in few words: `jobs[3].attrs[0].value: Too big ...`. */
 export function firstIssue(error: z.ZodError): string {
   const [issue] = error.issues;
   if (issue === undefined) return "malformed";

@@ -1,12 +1,12 @@
 // A watched connection of a command. It distinguishes a slow server from a server that does not answer, for example a stopped
-// process or a hanging disk. In both cases the server has accepted the connection and sends nothing, so the watch asks it a
-// simple question on a second connection.
+// process or a hanging disk. In both cases the server has accepted the connection and sends nothing, so the watch sends it a
+// simple request (a probe) on a second connection.
 //
 // P1. A server that sends anything, on either connection, counts as answering.
-// P2. A question is given up after a time without an answer. The client waits for a request that changes something, because the
-//     server will carry it out when it continues, and the user must learn the result.
-// P3. There is at most one second connection, and it stays open until it is answered: a stopped server accepts only a few
-//     connections.
+// P2. A request that only reads is given up after a time without an answer. For a request that changes something the client
+//     waits on, because the server will carry it out when it continues, and the user must learn the result.
+// P3. There is at most one second connection, and it stays open until the probe is answered: a stopped server accepts only a
+//     few connections.
 
 import { connectServer, connectSocket, type Flow, type RequestOptions, type ServerConnection } from "./client.ts";
 import type { Request } from "./messages.ts";
@@ -16,7 +16,7 @@ import { serverSocketPath } from "./wire/socket-path.ts";
 export type Patience = {
   /** time without an answer after which the caller is notified; 0: never */
   readonly notice_s: number;
-  /** time without an answer after which questions are given up; 0: never */
+  /** time without an answer after which requests that only read are given up; 0: never */
   readonly limit_s: number;
 };
 
@@ -25,16 +25,16 @@ const PATIENCE: Patience = { notice_s: 10, limit_s: 300 };
 
 export type LinkWatch = {
   readonly patience: Patience;
-  /** asks the server a simple question; resolves when the server has sent anything, or can never do so; the signal ends it */
+  /** Sends the server a simple request. Resolves when the server has sent anything, or can never do so. The signal ends the attempt. */
   probe(ended: AbortSignal): Promise<void>;
   /** called once, when the server does not answer and the client continues to wait */
   silent(): void;
 };
 
-/** Longest interval between probes, which a long wait for a job's end reaches. */
+/** Longest interval between probes. It is reached while a command waits long, for example for a job's end. */
 const CALM_S_MAX = 300;
 
-/** The requests that P2 calls questions. */
+/** The requests that only read (P2). */
 const QUESTIONS: ReadonlySet<Request["kind"]> = new Set([
   "status",
   "select-jobs",
@@ -67,7 +67,7 @@ export async function connectWatched(
 /** The message of a command whose server does not answer. */
 export const silentServer = (command: string, server: string): string => `${command}: server ${server} does not answer, still waiting\n`;
 
-/** Wraps a connection with the watch. */
+/** Returns the connection with the watch around it. */
 export function watchedLink(connection: ServerConnection, watch: LinkWatch): ServerConnection {
   const { notice_s, limit_s } = watch.patience;
   return notice_s === 0 && limit_s === 0 ? connection : new WatchedConnection(connection, watch);
@@ -79,10 +79,10 @@ class WatchedConnection implements ServerConnection {
   readonly #first_s: number;
   readonly #open = new Set<{ readonly kind: Request["kind"] }>();
   #timer: NodeJS.Timeout | undefined;
-  /** ends the second connection */
+  /** aborts the probe and ends the second connection; null: no probe is under way */
   #probing: AbortController | null = null;
   #calm_s: number;
-  /** performance.now() when the server last sent something, or when the first request after that was sent */
+  /** value of performance.now() when the server last sent something, or when the first request after that was sent */
   #heard_ms = 0;
   #told = false;
 
@@ -133,7 +133,7 @@ class WatchedConnection implements ServerConnection {
     this.#probing = null;
   }
 
-  /** P1 */
+  /** Called when the server has sent something (P1). */
   #heard(next_s: number): void {
     this.#stop();
     this.#heard_ms = performance.now();
@@ -148,7 +148,7 @@ class WatchedConnection implements ServerConnection {
       if (this.#probing === asked) this.#heard(Math.min(2 * this.#calm_s, CALM_S_MAX));
     };
     this.#watch.probe(asked.signal).then(answered, answered);
-    // Nothing is known about the time since the last probe, so the silence begins with this one.
+    // Nothing is known about the time since the last probe, so the silence counts from the beginning of this probe.
     this.#heard_ms = Math.max(this.#heard_ms, performance.now() - this.#first_s * 1000);
     this.#after(this.#first_s, () => this.#wait());
   }

@@ -6,8 +6,8 @@
 //     over the socket's name learns nothing.
 // T2. qsub accepts one channel for a job. Connections that prove nothing are dropped after a time and never keep the relay out
 //     (wire/waiting-room.ts).
-// T3. The channel reads no more data than the receiver takes: a terminal that stands still stops the job's output instead of
-//     filling our memory.
+// T3. The channel reads no more data than the receiver takes. A terminal that takes nothing therefore stops the job's output
+//     instead of filling this process's memory.
 
 import { randomBytes } from "node:crypto";
 import { connect, createServer, type Server, type Socket } from "node:net";
@@ -19,17 +19,17 @@ import { encodeTerminalFrame, type TerminalFrame, type TerminalTicket, terminalF
 
 const IDENTITY = "partita-terminal";
 const TLS = { ciphers: "ECDHE-PSK-CHACHA20-POLY1305", minVersion: "TLSv1.2", maxVersion: "TLSv1.2" } as const;
-/** Time in which a connection must prove itself. */
+/** Time within which a new connection must prove that it knows the secret. */
 const PROOF_MS_MAX = 30_000;
-/** Number of unproved connections at a time. */
+/** Largest number of connections that have not yet proved that they know the secret. */
 const UNPROVED_MAX = 16;
 
 export type TerminalChannel = {
-  /** Returns false if the caller must wait for onDrain before it sends more data. */
+  /** Sends a frame. Returns false if the caller must wait for onDrain before it sends more. */
   send(frame: TerminalFrame): boolean;
   pause(): void;
   resume(): void;
-  /** ends the channel after all sent data has arrived */
+  /** ends the channel after everything sent has arrived */
   finish(): void;
   destroy(): void;
 };
@@ -43,13 +43,13 @@ export type ChannelHandlers = {
 
 export type TerminalListener = {
   readonly ticket: TerminalTicket;
-  /** accepts no further channel */
+  /** stops listening: no further channel is accepted */
   close(): void;
 };
 
 /**
  * Creates a fresh ticket and listens on the socket it names. onChannel is called once, for the first peer that has proved
- * itself, and returns the handlers of that channel.
+ * that it knows the secret, and returns the handlers of that channel.
  */
 export function listenForTerminal(onChannel: (channel: TerminalChannel) => ChannelHandlers): Promise<TerminalListener> {
   const secret = randomBytes(32);
@@ -96,7 +96,7 @@ export function listenForTerminal(onChannel: (channel: TerminalChannel) => Chann
   });
 }
 
-/** Connects to qsub. Rejects if nobody listens, or if the listener does not know the secret. */
+/** Connects to qsub. Rejects if nobody listens on the socket, or if the listener does not know the secret. */
 export function dialTerminal(
   ticket: TerminalTicket,
   makeHandlers: (channel: TerminalChannel) => ChannelHandlers,
@@ -114,7 +114,7 @@ export function dialTerminal(
       socket,
       ...TLS,
       pskCallback: () => ({ psk: Buffer.from(ticket.secret, "hex"), identity: IDENTITY }),
-      // There are no certificates: knowledge of the key is the proof.
+      // There are no certificates to check: knowledge of the key is the proof.
       checkServerIdentity: () => undefined,
     });
     secured.once("error", fail);

@@ -1,11 +1,11 @@
 // Messages between qsub and the terminal relay of an interactive job (`qsub -I`), over the channel of channel.ts. Pure.
 //
-//   qsub listens and gives the job a ticket · the relay on the execution host connects and sends hello · qsub answers with its
-//   terminal · then bytes in
-//   both directions, window sizes from qsub, and an end from the relay after the last output.
+//   qsub listens and gives the job a ticket · the relay on the execution host connects and sends hello · qsub answers with the
+//   shape of its terminal · then data goes in both directions, window sizes go from qsub, and the relay sends an end after the
+//   last output
 //
 // L1. A frame is a kind (1 byte), a length (4 bytes, big-endian) and that many bytes. All kinds other than data hold JSON.
-// L2. A decoder never holds more than one frame of its limit. A peer that breaks the rules is disconnected.
+// L2. A decoder never holds more than one frame of the largest size. A peer that breaks the rules is disconnected.
 
 import { nth } from "#support/assert.ts";
 
@@ -25,11 +25,11 @@ export const TICKET_SECRET = /^[0-9a-f]{64}$/;
 
 export type WindowSize = { readonly rows: number; readonly columns: number };
 
-/** qsub's terminal, after which the terminal of the job is modelled. */
+/** The properties of qsub's terminal that the terminal of the job takes over. */
 export type TerminalShape = WindowSize & {
-  /** TERM */
+  /** the value of TERM */
   readonly term: string;
-  /** character codes of interrupt, quit, erase, kill, end of file, suspend */
+  /** character codes of the keys interrupt, quit, erase, kill, end of file, suspend */
   readonly controls: readonly number[];
   /** qsub -X: the cookie that X clients of the job must present, in hexadecimal digits, and the screen on which they appear */
   readonly x11?: { readonly cookie: string; readonly screen: number };
@@ -37,20 +37,20 @@ export type TerminalShape = WindowSize & {
 
 export type TerminalFrame =
   | { readonly kind: "data"; readonly bytes: Uint8Array }
-  /** relay: the job to which this terminal belongs */
+  /** from the relay: the job to which this terminal belongs */
   | { readonly kind: "hello"; readonly job: string }
   | { readonly kind: "shape"; readonly shape: TerminalShape }
   | { readonly kind: "window"; readonly size: WindowSize }
-  /** relay: the job has closed its terminal, and all output has been sent */
+  /** from the relay: the job has closed its terminal, and all output has been sent */
   | { readonly kind: "end" }
-  /** relay: an X client connects; then data between the client and the display, and the end of either */
+  /** x-open, from the relay: an X client connects. x-data: data between client and display. x-close: either side has ended */
   | { readonly kind: "x-open"; readonly id: number }
   | { readonly kind: "x-data"; readonly id: number; readonly bytes: Uint8Array }
   | { readonly kind: "x-close"; readonly id: number };
 
 const KINDS = ["data", "hello", "shape", "window", "end", "x-open", "x-data", "x-close"] as const;
 const HEADER_BYTES = 5;
-/** the number of an X client precedes its data */
+/** Length of the X client's number, which precedes its data. */
 const ID_BYTES = 4;
 export const FRAME_BYTES_MAX = 64 * 1024;
 const TERM_CHARS_MAX = 128;
@@ -108,7 +108,7 @@ function withHeader(kind: number, bytes: Uint8Array): Uint8Array {
   return frame;
 }
 
-/** Takes chunks as they arrive and returns complete frames. Throws TerminalFrameError. */
+/** Decodes frames. push() takes a chunk of the stream and returns the frames that it completes. Throws TerminalFrameError. */
 export function terminalFrameDecoder(): { push(chunk: Uint8Array): TerminalFrame[] } {
   let held: Buffer = Buffer.alloc(0);
   return {
@@ -162,7 +162,7 @@ function record(bytes: Buffer): Fields {
     const value: unknown = JSON.parse(bytes.toString("utf8"));
     if (typeof value === "object" && value !== null) return value as Fields;
   } catch {
-    // the check below throws
+    // the error after the catch is thrown
   }
   throw new TerminalFrameError("a frame that is not JSON");
 }

@@ -1,21 +1,21 @@
-// Connections of X clients inside a terminal channel: the relay reads from clients, qsub writes to the display, and the
-// reverse.
+// Connections of X clients inside a terminal channel. The relay passes on data between the clients and the channel, qsub
+// between the channel and the display.
 //
-// S1. A slow receiver stops its senders: a display that takes nothing stops the channel, and a full channel stops the clients.
+// S1. A slow receiver stops its senders: a display that takes no data stops the channel, and a full channel stops the clients.
 //     No data accumulates.
 
 import type { Socket } from "node:net";
 import type { TerminalChannel } from "./channel.ts";
 import type { TerminalFrame } from "./link.ts";
 
-/** Number of clients at a time. */
+/** Largest number of clients at a time. */
 export const X11_CLIENTS_MAX = 256;
 
 export type X11Streams = {
   add(id: number, socket: Socket): void;
-  /** x-data and x-close */
+  /** Handles an x-data or x-close frame. */
   take(frame: TerminalFrame): void;
-  /** the channel can take more data */
+  /** Called when the channel can take more data. */
   drained(): void;
   /** disconnects the client */
   drop(id: number): void;

@@ -1,5 +1,5 @@
-// X11 forwarding (qsub -X): display names, cookies, and the first message of an X client, in which qsub replaces the cookie of
-// the job by the real one. Pure. Formats: X Window System Protocol, chapter 8; Xau(3).
+// X11 forwarding (qsub -X): display names, cookies, and the first message of an X client. In that message qsub replaces the
+// cookie of the job by the real one. Pure. Formats: X Window System Protocol, chapter 8; Xau(3).
 //
 // X1. The real cookie never leaves qsub's host. A client that does not present the job's cookie is refused.
 
@@ -12,7 +12,7 @@ export const X11_PORT = 6000;
 export const FIRST_DISPLAY = 10;
 
 export type Display = {
-  /** null: this host, by a unix socket */
+  /** host of the display; null: this host, reached through a unix socket */
   readonly host: string | null;
   readonly number: number;
   readonly screen: number;
@@ -51,10 +51,7 @@ function entriesOf(file: Buffer): Entry[] {
   return entries;
 }
 
-/**
- * Finds the cookie of a display in the contents of an Xauthority file. own: name of this host. Returns null if there is no
- * cookie.
- */
+/** Finds the cookie of a display in the contents of an Xauthority file. own: the name of this host. Returns null if the file has no such cookie. */
 export function cookieFor(file: Buffer, display: Display, own: string): Buffer | null {
   const fits = (entry: Entry): boolean =>
     entry.name === MIT_COOKIE &&
@@ -63,12 +60,12 @@ export function cookieFor(file: Buffer, display: Display, own: string): Buffer |
   return entriesOf(file).find(fits)?.data ?? null;
 }
 
-/** Entries of this host count for every connection type; addresses of other hosts are not looked up. */
+/** Whether an entry is for the host of a display. An entry of this host counts for every connection type; other addresses are not looked up. */
 function isAt({ family, address }: Entry, { host }: Display, own: string): boolean {
   return family === FAMILY_LOCAL && (host === null || host === "localhost" || host === "127.0.0.1" || host === own) && address === own;
 }
 
-/** Contents of an Xauthority file with one cookie for display `number`, for every connection type. */
+/** Returns the contents of an Xauthority file with one cookie for display `number`, for every connection type. */
 export function authorityFile(number: number, cookie: Buffer): Buffer {
   const field = (bytes: Buffer): Buffer[] => {
     const length = Buffer.alloc(2);
@@ -82,13 +79,14 @@ export function authorityFile(number: number, cookie: Buffer): Buffer {
 }
 
 const SETUP_BYTES = 12;
-/** No real name or cookie is that long. */
+/** Longest name and cookie that are read; no real ones are so long. */
 const SETUP_BYTES_MAX = 1024;
 const padded = (length: number): number => (length + 3) & ~3;
 
 /**
  * Checks the bytes that a client has sent so far. Returns null until the first message is complete, "refused" if the message
- * does not contain `expected`, and otherwise the message for the display with the real cookie (null: none) in its place.
+ * does not contain `expected`, and otherwise the message for the display: `real` takes the place of the job's cookie. real
+ * null: the display needs no cookie.
  */
 export function clientSetup(bytes: Buffer, expected: Buffer, real: Buffer | null): Buffer | "refused" | null {
   if (bytes.length < SETUP_BYTES) return null;
@@ -112,7 +110,7 @@ export function clientSetup(bytes: Buffer, expected: Buffer, real: Buffer | null
 
 const pad = (bytes: Buffer): Buffer => Buffer.concat([bytes], padded(bytes.length));
 
-/** Takes the same time wherever the bytes differ. */
+/** Compares byte strings. Takes the same time wherever they differ. */
 function sameBytes(a: Buffer, b: Buffer): boolean {
   if (a.length !== b.length) return false;
   let difference = 0;

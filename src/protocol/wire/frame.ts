@@ -11,7 +11,7 @@ export const FRAME_END = "\f";
 export type Frame = { readonly type: string; readonly data: unknown };
 
 export type FrameErrorReason = "too-long" | "not-json" | "not-a-frame" | "type-refused";
-/** The peer violates the protocol, and the connection cannot continue. */
+/** The peer violates the protocol, and the connection must end. */
 export class FrameError extends Error {
   override readonly name = "FrameError";
   readonly reason: FrameErrorReason;
@@ -21,40 +21,40 @@ export class FrameError extends Error {
   }
 }
 
-/** One frame's text. */
+/** Returns the text of a frame, with its final form feed. */
 export function encodeFrame(type: string, data: unknown): string {
   return `{"type":${JSON.stringify(type)},"data":${data === undefined ? "{}" : JSON.stringify(data)}}\f`;
 }
 
-/** A part frame of items that are already JSON texts. A status reply needs no second pass over its items. */
+/** Returns a `part` frame of items that are already JSON texts. Items of a status reply are thus not encoded again. */
 export function encodePartFrame(id: number, items: readonly string[]): string {
   return `{"type":"part","data":{"id":${id},"items":[${items.join(",")}]}}\f`;
 }
 
-/** A frame whose data is one list of items that are already JSON texts. name: name of the list. */
+/** Returns a frame whose data is one list of items that are already JSON texts. name: the name of the list. */
 export function encodeListFrame(type: string, name: string, items: readonly string[]): string {
   return `{"type":${JSON.stringify(type)},"data":{${JSON.stringify(name)}:[${items.join(",")}]}}\f`;
 }
 
-/** Incremental decoder of one connection. */
+/** Incremental decoder of one connection's frames. */
 export type FrameDecoder = {
   /** Takes a chunk and calls receive for every frame it completes. Throws FrameError. */
   push(chunk: string, receive: (frame: Frame) => void): void;
-  /** Takes a chunk; take() returns its frames. */
+  /** Takes a chunk. take() returns its frames. */
   add(chunk: string): void;
   /** whether take() would return a frame or throw */
   readonly ready: boolean;
-  /** Returns the next complete frame and the length of its text, or null if there is none. Throws FrameError. */
+  /** Returns the next complete frame and the length of its text, or null if no frame is complete. Throws FrameError. */
   take(): { readonly frame: Frame; readonly chars: number } | null;
-  /** characters of the incomplete frame */
+  /** number of characters of the incomplete frame */
   readonly pending: number;
-  /** characters of the complete frames that take() has not returned */
+  /** number of characters of the complete frames that take() has not returned */
   readonly waiting: number;
-  /** the limit from the next chunk on (raised when a daemon is welcomed) */
+  /** the limit for the length of a frame, applied to the next chunks (raised when a daemon is welcomed) */
   limit: number;
 };
 
-/** allowed: the accepted frame types; absent: all. */
+/** Creates a decoder. limit: the longest frame. allowed: the accepted frame types; absent: all. */
 export function frameDecoder(limit: number, allowed?: ReadonlySet<string>): FrameDecoder {
   let parts: string[] = [];
   let pending = 0;
@@ -121,7 +121,7 @@ export function frameDecoder(limit: number, allowed?: ReadonlySet<string>): Fram
   return decoder;
 }
 
-/** One frame's text without its end. Throws FrameError. */
+/** Decodes the text of one frame, given without its final form feed. Throws FrameError. */
 export function decodeFrame(text: string, allowed?: ReadonlySet<string>): Frame {
   let value: unknown;
   try {

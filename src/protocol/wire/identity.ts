@@ -1,4 +1,4 @@
-// Derives the PBS user from the kernel's credentials of a peer. The client's own statements play no part.
+// Derives the PBS user from the kernel's credentials of a peer. What the client itself says is not used.
 
 import type { SystemUser, UserDatabase } from "#support/passwd.ts";
 import type { PeerCredentials } from "./peer-credentials.ts";
@@ -6,16 +6,19 @@ import type { PeerCredentials } from "./peer-credentials.ts";
 export type PeerIdentity = {
   readonly user: string;
   readonly uid: number;
-  /** names of the primary group, then of the supplementary ones, from the system's database */
+  /** names of the primary group, then of the supplementary groups, from the system's database */
   readonly groups: readonly string[];
   readonly gid: number;
   readonly home: string;
-  /** the host the peer is on */
+  /** the host on which the peer runs */
   readonly host: string;
   readonly pid: number;
 };
 
-/** null: the uid has no name here, so the peer is not a PBS user (15019, `Invalid credential`). host: the local host's name. */
+/**
+ * Finds the user of a peer. Returns null if the uid has no name here: the peer is then not a PBS user (15019, `Invalid
+ * credential`). host: the local host's name.
+ */
 export function identifyPeer(peer: PeerCredentials, users: UserDatabase, host: string): PeerIdentity | null {
   const user: SystemUser | null = users.userByUid(peer.uid);
   if (user === null) return null;

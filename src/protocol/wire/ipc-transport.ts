@@ -1,9 +1,9 @@
-// Links between daemons, and the server's side of every link.
+// Connections (links) between daemons, and the server's side of every connection.
 //
 // T1. onFrame is called only between onLink and onClose of the same link, and in the order of the frames.
 // T2. A peer that breaks a rule loses its connection; nothing else happens.
-// T3. Nobody can use up all connections: each user has a share, and some are reserved for root, the user who owns the complex,
-//     and daemons.
+// T3. No user can use up all connections: each user may have a limited number, and some are reserved for root, the user who
+//     owns the complex, and daemons.
 
 import { chmodSync, existsSync, lstatSync, mkdirSync } from "node:fs";
 import type { Server, Socket } from "node:net";
@@ -21,18 +21,18 @@ export type { LinkHandlers, ServerLink } from "./server-link.ts";
 
 export type ListenOptions = LinkHandlers & {
   readonly path: string;
-  /** accepted frame types */
+  /** the accepted frame types */
   readonly types: readonly string[];
-  /** true: every user may connect (system mode; socket 0666, directory 0755); false: 0600 and 0700 */
+  /** true: every user may connect (system mode: socket 0666, directory 0755); false: only the server's user (0600 and 0700) */
   readonly everyone: boolean;
   readonly limits?: Partial<Limits>;
 };
 
 export type LinkServer = {
   readonly links: ReadonlySet<ServerLink>;
-  /** changes limits, for existing connections too */
+  /** Changes limits, for existing connections too. */
   setLimits(changed: Partial<Limits>): void;
-  /** ends all links and stops listening */
+  /** Ends all links and stops listening. */
   close(): Promise<void>;
 };
 
@@ -40,8 +40,8 @@ const PBSE_NOCONNECTS = 15033;
 const PBSE_BADCRED = 15019;
 
 /**
- * Starts to listen. The caller holds the server's lock, so an existing socket file is left over and is removed. Rejects if the
- * path cannot be bound.
+ * Starts to listen. The caller has locked the server's home, so an existing socket file belongs to no running server and is
+ * removed. Rejects if the socket cannot be created at the path.
  */
 export async function listenLinks(options: ListenOptions): Promise<LinkServer> {
   const limits: Limits = { ...LIMITS, ...options.limits };
@@ -106,7 +106,8 @@ export async function listenLinks(options: ListenOptions): Promise<LinkServer> {
 
   await new Promise<void>((resolve, reject) => {
     server.on("start", () => resolve());
-    // node-ipc also reports every broken socket here; the promise is concerned only before the start.
+    // node-ipc also reports every broken connection here. Once the server listens, the promise is settled, and these have no
+    // effect.
     server.on("error", (error: Error) => reject(error));
     server.start();
   });
@@ -130,7 +131,7 @@ export async function listenLinks(options: ListenOptions): Promise<LinkServer> {
   };
 }
 
-/** The directory of the socket must belong to the server. A path that is not a directory, or has another owner, is refused. */
+/** Creates the directory of the socket. It must belong to the server's user: a path that is no directory or has another owner is refused. */
 function makeSocketDirectory(dir: string, everyone: boolean): void {
   if (!existsSync(dir)) mkdirSync(dir, { mode: 0o700 });
   const stat = lstatSync(dir);
@@ -138,39 +139,39 @@ function makeSocketDirectory(dir: string, everyone: boolean): void {
   chmodSync(dir, everyone ? 0o755 : 0o700);
 }
 
-// --- the daemons' side
+// --- the daemons' side of a link
 
-/** First retry interval: a server that is just starting is soon reachable. The interval grows up to retry_ms. */
+/** The first interval between attempts is short, because a server that is just starting can soon be reached. It grows up to retry_ms. */
 const RETRY_MS_FIRST = 25;
 
-/** A persistent connection to the server. A broken connection is made again, first after a moment, later every second. */
+/** A lasting connection to the server. If it breaks, it is made again: the first attempt follows after a moment, later ones every second. */
 export type DaemonLink = {
   readonly connected: boolean;
-  /** the frame is dropped if there is no connection: every hello sends the state again */
+  /** Sends a frame. Without a connection the frame is dropped, because every hello sends the state again. */
   send(type: string, data: unknown): void;
   sendFrames(frames: Iterable<string>): Promise<void>;
-  /** ends the connection and makes it again (after a gap in revisions) */
+  /** Ends the connection and makes it again (after a gap in revisions). */
   reconnect(): void;
-  /** closes the link permanently */
+  /** Closes the link for ever. */
   close(): void;
 };
 
 export type DaemonLinkOptions = {
   readonly path: string;
-  /** accepted frame types */
+  /** the accepted frame types */
   readonly types: readonly string[];
-  /** called when the connection is open, to send the hello */
+  /** Called when the connection is open. It must send the hello. */
   onOpen(link: DaemonLink): void;
   onFrame(type: string, data: unknown): void;
   onClose?(why: string): void;
-  /** called after every failed attempt */
+  /** Called after every failed attempt. */
   onRefused?(error: NodeJS.ErrnoException): void;
   /** longest wait between attempts (default 1000) */
   readonly retry_ms?: number;
   readonly limits?: Partial<Limits>;
 };
 
-/** Connects a daemon to the server and stays connected. */
+/** Connects a daemon to the server, and connects again whenever the connection breaks. */
 export function connectLink(options: DaemonLinkOptions): DaemonLink {
   const limits: Limits = { ...LIMITS, ...options.limits };
   const allowed = new Set([...options.types, "refused"]);
@@ -184,7 +185,7 @@ export function connectLink(options: DaemonLinkOptions): DaemonLink {
   let why = "";
   let closed = false;
 
-  /** The directory of a long path may have been recreated, so each attempt opens its descriptor again. */
+  /** A long path is reached through a descriptor of its directory. The directory may have been recreated, so each attempt opens it again. */
   const address = (): string => {
     release();
     try {
@@ -253,7 +254,7 @@ export function connectLink(options: DaemonLinkOptions): DaemonLink {
   client.on("disconnect", () => {
     const wasOpen = out !== null;
     out = null;
-    // node-ipc has just set its timer with the old value.
+    // node-ipc has just set its timer with the previous interval.
     ipc.config.retry = wasOpen ? RETRY_MS_FIRST : Math.min(Number(ipc.config.retry) * 2, retry_ms_max);
     if (closed) return;
     client.path = address();

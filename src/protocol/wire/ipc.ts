@@ -1,15 +1,15 @@
-// The part of node-ipc that we use. No other file imports node-ipc, which has no types of its own. node-ipc listens,
-// reconnects, splits frames and dispatches by type. Our parser replaces its own: it keeps the rules of the `guarded` profile
-// (size limit, allowed types, no prototype names, time limit for an incomplete frame) in linear time and with a limit for each
-// connection. The `assured` profile of node-ipc wants a socket that only one user can reach. Ours must be reachable by every
-// user, so identity comes from the kernel (peer-credentials.ts).
+// The only file that imports node-ipc, which has no types of its own. node-ipc listens, reconnects, splits frames and
+// dispatches by type. Our parser replaces that of node-ipc: it keeps the rules of the `guarded` profile (size limit, allowed
+// types, no prototype names, time limit for an incomplete frame) in linear time and with a limit for each connection. The
+// `assured` profile of node-ipc wants a socket that only one user can reach. Ours must be reachable by every user, so identity
+// comes from the kernel (peer-credentials.ts).
 
 import type { Socket } from "node:net";
 import nodeIpc from "node-ipc";
 import type { Frame } from "./frame.ts";
 import { encodeFrame } from "./frame.ts";
 
-/** An instance of node-ipc that accepts the given frame types. */
+/** Creates an instance of node-ipc that accepts the given frame types. */
 export function createIpc(allowed: ReadonlySet<string>) {
   const ipc = new nodeIpc.IPC();
   configure(ipc, allowed);
@@ -32,24 +32,24 @@ export type IpcClient = IpcEvents & {
   send(text: string): boolean;
 };
 
-/** Processes the chunks of a socket: called with each chunk and with node-ipc's dispatch. */
+/** Processes the chunks of a socket. It is called with a chunk and with a function of node-ipc that receives each frame. */
 export type Inbox = (chunk: string, receive: (frame: Frame) => void) => void;
 
 /**
- * node-ipc stores the parser's result in socket.ipcBuffer and passes it back with the next chunk. The decoder of the connection
- * is stored there.
+ * Sets the function that processes the chunks of a socket. node-ipc keeps the result of the parser in socket.ipcBuffer and
+ * passes it to the parser with the next chunk, so the function is stored there.
  */
 export function setInbox(socket: Socket, inbox: Inbox): void {
   (socket as Socket & { ipcBuffer?: Inbox }).ipcBuffer = inbox;
 }
 
-/** Our parser in the place of node-ipc's: each connection has its own decoder and limits. */
+/** Our parser, which replaces that of node-ipc: each connection has its own decoder and limits. */
 type IpcParser = {
   readonly profile: "guarded";
   readonly raw: false;
   readonly encoding: "utf8";
   readonly allowed: ReadonlySet<string>;
-  /** 0: node-ipc sets no timer and no write limit, because the link does so */
+  /** 0: node-ipc applies neither a time limit nor a limit of unwritten bytes, because the link itself does */
   readonly messageTimeout: 0;
   readonly maxPendingBytes: 0;
   encode(type: string, data: unknown): string;
@@ -72,7 +72,7 @@ function ipcParser(allowed: ReadonlySet<string>): IpcParser {
   };
 }
 
-/** The frame types that a server accepts. */
+/** Returns the frame types that a server accepts. */
 export const allowedOf = (server: IpcServer): ReadonlySet<string> => server.parser.allowed;
 
 function configure(ipc: { config: Record<string, unknown> }, allowed: ReadonlySet<string>): void {

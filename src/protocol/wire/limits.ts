@@ -1,54 +1,57 @@
 // Every limit of the protocol by name. Characters are UTF-16 units; a frame has at most three times as many bytes.
 
 export type Limits = {
-  /** one frame from a client, or from a daemon that has not been welcomed */
+  /** longest frame of a client, or of a daemon that has not been welcomed */
   readonly request_frame_chars_max: number;
-  /** one frame between daemons, or from the server to a client */
+  /** longest frame between daemons, or from the server to a client */
   readonly daemon_frame_chars_max: number;
   /**
-   * incomplete frames and unserved complete frames of all connections of one user together; beyond this the connections are not
-   * read (server-link.ts L3)
+   * length of all incomplete frames and of all complete frames not served yet, over all connections of one user; above this the
+   * connections are not read (server-link.ts L3)
    */
   readonly user_pending_chars_max: number;
-  /** time in which a frame must be complete */
+  /** time within which a frame must be complete */
   readonly frame_ms_max: number;
-  /** connections in total; `reserved_connections` of them are only for root, the user who owns the complex, and welcomed daemons */
+  /** largest number of connections in total; `reserved_connections` of them are only for root, the user who owns the complex, and welcomed daemons */
   readonly connections_max: number;
   readonly reserved_connections: number;
-  /** connections of one user */
+  /** largest number of connections of one user */
   readonly user_connections_max: number;
-  /** requests of one connection without a reply; beyond this the connection is not read */
+  /** unanswered requests of one connection; above this number the connection is not read */
   readonly open_requests_max: number;
-  /** frames a second of one connection, averaged over a second; beyond this reading pauses */
+  /** frames per second of one connection, averaged over a second; above this rate, the connection is not read for a while */
   readonly frames_per_s_max: number;
-  /** text of one user's requests that are served but not answered; beyond this a connection with such requests is not served */
+  /** length of one user's requests that have been served but not answered; above this, connections with such requests are not served */
   readonly user_open_chars_max: number;
-  /** replies that a client has not read, and those of all connections of a user; beyond this such a connection is not served */
+  /**
+   * length of the replies that a client has not read, for one connection and for all connections of a user; above this,
+   * connections with such replies are not served
+   */
   readonly unread_reply_chars_max: number;
   readonly user_unread_chars_max: number;
-  /** text that waits for a slow reader (a client, a daemon); beyond this the connection is ended */
+  /** length of the text that waits for a slow peer (a client, a daemon); above this, the connection is ended */
   readonly client_queue_chars_max: number;
   readonly daemon_queue_chars_max: number;
-  /** a reader that takes nothing for this long while text waits for it counts as gone */
+  /** a client that takes nothing for this long while text waits for it counts as gone */
   readonly stalled_reader_ms: number;
-  /** the same for a daemon, which may be in a long cycle */
+  /** the same time for a daemon, which may be in a long cycle */
   readonly stalled_daemon_ms: number;
-  /** bytes written to the socket buffer before text waits in the queue */
+  /** number of bytes handed to the socket at a time; further text waits in the queue */
   readonly write_ahead_bytes: number;
-  /** jobs in one queue-jobs request */
+  /** largest number of jobs in one queue-jobs request */
   readonly jobs_per_frame_max: number;
   readonly script_chars_max: number;
-  /** contents of a hook in base64, line breaks included */
+  /** length of a hook's contents in base64, line breaks included */
   readonly hook_chars_max: number;
   readonly attr_value_chars_max: number;
   readonly attrs_max: number;
   readonly ids_max: number;
   /**
-   * jobs that a command names in one status request; for more jobs it sends several requests (max_status_jobs of the server is
-   * at least this large)
+   * largest number of jobs that a command names in one status request; for more jobs it sends several requests
+   * (max_status_jobs of the server is at least this large)
    */
   readonly job_ids_max: number;
-  /** object names and job ids in requests (the server checks the real limits of each object) */
+  /** length of object names and job ids in requests (the server then checks the real limit of each object) */
   readonly name_chars_max: number;
 };
 

@@ -1,9 +1,9 @@
-// The sending half of a connection between daemons, or from the server to a client. Frames leave in order, a slow reader delays
-// them, and a dead reader is given up.
+// The sending half of a connection between daemons, or from the server to a client. Frames leave in order. A slow peer delays
+// them, and the connection to a dead peer is ended.
 //
 // K1. Texts leave in the order of the calls of send() and sendFrames().
-// K2. Everything sent in one turn of the event loop leaves in one system call. A reader that were woken for each frame would
-//     process each one alone, with one commit or cycle for each instead of one for all.
+// K2. Everything sent in one turn of the event loop leaves in one system call. If the peer were woken for each frame, it would
+//     process each frame alone, with one commit or cycle for each instead of one for all.
 // K3. At most write_ahead_bytes wait in the socket and queue_chars_max in the queue. sendFrames takes frames from its source
 //     only when there is room.
 
@@ -13,18 +13,18 @@ import { nth } from "#support/assert.ts";
 export type OutboxLimits = { readonly write_ahead_bytes: number; readonly queue_chars_max: number; readonly stalled_reader_ms: number };
 
 export type Outbox = {
-  /** A whole frame's text. */
+  /** Sends the text of a whole frame. */
   send(text: string): void;
   /**
-   * Sends frames made on demand. Resolves when the last frame was handed to the socket. Rejects if the connection ended before
-   * or the source threw.
+   * Sends frames that are made on demand. Resolves when the last frame has been handed to the socket. Rejects if the
+   * connection ends before that, or if the source throws.
    */
   sendFrames(frames: Iterable<string>): Promise<void>;
-  /** characters waiting beyond the socket's own buffer */
+  /** number of characters that wait in the queue, because the socket's own buffer is full */
   readonly queued_chars: number;
-  /** starts to watch the reader, and gives it up if it takes nothing from now on */
+  /** Starts to watch the peer, and gives it up if it takes nothing from now on. */
   watch(): void;
-  /** ends the connection after everything has left */
+  /** Ends the connection after everything has left. */
   end(): void;
 };
 
@@ -40,8 +40,9 @@ export type OutboxHooks = {
 };
 
 /**
- * write: hands text to the socket. giveUp: the connection must end, with the reason. onRoom: nothing waits any more. limits are
- * read at each use, so that they may change.
+ * Creates the sending half of a connection. hooks: `write` hands text to the socket; `giveUp` is called with the reason when
+ * the connection must end; `onRoom` is called when nothing waits any more. Limits are read at each use, so that they may
+ * change.
  */
 export function outbox(socket: Socket, hooks: OutboxHooks): Outbox {
   return new SocketOutbox(socket, hooks);
@@ -51,7 +52,7 @@ class SocketOutbox implements Outbox {
   readonly #socket: Socket;
   readonly #hooks: OutboxHooks;
   readonly #queue: Piece[] = [];
-  /** place of the first piece of the queue that is not finished */
+  /** index of the first entry of the queue that is not finished */
   #head = 0;
   #queued_chars = 0;
   #ending = false;
@@ -90,7 +91,7 @@ class SocketOutbox implements Outbox {
     });
   }
 
-  /** A reader that has taken nothing since the last check, while text waits for it, counts as gone. */
+  /** Watches the peer: it counts as gone if it has taken nothing since the last check although text waits for it. */
   watch(): void {
     const socket = this.#socket;
     if (this.#stall !== null || socket.writableLength === 0 || socket.destroyed) return;
@@ -112,7 +113,7 @@ class SocketOutbox implements Outbox {
     return this.#socket.writableLength >= this.#hooks.limits().write_ahead_bytes;
   }
 
-  /** K2. */
+  /** Writes text to the socket, together with all other text of this turn of the event loop (K2). */
   #write(text: string): void {
     if (!this.#corked) {
       this.#corked = true;
@@ -139,7 +140,7 @@ class SocketOutbox implements Outbox {
     this.watch();
   }
 
-  /** Writes a complete text, or the next frame of a source. Returns whether the piece is finished. */
+  /** Writes a complete text, or the next frame of a source. Returns whether this entry of the queue is finished. */
   #step(piece: Piece): boolean {
     if (piece.kind === "text") {
       this.#queued_chars -= piece.text.length;
@@ -171,9 +172,9 @@ class SocketOutbox implements Outbox {
 }
 
 /**
- * A value that changes whenever the peer's kernel takes data: bytes handed over so far, bytes in Node's queue, and bytes that
- * libuv holds of the current write. While the first two are constant, no write has finished and none was added, so the third is
- * exact.
+ * Returns a value that changes whenever the kernel takes data. It has three parts: the bytes handed over so far, the bytes in
+ * the queue of Node.js, and the bytes of the current write that libuv still holds. While the first two stay the same, no write
+ * has finished and none was added, so the third part is exact.
  */
 function progress(socket: Socket): string {
   const handle = (socket as unknown as { readonly _handle?: { readonly writeQueueSize?: number } | null })._handle;

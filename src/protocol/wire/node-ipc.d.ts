@@ -1,4 +1,4 @@
-// node-ipc 14 has no types. This file declares what ipc.ts, its only importer, uses.
+// node-ipc 14 has no types. This file declares what ipc.ts uses; no other file imports node-ipc.
 declare module "node-ipc" {
   class IPC {
     config: Record<string, unknown>;

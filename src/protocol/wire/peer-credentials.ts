@@ -19,7 +19,7 @@ const EAGAIN = 11;
 type Recv = (fd: number, bytes: Uint8Array, count: number, flags: number) => number;
 let recv: Recv | null = null;
 
-/** Credentials of a connected unix socket. Returns null if the peer has already gone or the kernel does not tell. */
+/** Returns the credentials of the peer of a unix socket, or null if the peer has already gone or the kernel does not give them. */
 export function peerCredentials(socket: Socket): PeerCredentials | null {
   const fd = descriptorOf(socket);
   if (fd === null) return null;
@@ -33,8 +33,8 @@ export function peerCredentials(socket: Socket): PeerCredentials | null {
 }
 
 /**
- * Whether the kernel holds no unread data of a connected socket; its end counts as data. The kernel knows of data that Node has
- * not noticed yet.
+ * Whether the kernel has no unread data of a connected socket. The end of the connection counts as data. The kernel knows of
+ * data that Node.js has not noticed yet.
  */
 export function isQuiet(socket: Socket): boolean {
   const fd = descriptorOf(socket);
@@ -44,10 +44,7 @@ export function isQuiet(socket: Socket): boolean {
   return recv(fd, new Uint8Array(1), 1, MSG_PEEK | MSG_DONTWAIT) === -1 && koffi.errno() === EAGAIN;
 }
 
-/**
- * The file descriptor of a Node socket (node-ipc uses plain sockets). Node has no public call for it; libuv's handle has the
- * number.
- */
+/** Returns the file descriptor of a Node.js socket (node-ipc uses plain sockets). Node.js has no public call for it, but the handle of libuv has the number. */
 function descriptorOf(socket: Socket): number | null {
   const handle = (socket as unknown as { readonly _handle?: { readonly fd?: number } | null })._handle;
   const fd = handle?.fd;

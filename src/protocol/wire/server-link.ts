@@ -1,12 +1,12 @@
-// One connection on the server's side: its limits, its counters, and what is sent.
+// One connection of the server: its limits, its counters, and the data that the server sends on it.
 //
 // L1. Requests wait as text: a frame is decoded when its turn comes. While a request waits, nothing more is read from its
 //     client. A client that sends faster than it is served therefore fills its own socket and not the server's memory.
-// L2. A client is not served while it has too many open requests or does not read its replies. If a user exceeds a limit over
-//     all connections, the connections that contribute to it wait, and the others are served.
-// L3. The text of incomplete and waiting requests is bounded over all connections of a user, except for one request. Beyond the
-//     bound no connection is read while a complete request waits, because serving it makes room. If no request is complete, one
-//     connection is read until its request is complete.
+// L2. A client is not served while it has too many open requests or does not read its replies. If all connections of a user
+//     together exceed a limit, those that contribute to the excess wait, and the user's other connections are served.
+// L3. All connections of a user together hold a limited amount of text of incomplete and waiting requests; one request may
+//     exceed it. When the limit is reached, no connection is read while a complete request waits, because serving it makes
+//     room. If no request is complete, one connection is read until its request is complete.
 
 import type { Socket } from "node:net";
 import { encodeFrame, encodePartFrame, type Frame, FrameError, frameDecoder } from "./frame.ts";
@@ -18,61 +18,61 @@ import type { Reply } from "./reply.ts";
 
 /** One connection, as the server sees it. */
 export type ServerLink = {
-  /** unique in the life of this process */
+  /** a number that no other connection of this process has */
   readonly id: number;
   readonly peer: PeerCredentials;
   readonly open: boolean;
-  /** requests read and not yet answered by reply() */
+  /** number of requests that were read and that reply() has not yet answered */
   readonly open_requests: number;
-  /** length of the frame that onFrame received last */
+  /** length of the latest frame passed to onFrame */
   readonly frame_chars: number;
   /** Passes the next frame to onFrame if one waits and may be served now. Returns whether another frame can follow at once. */
   serveNext(): boolean;
-  /** no further frame is served until release() is called */
+  /** Stops serving frames of this connection until release() is called. */
   hold(): void;
   release(): void;
   send(type: string, data: unknown): void;
-  /** sends the text of a complete frame (frame.ts) */
+  /** Sends the text of a complete frame (frame.ts). */
   sendText(text: string): void;
-  /** sends the one reply of a request and decreases open_requests */
+  /** Sends the one reply of a request and decreases open_requests. */
   reply(reply: Reply): void;
-  /** sends a part of items that are already JSON texts */
+  /** Sends a `part` frame of items that are already JSON texts. */
   part(id: number, items: readonly string[]): void;
-  /** sends the frames of a large reply, made on demand while the reader keeps up (the reply() follows them in order) */
+  /** Sends the frames of a large reply, which are made on demand while the peer takes them. A reply() called later follows them in order. */
   sendFrames(frames: Iterable<string>): Promise<void>;
-  /** the peer proved to be a daemon of this complex, and the limits of daemons apply from now on */
+  /** Called when the peer has proved that it is a daemon of this complex: the limits of daemons apply from now on. */
   welcome(): void;
-  /** ends the link after everything sent has left */
+  /** Ends the link after everything sent has left. */
   end(): void;
-  /** ends the link now */
+  /** Ends the link now. */
   destroy(): void;
 };
 
 export type LinkHandlers = {
   onLink?(link: ServerLink): void;
-  /** A client's frame waits and may be served: the owner must call serveNext() in turn. If absent, frames are served at once. */
+  /** Called when a client's frame waits and may be served: the owner must call serveNext() in turn. If absent, frames are served at once. */
   onReady?(link: ServerLink): void;
   onFrame(link: ServerLink, type: string, data: unknown): void;
   onClose?(link: ServerLink): void;
-  /** a connection was refused or ended for a reason that belongs in the log */
+  /** Called when a connection was refused or ended for a reason that belongs in the log. */
   onProblem?(text: string, peer: PeerCredentials | null): void;
 };
 
 /** Totals over all connections of a user. */
 export type UserLoad = {
   connections: number;
-  /** characters of incomplete frames, of unserved complete frames, of unanswered requests, and of unread replies */
+  /** numbers of characters: of incomplete frames, of complete frames not yet served, of unanswered requests, and of unread replies */
   pending_chars: number;
   waiting_chars: number;
   open_chars: number;
   unread_chars: number;
   /** connections that are not read (L3), until there may be room again */
   readonly not_read: Set<ServerConnection>;
-  /** the connection that is read although there is no room; null: none */
+  /** the connection that is read although there is no room (L3); null: none */
   reader: ServerConnection | null;
 };
 
-/** The load of a user without connections. */
+/** Returns the load of a user without connections. */
 export const userLoad = (): UserLoad => ({
   connections: 0,
   pending_chars: 0,
@@ -92,7 +92,7 @@ let next_link_id = 1;
 export class ServerConnection implements ServerLink {
   readonly id = next_link_id++;
   readonly peer: PeerCredentials;
-  /** length of the frame that onFrame received last */
+  /** length of the latest frame passed to onFrame */
   frame_chars = 0;
   readonly #socket: Socket;
   readonly #limits: Limits;
@@ -102,22 +102,22 @@ export class ServerConnection implements ServerLink {
   readonly #out: Outbox;
   readonly #rate: ReturnType<typeof frameRate>;
   readonly #requests: ReturnType<typeof openRequests>;
-  /** passes a frame to onFrame */
+  /** Passes a frame to onFrame. */
   #receive: (frame: Frame) => void = () => undefined;
-  /** the link was broken off, and no further request of it is served */
+  /** the link was broken off, and none of its requests is served any more */
   #refused = false;
   /** the peer is a daemon of this complex */
   #welcomed = false;
   #held = false;
   #announced = false;
   #serving = false;
-  /** the part of the user's load that this connection causes, in characters */
+  /** this connection's share of the user's load, in characters */
   #pending = 0;
   #waiting = 0;
   #unread = 0;
-  /** breaks the connection off if the incomplete frame does not become complete */
+  /** breaks the connection off if the incomplete frame does not become complete in time */
   #frame_timer: NodeJS.Timeout | null = null;
-  /** looks whether the reader has made room (L2) */
+  /** checks whether the client has read enough replies (L2) */
   #room_timer: NodeJS.Timeout | null = null;
 
   constructor(server: IpcServer, socket: Socket, peer: PeerCredentials, limits: Limits, user: UserLoad, handlers: LinkHandlers) {
@@ -219,7 +219,7 @@ export class ServerConnection implements ServerLink {
     return false;
   }
 
-  /** The socket has closed: timers end, and the load of the user becomes less. */
+  /** Must be called when the socket has closed. Ends the timers and reduces the load of the user. */
   closed(): void {
     const user = this.#user;
     if (this.#frame_timer !== null) clearTimeout(this.#frame_timer);
@@ -259,7 +259,7 @@ export class ServerConnection implements ServerLink {
     this.#goOn();
   }
 
-  /** Called when a frame waits or there is room again: announces the frame, or reads more. */
+  /** Called when a frame waits, or when there is room again. Announces the frame, or reads more. */
   #goOn(): void {
     if (!this.open || this.#serving) return;
     if (!this.#decoder.ready) return this.#readOn();
@@ -277,14 +277,14 @@ export class ServerConnection implements ServerLink {
     return this.#welcomed || (!this.#held && this.#rate.has_some && !this.#isHeldBack());
   }
 
-  /** L2 */
+  /** Whether the connection must wait because of its requests and replies or those of its user (L2). */
   #isHeldBack(): boolean {
     const user = this.#user;
     const limits = this.#limits;
     this.#countUnread();
     if (this.#unread > limits.unread_reply_chars_max || (user.unread_chars > limits.user_unread_chars_max && this.#unread > 0)) {
-      // The reader must continue to read, or it is given up. Node does not report when the last bytes leave the socket, so the
-      // link polls.
+      // The client must continue to read its replies, or it is given up. Node.js does not report when the last bytes leave the
+      // socket, so the link polls.
       this.#out.watch();
       this.#room_timer ??= setTimeout(() => {
         this.#room_timer = null;
@@ -296,7 +296,7 @@ export class ServerConnection implements ServerLink {
     return count >= limits.open_requests_max || (user.open_chars > limits.user_open_chars_max && count > 0);
   }
 
-  /** L3 */
+  /** Whether the socket may be read (L3). */
   #mayRead(): boolean {
     const user = this.#user;
     if (this.#welcomed || this.#pending === 0) return true;
@@ -351,7 +351,7 @@ export class ServerConnection implements ServerLink {
     } else if (this.#pending > 0 && this.#frame_timer === null) this.#expectFrame();
   }
 
-  /** A frame that is not read because others before it wait does not count as late. */
+  /** Starts the timer for the incomplete frame. A frame that is not read because others before it wait does not count as late. */
   #expectFrame(): void {
     this.#frame_timer = setTimeout(() => {
       this.#frame_timer = null;
@@ -390,11 +390,11 @@ function openRequests(user: UserLoad) {
   };
 }
 
-/** Interval at which a connection that waits for unread replies is checked. */
+/** Intervals: between checks of a connection that waits because of unread replies, and between refills of the frame rate. */
 const ROOM_MS = 50;
 const REFILL_MS = 50;
 
-/** Frames a second: the bucket holds one second's worth. While it is empty no frame is served. */
+/** Limits the frames per second. A bucket holds the frames of one second; while it is empty no frame is served. */
 function frameRate(limits: Limits, onSome: () => void) {
   let left = limits.frames_per_s_max;
   let refilled_ms = performance.now();
