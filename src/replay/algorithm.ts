@@ -2,11 +2,11 @@
 
 export type Algorithm =
   | { readonly kind: "fcfs" }
-  /** up to `depth` blocked jobs get a plan; shortest: after the first blocked job, the others are tried in order of estimate */
+  /** up to `depth` blocked jobs get a plan. shortest: after the first blocked job, the other jobs are tried in the order of their estimates */
   | { readonly kind: "depth"; readonly depth: number; readonly shortest: boolean }
   | { readonly kind: "cons" };
 
-/** Returns null for an unknown name. easy is depth1. */
+/** Returns the algorithm of that name, or null for an unknown name. easy is depth1. */
 export function algorithmNamed(name: string): Algorithm | null {
   if (name === "fcfs" || name === "cons") return { kind: name };
   if (name === "easy" || name === "sjbf") return { kind: "depth", depth: 1, shortest: name === "sjbf" };

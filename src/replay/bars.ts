@@ -3,11 +3,11 @@
 import type { GanttBar, LaidBar } from "./gantt.ts";
 import { escapeXml, label, px, tag } from "./svg.ts";
 
-/** If there are more bars, they are drawn without titles, many in one path. */
+/** Largest number of bars that get titles. If there are more bars, many are drawn in one path, without titles. */
 const TITLES_MAX = 3000;
 const LABEL_HEIGHT_MIN = 9;
 
-/** Coordinates of times and lanes (upper edge and height), and the colour of a bar. */
+/** Functions that return the x of a time, the y and the height of a group of lanes, and the colour of a bar. */
 export type Scales = {
   x(time_s: number): number;
   y(row: number, lane: number, count: number): readonly [y: number, height: number];
@@ -67,7 +67,7 @@ function drawOne({ bar, lanes }: LaidBar, { x, y, colourOf }: Scales): string[] 
   });
 }
 
-/** Text on a bar: dark on light colours, white on dark ones. */
+/** Returns the colour of the text on a bar: dark on light colours, white on dark ones. */
 function inkOn(kind: GanttBar["kind"], colour: string): string {
   const [, red, green, blue] = /^#(..)(..)(..)$/.exec(colour) ?? [];
   if (kind !== "job" || red === undefined || green === undefined || blue === undefined) return "#1c1c1c";

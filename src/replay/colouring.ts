@@ -10,8 +10,8 @@ export type Colouring = (typeof COLOURINGS)[number];
 export type JobNames = { readonly user: string; readonly queue: string; readonly partition: string };
 
 /**
- * The first of user, queue and partition that distinguishes jobs. If none does, job, because one colour for all jobs says
- * nothing.
+ * Returns the first of user, queue and partition in which the jobs differ. If they differ in none, returns `job`, because
+ * one colour for all jobs says nothing.
  */
 export function chooseColouring(jobs: readonly JobNames[]): Colouring {
   const tells = (name: keyof JobNames): boolean => jobs.some((job) => job[name] !== jobs[0]?.[name]);
@@ -38,11 +38,11 @@ const RESERVED = "url(#hatch)";
 export type LegendEntry = { readonly name: string; readonly colour: string };
 export type Colours = {
   colourOf(bar: GanttBar): string;
-  /** names with their colours in order of slot seconds, most first; empty for single jobs */
+  /** names with their colours, in the order of used slot seconds, most first; empty if each job has its own colour */
   readonly entries: readonly LegendEntry[];
 };
 
-/** Colours of bars: the names with most use get one each, and all others share a grey. For single jobs the colours repeat. */
+/** Returns the colours of bars. The names with most use get one colour each, and all others share a grey. Single jobs use the colours in turn. */
 export function coloursOf(bars: readonly GanttBar[], by: Colouring): Colours {
   const used = new Map<string, number>();
   for (const { colour, kind, slots, from_s, to_s } of bars)

@@ -1,9 +1,9 @@
-// A pool of equal slots that the real scheduler schedules: one vnode with as many cpus, a mirror updated by deltas as from a
-// server, and a real cycle for every pass (src/sched/cycle/cycle.ts). It is slower than pool.ts, and is meant for traces whose
-// result must come from the scheduler itself.
+// A pool of equal slots that the real scheduler schedules: one vnode with as many cpus, the scheduler's mirror of the server's
+// objects, updated by deltas, and a real cycle for every pass (src/sched/cycle/cycle.ts). It is slower than pool.ts, and is
+// meant for traces whose result must come from the scheduler itself.
 //
-// X1. It supports only what strict_ordering and backfill_depth can express: fcfs, depthN, depthinf. X2. The mirror learns of
-//     ends before the pass, and of starts after it.
+// X1. It supports only what strict_ordering and backfill_depth can express: fcfs, depthN, depthinf. X2. The mirror is told of
+//     the ends of jobs before the pass, and of their starts after it.
 
 import { parseResourceGroup } from "#model/resource-group.ts";
 import type { Change, SchedJob, SchedNode } from "#protocol/sched-link.ts";
@@ -23,10 +23,10 @@ import type { Pool, PoolJob } from "./pool.ts";
 import type { TraceJob } from "./trace.ts";
 
 const VNODE = "pool";
-/** Larger than any queue. */
+/** A backfill depth that is larger than any queue. */
 const DEPTH_MAX = 1_000_000_000;
 
-/** A pool with procs slots. Returns null if the scheduler has no such policy (X1). */
+/** Creates a pool with procs slots. Returns null if the scheduler cannot express the algorithm (X1). */
 export function createCyclePool(procs: number, algorithm: Algorithm): Pool | null {
   if (algorithm.kind === "cons" || (algorithm.kind === "depth" && algorithm.shortest)) return null;
   const depth = algorithm.kind === "fcfs" ? 0 : Math.min(DEPTH_MAX, algorithm.depth);
@@ -50,7 +50,7 @@ class CyclePool implements Pool {
   readonly #running = new Map<string, PoolJob>();
   readonly #waiting = new Map<string, { readonly entry: PoolJob; readonly job: SchedJob }>();
   #used = 0;
-  /** changes that have not been applied to the mirror yet */
+  /** deltas that have not been applied to the mirror yet */
   #changes: Change[] = [];
   #memory: Memory = NO_MEMORY;
 
@@ -137,7 +137,7 @@ class CyclePool implements Pool {
     return entry;
   }
 
-  /** Data published about a job comes back in the form that a server would send. */
+  /** Gives the published estimate of a job back to the mirror, in the form that a server would send. */
   #publish({ job: id, start_s, exec_vnode, topjob }: Estimate): void {
     const known = this.#waiting.get(id);
     if (known === undefined) return;

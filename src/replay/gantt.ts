@@ -1,33 +1,33 @@
-// A schedule as bars in lanes: every row (a pool of slots, a vnode) has one lane for each slot, and a job takes as many lanes
-// as it has slots there. The schedule does not say which of a pool's equal slots a job had. The layout chooses free lanes,
-// adjacent ones if possible and otherwise the lowest.
+// A schedule drawn as bars in lanes. Every row (a pool of slots or a vnode) has one lane for each slot, and a job takes as
+// many lanes as it has slots there. The schedule does not say which of a pool's equal slots a job had. The layout chooses
+// free lanes, adjacent ones if possible and otherwise the lowest.
 //
 // G1. Bars of a row that overlap in time lie in different lanes, unless the row has fewer lanes than were used (counted in
 //     `crowded`).
-// G2. A job inside a reservation lies in the reservation's lanes as long as there is room.
+// G2. A job that runs in a reservation lies in the lanes of that reservation as long as there is room.
 
 import { mustGet, nth } from "#support/assert.ts";
 
 export type GanttRow = {
   readonly name: string;
-  /** partition: rows of one partition are adjacent */
+  /** name of a partition, or another text; rows with the same text are adjacent */
   readonly group: string;
   readonly slots: number;
 };
 
 export type GanttBar = {
   readonly id: string;
-  /** planned: not started within the simulated period */
+  /** planned: a job with a planned start that did not start within the simulated period */
   readonly kind: "job" | "reservation" | "planned";
   readonly row: number;
   readonly slots: number;
   readonly from_s: number;
   readonly to_s: number;
-  /** bars with equal texts have the same colour */
+  /** a text; bars with equal texts have the same colour */
   readonly colour: string;
-  /** id of the surrounding reservation */
+  /** for a job in a reservation: the id of the reservation */
   readonly inside?: string;
-  /** submission time */
+  /** time of submission */
   readonly submit_s?: number;
 };
 
@@ -35,11 +35,11 @@ export type Gantt = {
   readonly title: string;
   readonly rows: readonly GanttRow[];
   readonly bars: readonly GanttBar[];
-  /** submission times of jobs that never start: they wait until the end */
+  /** submission times of jobs that never start: they count as waiting until the end */
   readonly never_started_s?: readonly number[];
 };
 
-/** A bar and its lanes: runs of adjacent lanes, [first, count]. */
+/** A bar and its lanes. The lanes are groups of adjacent ones: [first lane, number of lanes]. */
 export type LaidBar = { readonly bar: GanttBar; readonly lanes: readonly (readonly [first: number, count: number])[] };
 export type Laid = { readonly bars: readonly LaidBar[] /** number of bars without a lane of their own */; readonly crowded: number };
 
@@ -74,8 +74,8 @@ export function layLanes({ rows, bars }: Gantt): Laid {
 const rank = ({ kind }: GanttBar): number => (kind === "reservation" ? 0 : 1);
 
 /**
- * Chooses as many lanes as a bar needs among those free at its start: adjacent ones if possible, otherwise the lowest. Returns
- * null if there are too few.
+ * Chooses as many lanes as a bar needs from those that are free at its start: adjacent ones if possible, otherwise the lowest.
+ * Returns null if too few are free.
  */
 function pick(among: readonly number[] | null, free_s: Float64Array, { slots, from_s, to_s }: GanttBar): number[] | null {
   const free: number[] = [];
@@ -98,7 +98,7 @@ function runsOf(lanes: readonly number[]): [number, number][] {
   return runs;
 }
 
-/** Used slots and waiting jobs as means over `columns` equal parts of [from, to]. */
+/** Divides [from, to] into `columns` equal intervals and returns for each the mean numbers of used slots and of waiting jobs. */
 export function loadOver(
   { bars, never_started_s = [] }: Gantt,
   from_s: number,
@@ -119,7 +119,7 @@ export function loadOver(
   return { used, waiting };
 }
 
-/** Adds a height over [from, to) of columns; a partly covered column gets a part of it. */
+/** Adds a height to the columns in [from, to). A column that is only partly covered gets the same share of the height. */
 function add(columns: number[], from: number, to: number, height: number): void {
   const [begin, end] = [Math.max(0, from), Math.min(columns.length, to)];
   for (let at = Math.floor(begin); at < end; at++) {

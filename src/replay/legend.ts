@@ -19,7 +19,7 @@ const box = (attributes: { readonly [name: string]: string | number }) => (x: nu
 const line = (colour: string) => (x: number, y: number) =>
   tag("path", { d: `M${x} ${y + SWATCH / 2}h${SWATCH}`, stroke: colour, "stroke-width": 1.6 });
 
-/** Elements that are drawn differently from a coloured bar. */
+/** What the legend must explain: the colours, and the kinds of bars that are drawn in another way. */
 export type LegendParts = {
   readonly heading: string;
   readonly entries: readonly LegendEntry[];
@@ -27,7 +27,7 @@ export type LegendParts = {
   readonly planned: boolean;
 };
 
-/** Draws the legend from the point (left, top) on, at most `width` wide. height: of all its lines. */
+/** Draws the legend with its upper left corner at (left, top), at most `width` wide. Returns also the height of all its lines. */
 export function legendOf(
   parts: LegendParts,
   left: number,

@@ -1,5 +1,5 @@
-// Metrics of a schedule: wait = start - submit; bounded slowdown = max(1, (wait + run) / max(run, 10)), plain means over all
-// jobs; utilisation = used slot seconds / (slots * (last end - first submit)).
+// Metrics of a schedule: wait = start - submit; bounded slowdown = max(1, (wait + run) / max(run, 10)); means are not
+// weighted; utilisation = used slot seconds / (slots * (last end - first submit)).
 
 import { nth } from "#support/assert.ts";
 import type { TraceJob } from "./trace.ts";
@@ -16,11 +16,11 @@ export type Metrics = {
   readonly wait_s: Distribution;
   readonly bounded_slowdown: Distribution;
   readonly utilisation: number;
-  /** time from the first submit to the last end */
+  /** time from the first submission to the last end */
   readonly makespan_s: number;
-  /** histogram of waits: jobs that waited longer than the bound of the row before and at most upto_s; null: no upper bound */
+  /** histogram of waits: number of jobs that waited at most upto_s and longer than the bound of the row before; null: no upper bound */
   readonly waits: readonly { readonly upto_s: number | null; readonly jobs: number }[];
-  /** the same means by job size: more slots than the bound of the row before, at most this one; null: no upper bound */
+  /** the same means for jobs by size: at most `upto` slots, and more than the bound of the row before; null: no upper bound */
   readonly by_procs: readonly {
     readonly upto: number | null;
     readonly jobs: number;
@@ -95,7 +95,7 @@ function distribution(values: readonly number[]): Distribution {
   return { mean, median: quantile(0.5), p90: quantile(0.9), p99: quantile(0.99), max: sorted.at(-1) as number };
 }
 
-/** A table for users. */
+/** Returns the metrics as a table for users. */
 export function metricsTable(
   algorithm: string,
   { jobs, wait_s, bounded_slowdown, utilisation, makespan_s, waits, by_procs }: Metrics,
@@ -131,7 +131,7 @@ export function metricsTable(
   ].join("\n");
 }
 
-/** Several algorithms on one trace, one line each. */
+/** Returns a table that compares several algorithms on one trace, one line for each. */
 export function comparisonTable(all: readonly { readonly algorithm: string; readonly metrics: Metrics }[]): string {
   const cells = (name: string, values: readonly string[]): string =>
     `${name.padEnd(10)}${values.map((text) => text.padStart(15)).join("")}`;
@@ -156,7 +156,7 @@ function spanText(span_s: number): string {
   return span_s >= 3600 ? `${span_s / 3600} h` : span_s >= 60 ? `${span_s / 60} min` : `${span_s} s`;
 }
 
-/** `job,start` in the order of job numbers. */
+/** Returns lines `job,start` in the order of job numbers. */
 export function startsCsv(jobs: readonly TraceJob[], starts_s: readonly number[]): string {
   const rows = jobs.flatMap(({ id }, at) => (Number.isNaN(starts_s[at]) ? [] : [[id, starts_s[at]] as const]));
   rows.sort(([a], [b]) => a - b);

@@ -1,6 +1,7 @@
 // The picture of a schedule as SVG, or of several schedules below each other on one time axis (before and after a change, or
-// different algorithms). Each panel shows used slots and waiting jobs at the top, and every job in the lanes of its row below.
-// Reservations are hatched, and planned jobs are hollow. The legend is at the bottom. Pure.
+// different algorithms). Each schedule has a panel. At its top are the numbers of used slots and waiting jobs over time;
+// below, every job is in the lanes of its row. Reservations are hatched, and planned jobs are hollow. The legend is at the
+// bottom. Pure.
 
 import { nth } from "#support/assert.ts";
 import { drawBars } from "./bars.ts";
@@ -14,13 +15,13 @@ import { AXIS_HEIGHT, type Clock, SINCE_ZERO, timeAxis } from "./time-axis.ts";
 export type PictureOptions = {
   /** title above all panels; a single panel uses its own title */
   readonly title?: string;
-  /** the period shown; default: all bars */
+  /** the period to show; default: from the first submission to the last end */
   readonly from_s?: number;
   readonly to_s?: number;
   readonly width?: number;
-  /** days and times of the axis; default: since 0 */
+  /** gives the days and times of day for the axis; default: counted from 0 */
   readonly clock?: Clock;
-  /** the meaning of the bars' colours; default: jobs */
+  /** what the bars' colours distinguish; default: single jobs */
   readonly colouring?: Colouring;
 };
 
@@ -32,11 +33,11 @@ const LOAD_HEIGHT = 90;
 const GAP = 14;
 const PANEL_GAP = 22;
 const GROUP_GAP = 8;
-/** Height in pixels for the lanes of all panels, if it is sufficient. */
+/** Height in pixels of the lanes of all panels together, if that is enough for them. */
 const LANES_HEIGHT = 640;
 const LANE_MIN = 0.6;
 const LANE_MAX = 16;
-/** Width of a character of a label in pixels. */
+/** Width in pixels of one character of a label. */
 const CHAR_WIDTH = 6.2;
 const INK = "#333333";
 
@@ -95,7 +96,7 @@ export function pictureOf(gantts: Gantt | readonly Gantt[], options: PictureOpti
 
 const isOne = (gantts: Gantt | readonly Gantt[]): gantts is Gantt => !Array.isArray(gantts);
 
-/** From the first submission to the last end, or the requested period. */
+/** Returns the requested period, or by default the time from the first submission to the last end. */
 function spanOf(bars: readonly GanttBar[], options: PictureOptions): Span {
   let [from_s, to_s] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const bar of bars) {
@@ -105,7 +106,7 @@ function spanOf(bars: readonly GanttBar[], options: PictureOptions): Span {
   return { from_s: options.from_s ?? from_s, to_s: options.to_s ?? to_s };
 }
 
-/** Reservations are hatched. */
+/** The pattern that fills reservations. */
 const HATCH = `<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="6" height="6" fill="#f6e3e3"/><path d="M0 0V6" stroke="#c0504d" stroke-width="1.6"/></pattern></defs>`;
 
 type Load = ReturnType<typeof loadOver>;
@@ -116,11 +117,11 @@ type PanelPlace = {
   readonly colours: Colours;
   readonly panels: number;
   readonly load: Load;
-  /** maximum over all panels, which share one scale */
+  /** largest number of waiting jobs in any panel; all panels use the same scale */
   readonly waiting_max: number;
 };
 
-/** One schedule: its load, its rows with their bars, and a line with counts. */
+/** Draws one schedule: its load, its rows with their bars, and a text line with counts. */
 function drawPanel(gantt: Gantt, place: PanelPlace): { readonly body: string[]; readonly height: number } {
   const { span, inner, top, colours, panels } = place;
   const { from_s, to_s } = span;
@@ -147,11 +148,11 @@ function drawPanel(gantt: Gantt, place: PanelPlace): { readonly body: string[]; 
 type Rows = {
   readonly height: number;
   readonly frames: readonly string[];
-  /** the upper edge and the height of a number of lanes */
+  /** Returns the upper edge and the height of `count` lanes of a row from `lane` on. */
   y(row: number, lane: number, count: number): readonly [y: number, height: number];
 };
 
-/** Places rows below each other from `top` on, in `room` pixels if that is sufficient for their lanes. */
+/** Arranges the rows below each other from `top` on, in `room` pixels if that is enough for their lanes. */
 function placeRows({ rows }: Gantt, top: number, room: number): Rows {
   const lanes = rows.reduce((sum, { slots }) => sum + slots, 0);
   const lane = Math.min(LANE_MAX, Math.max(LANE_MIN, room / Math.max(1, lanes)));
@@ -171,7 +172,7 @@ function placeRows({ rows }: Gantt, top: number, room: number): Rows {
     tops.push(at);
     frames.push(tag("path", { d: `M${LEFT} ${px(at)}h${-6}`, stroke: "#999999" }));
     const middle = at + height / 2;
-    // Names that would overlap are left out.
+    // Names of rows that would overlap are left out.
     if (middle - labelled >= 11) {
       frames.push(label(LEFT - 9, middle + 4, name.length > 11 ? `${name.slice(0, 10)}…` : name, { "text-anchor": "end", fill: INK }));
       labelled = middle;
@@ -182,7 +183,7 @@ function placeRows({ rows }: Gantt, top: number, room: number): Rows {
   return { height: at - top, frames, y: (row, first, count) => [(tops[row] ?? 0) + lane * first, lane * count] };
 }
 
-/** A partition beside its rows: a bar, and its name written upwards and cut to the available length. */
+/** Draws the mark of a partition beside its rows: a vertical bar, and the name, written upwards and cut to the available length. */
 function groupMark(group: string, top: number, height: number): string[] {
   const room = Math.floor(height / CHAR_WIDTH);
   const text = group.length <= room ? group : room >= 3 ? `${group.slice(0, room - 1)}…` : "";
@@ -192,7 +193,7 @@ function groupMark(group: string, top: number, height: number): string[] {
   return [mark, label(20, middle, text, { fill: INK, "text-anchor": "middle", transform: `rotate(-90 20 ${px(middle)})` })];
 }
 
-/** Used slots as an area against the left axis, waiting jobs as a line against the right one. */
+/** Draws the used slots as an area against the left axis, and the waiting jobs as a line against the right axis. */
 function loadPanel(gantt: Gantt, { inner, top, load, waiting_max }: PanelPlace): string[] {
   const { used, waiting } = load;
   const columns = used.length;

@@ -1,5 +1,5 @@
-// A scheduler for one pool of equal slots: the queue in the order of arrival, and the profile of running jobs, reservations and
-// plans. Starts and ends update the profile (profile.ts) from pass to pass.
+// A scheduler for one pool of equal slots. It has the queue in the order of arrival, and a profile of the slots that running
+// jobs, reservations and plans leave free (profile.ts), which starts and ends update from pass to pass.
 //
 // L1. A running job holds its slots until start + estimate. Slots of a job that ends earlier are released at its end.
 // L2. The plans of a depth pass are removed at its end. Kept plans (cons) only move to earlier times.
@@ -10,7 +10,7 @@ import type { Algorithm } from "./algorithm.ts";
 import { beginAt, createProfile, earliest, freeAt, give, isFree, type Profile, take } from "./profile.ts";
 import type { TraceJob, TraceReservation } from "./trace.ts";
 
-/** A job in the pool. at: its index in the trace. */
+/** A job in the pool. at: its index in the trace. start_s: its planned or real start. */
 export type PoolJob = {
   readonly at: number;
   readonly job: TraceJob;
@@ -21,13 +21,13 @@ export type PoolJob = {
 export type Pool = {
   submit(at: number, job: TraceJob): void;
   end(job: PoolJob, now_s: number): void;
-  /** one scheduling pass; returns the jobs that it starts */
+  /** Makes one scheduling pass. Returns the jobs that it starts. */
   pass(now_s: number): readonly PoolJob[];
-  /** the next start of a kept plan; Infinity: none */
+  /** Returns the next start of a kept plan. Infinity: there is none. */
   nextPlan_s(): number;
 };
 
-/** A pool with procs slots, from from_s on. Throws a RangeError if reservations ask for more slots than exist. */
+/** Creates a pool with procs slots that begins at from_s. Throws a RangeError if reservations ask for more slots than exist. */
 export function createPool(procs: number, algorithm: Algorithm, from_s: number, reservations: readonly TraceReservation[]): Pool {
   const profile = createProfile(from_s, [procs]);
   for (const { start_s, duration_s, procs: wanted } of reservations) {
@@ -51,7 +51,7 @@ function endEarly(profile: Profile, { job, amounts, start_s }: PoolJob, now_s: n
   give(profile, now_s, start_s + job.est_s, amounts);
 }
 
-/** fcfs, depthN, depthinf, sjbf: every pass plans the jobs that cannot start now again, up to `depth` of them. */
+/** Creates the pool for fcfs, depthN, depthinf and sjbf: every pass makes new plans for up to `depth` jobs that cannot start now. */
 function freshPlans(profile: Profile, algorithm: Exclude<Algorithm, { kind: "cons" }>): Pool {
   let queue: PoolJob[] = [];
   const depth = algorithm.kind === "fcfs" ? 0 : algorithm.depth;
@@ -94,14 +94,14 @@ function freshPlans(profile: Profile, algorithm: Exclude<Algorithm, { kind: "con
   };
 }
 
-/** By estimate, then by arrival. */
+/** Sorts jobs by estimate, and jobs with equal estimates by arrival. */
 function shortestFirst(jobs: PoolJob[]): PoolJob[] {
   return jobs.sort((a, b) => a.job.est_s - b.job.est_s || a.at - b.at);
 }
 
 /**
- * cons: a job gets the earliest window when it arrives and keeps it. When jobs end early, the plans move to earlier times in
- * the order of arrival.
+ * Creates the pool for cons: a job gets the earliest possible window when it arrives, and keeps it. When jobs end early, the
+ * plans move to earlier times in the order of arrival.
  */
 function keptPlans(profile: Profile): Pool {
   let queue: PoolJob[] = [];

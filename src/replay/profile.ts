@@ -1,22 +1,23 @@
-// Free amounts of a pool over time: a step function, changed by taking and giving back intervals. Times are whole seconds or Infinity, intervals are
-// half-open: [from, to).
+// The free amounts of a pool over time, as a step function. Amounts are taken, or given back, for an interval of time. Times are whole seconds or
+// Infinity, intervals are half-open: [from, to).
 //
 // O1. times ascend strictly; levels[at * width + index] holds from times[at] until the next time, the last one for ever.
-// O2. Neighbouring steps differ: an interval that is given back leaves no step, so the length follows what is planned.
+// O2. Neighbouring steps differ. After an interval has been given back, its steps are joined, so the number of steps depends only on what is taken
+//     at present.
 
 import type { Amount } from "#sched/shapes/request.ts";
 import { present } from "#support/assert.ts";
 import { firstPlace } from "#support/search.ts";
 
 export type Profile = {
-  /** resources counted */
+  /** number of resources that are counted */
   readonly width: number;
   readonly times: number[];
-  /** free amounts, `width` for each step; below zero if more was taken than exists */
+  /** free amounts, `width` numbers for each step; negative if more was taken than exists */
   readonly levels: number[];
 };
 
-/** Everything free from a time on. */
+/** Creates a profile that begins at a time, with all amounts free. */
 export function createProfile(from_s: number, free: readonly number[]): Profile {
   return { width: free.length, times: [from_s], levels: [...free] };
 }
@@ -40,14 +41,14 @@ function change(profile: Profile, from_s: number, to_s: number, amounts: readonl
     const by = sign * amount;
     for (let at = first * width + index; at < end * width; at += width) levels[at] = present(levels[at], "level") + by;
   }
-  // The end comes first, because joining steps there leaves the position of the beginning unchanged.
+  // The step at the end is joined first, because that leaves the index of the first step unchanged.
   join(profile, end);
   join(profile, first);
 }
 
 /**
- * The number of the step that begins at a time. If there is none, a step is made. A time before the first step moves
- * the beginning of the first step back.
+ * Returns the index of the step that begins at a time, and makes such a step if there is none. A time before the first step
+ * moves the beginning of the first step back.
  */
 function split(profile: Profile, time_s: number): number {
   const { times, levels, width } = profile;
@@ -63,7 +64,7 @@ function split(profile: Profile, time_s: number): number {
   return at + 1;
 }
 
-/** Drops a step that equals the one before. */
+/** Removes a step that equals the one before it. */
 function join({ times, levels, width }: Profile, at: number): void {
   if (at <= 0 || at >= times.length) return;
   for (let index = 0; index < width; index++) {
@@ -73,17 +74,17 @@ function join({ times, levels, width }: Profile, at: number): void {
   levels.splice(at * width, width);
 }
 
-/** The step in which a time lies; -1: before the first. */
+/** Returns the index of the step in which a time lies; -1: the time is before the first step. */
 function stepAt({ times }: Profile, time_s: number): number {
   return firstPlace(times, (at_s) => at_s > time_s) - 1;
 }
 
-/** The free part of one amount at a time. */
+/** Returns the free amount of one resource at a time. */
 export function freeAt(profile: Profile, time_s: number, index = 0): number {
   return present(profile.levels[Math.max(0, stepAt(profile, time_s)) * profile.width + index], "level");
 }
 
-/** Whether amounts are free during all of [from, to). */
+/** Returns whether the amounts are free during all of [from, to). */
 export function isFree(profile: Profile, from_s: number, to_s: number, amounts: readonly Amount[]): boolean {
   const { times } = profile;
   for (let at = Math.max(0, stepAt(profile, from_s)); at < times.length && present(times[at], "time") < to_s; at++) {
@@ -92,7 +93,7 @@ export function isFree(profile: Profile, from_s: number, to_s: number, amounts: 
   return true;
 }
 
-/** The earliest time, not before from, at which amounts are free for that duration; null: never. */
+/** Returns the earliest time, not before from_s, from which on the amounts are free for the duration; null: there is none. */
 export function earliest(profile: Profile, from_s: number, duration_s: number, amounts: readonly Amount[]): number | null {
   const { times } = profile;
   let start_s = from_s;
@@ -108,7 +109,7 @@ function hasAll({ levels, width }: Profile, at: number, amounts: readonly Amount
   return true;
 }
 
-/** Forgets the steps before a time: the profile begins there. */
+/** Removes the steps before a time, so that the profile begins there. */
 export function beginAt(profile: Profile, time_s: number): void {
   const at = stepAt(profile, time_s);
   if (at < 0) return;

@@ -2,8 +2,8 @@
 // the queue. Then every affected pool makes one pass, and the jobs that the pass selects start at that instant. Without
 // partitions there is one pool; with partitions each has a pool, and all share one clock.
 //
-// V1. A pool makes a pass only at instants with an event of its own: an end, a submit, the end of a reservation, or the start
-//     of a kept plan.
+// V1. A pool makes a pass only at an instant at which one of its jobs ends or is submitted, one of its reservations ends, or
+//     a kept plan is to start.
 
 import { nth } from "#support/assert.ts";
 import { heapPop, heapPush } from "#support/heap.ts";
@@ -14,7 +14,7 @@ import { createPool, type Pool, type PoolJob } from "./pool.ts";
 import type { TraceJob, TraceReservation } from "./trace.ts";
 
 export type PoolSpec = {
-  /** number of the partition whose jobs belong to the pool (field 16 of the trace); undefined: all jobs */
+  /** number of the partition (field 16 of the trace) whose jobs belong to the pool; undefined: all jobs */
   readonly partition?: number;
   readonly procs: number;
   readonly reservations?: readonly TraceReservation[];
@@ -23,11 +23,11 @@ export type ReplayInput = {
   readonly jobs: readonly TraceJob[];
   readonly pools: readonly PoolSpec[];
   readonly algorithm: Algorithm;
-  /** creates a pool; default: the fast one of pool.ts; a result of null means that the engine does not support the algorithm */
+  /** creates a pool; default: the fast pool of pool.ts. A result of null means that this kind of pool does not support the algorithm */
   readonly engine?: (procs: number, algorithm: Algorithm) => Pool | null;
 };
 export type Replayed = {
-  /** start of each job in the order of jobs; NaN: the job belongs to no pool */
+  /** the start of each job, in the order of `jobs`; NaN: the job belongs to no pool */
   readonly starts_s: readonly number[];
   /** number of scheduling passes */
   readonly passes: number;
@@ -91,14 +91,14 @@ type Schedule = {
   readonly colouring?: Colouring;
 };
 
-/** The names by which jobs of a trace can be coloured. */
+/** Returns the names by which a job of a trace can be coloured. */
 export const namesOf = ({ user = -1, queue = -1, partition }: TraceJob): JobNames => ({
   user: user < 0 ? "no user" : `user ${user}`,
   queue: queue < 0 ? "no queue" : `queue ${queue}`,
   partition: partition < 0 ? "no partition" : `partition ${partition}`,
 });
 
-/** A replayed schedule as bars, with one row for each pool. */
+/** Converts a replayed schedule to bars, with one row for each pool. */
 export function ganttOf({ title, jobs, starts_s, pools, colouring = "job" }: Schedule): Gantt {
   const rowOf = new Map(pools.map(({ partition }, row) => [partition, row]));
   const bars: GanttBar[] = pools.flatMap(({ reservations = [] }, row) =>

@@ -4,14 +4,14 @@ export function escapeXml(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
 }
 
-/** At most two decimals, without trailing zeros. */
+/** Returns a number with at most two decimals and no trailing zeros. */
 export function px(value: number): string {
   return String(Math.round(value * 100) / 100);
 }
 
 type Attributes = { readonly [name: string]: string | number };
 
-/** `<tag a="b">body</tag>`. The body must already be markup. */
+/** Returns `<tag a="b">body</tag>`. The body must already be markup. */
 export function tag(name: string, attributes: Attributes, body = ""): string {
   let text = `<${name}`;
   for (const [key, value] of Object.entries(attributes)) text += ` ${key}="${typeof value === "number" ? px(value) : escapeXml(value)}"`;
@@ -22,7 +22,7 @@ export function label(x: number, y: number, text: string, attributes: Attributes
   return tag("text", { x, y, ...attributes }, escapeXml(text));
 }
 
-/** A complete document of this size with a white background and one plain font. title: a description for screen readers. */
+/** Returns a complete SVG document of this size, with a white background and one plain font. title: a description for screen readers. */
 export function svgDocument(title: string, width: number, height: number, body: readonly string[]): string {
   const head = { xmlns: "http://www.w3.org/2000/svg", width, height, viewBox: `0 0 ${px(width)} ${px(height)}`, "font-size": 11 };
   const all = [
@@ -42,8 +42,8 @@ const STEPS_S = [
 ];
 
 /**
- * Times in [from, to] for the labels of a time axis, at most `most` of them, and the step between them. offset_s: offset of
- * midnight from a multiple of a day.
+ * Returns the times in [from, to] at which a time axis has labels, at most `most` of them, and the step between them.
+ * offset_s: seconds by which midnight differs from a multiple of a day.
  */
 export function timeTicks(from_s: number, to_s: number, most: number, offset_s = 0): { readonly step_s: number; readonly ticks: number[] } {
   const step_s = STEPS_S.find((step) => (to_s - from_s) / step <= most) ?? Math.ceil((to_s - from_s) / most);
@@ -52,7 +52,7 @@ export function timeTicks(from_s: number, to_s: number, most: number, offset_s =
   return { step_s, ticks };
 }
 
-/** Round numbers from 0 to at least `max` in steps of 1, 2 or 5 times a power of ten, about `count` of them. */
+/** Returns round numbers from 0 to at least `max`, about `count` of them, in steps of 1, 2 or 5 times a power of ten. */
 export function numberTicks(max: number, count: number): number[] {
   if (!(max > 0)) return [0, 1];
   const rough = max / count;

@@ -1,33 +1,33 @@
-// The time axis of a picture: as many labels as fit, at round times, with the day below a label if it differs from the label
-// before. Pure.
+// The time axis of a picture: as many labels as fit, at round times, with the day below a label if the label before it is on
+// another day. Pure.
 
 import { label, px, tag, timeTicks } from "./svg.ts";
 
-/** The time that a clock shows: the name of the day and the second of the day. */
+/** A time as a clock shows it: the name of the day, and the second of the day. */
 export type ClockTime = { readonly day: string; readonly second_of_day: number };
 export type Clock = (time_s: number) => ClockTime;
 
 const DAY_S = 86_400;
 
-/** Days and times of day counted from 0. */
+/** A clock that counts days and times of day from 0. */
 export const SINCE_ZERO: Clock = (time_s) => {
   const day = Math.floor(time_s / DAY_S);
   return { day: `day ${day}`, second_of_day: time_s - day * DAY_S };
 };
 
-/** Distance of labels in pixels: the widest label, `00:00:00` or `28 Sep 2026`, and a gap. */
+/** Least distance between labels in pixels: the width of the widest label, `00:00:00` or `28 Sep 2026`, and a gap. */
 const LABEL_DISTANCE = 80;
 const INK = "#333333";
 const FAINT = "#e4e4e4";
-/** Height of the labels below the picture in pixels. */
+/** Height in pixels of the labels below the picture. */
 export const AXIS_HEIGHT = 32;
 
 type Span = { readonly from_s: number; readonly to_s: number };
 type Box = { readonly left: number; readonly width: number; readonly top: number; readonly bottom: number };
 
 /**
- * Draws labels below the box, and a faint line through the box at each label. clock: times of the axis; days begin at its
- * midnights.
+ * Draws labels below the box, and a faint line through the box at each label. clock: gives the day and time of day for the
+ * labels; days begin at its midnights.
  */
 export function timeAxis({ from_s, to_s }: Span, { left, width, top, bottom }: Box, clock: Clock): string[] {
   const midnight_s = from_s - clock(from_s).second_of_day;
@@ -47,7 +47,7 @@ export function timeAxis({ from_s, to_s }: Span, { left, width, top, bottom }: B
   return drawn;
 }
 
-/** `04:30`, or `00:00:05` if the step is less than a minute. */
+/** Returns `04:30`, or `00:00:05` if the step between labels is less than a minute. */
 function timeOfDay(second: number, step_s: number): string {
   const two = (value: number): string => String(Math.floor(value)).padStart(2, "0");
   const minutes = `${two(second / 3600)}:${two((second / 60) % 60)}`;

@@ -1,36 +1,36 @@
-// Parses traces in the Standard Workload Format, and files of reservations. The rules for counting jobs and for the meaning of
-// fields come from workloads/CONVENTIONS.txt of the shared material and are repeated here.
+// Parses traces in the Standard Workload Format, and files of reservations. The comments here state which jobs count and what
+// each field means.
 
 import { nth, present } from "#support/assert.ts";
 
 export type TraceJob = {
-  /** field 1 */
+  /** field 1: the number of the job */
   readonly id: number;
   readonly submit_s: number;
-  /** allocated processors (field 5), otherwise requested ones (field 8) */
+  /** allocated processors (field 5); if unknown, the requested ones (field 8) */
   readonly procs: number;
-  /** requested time (field 9), otherwise the run time: all that a scheduler knows */
+  /** requested time (field 9), or the run time if none was requested. A scheduler knows only this */
   readonly est_s: number;
-  /** run time, cut at the requested time */
+  /** run time, at most the requested time */
   readonly run_s: number;
-  /** field 16; -1: no partition */
+  /** field 16: the number of the partition; -1: no partition */
   readonly partition: number;
-  /** fields 12 and 15: user and queue of the job; -1: unknown. Only pictures use them */
+  /** fields 12 and 15: user and queue of the job; -1: unknown. Used only by pictures */
   readonly user?: number;
   readonly queue?: number;
 };
 
 export type TraceReservation = { readonly start_s: number; readonly duration_s: number; readonly procs: number };
 
-/** A malformed line: its number and the fault. */
+/** The error for a malformed line. Its message has the line number and the fault. */
 export class TraceError extends Error {}
 
-/** Counts of jobs that are not replayed: without run time or processors, and with more processors than there are. */
+/** Numbers of jobs that are not replayed. nothing: jobs without run time or processors. too_wide: jobs with more processors than there are. */
 export type LeftOut = { nothing: number; too_wide: number };
 
 /**
- * The jobs of a trace in the order of submission, then of lines. Jobs without run time or processors, and jobs with more than
- * procs_max processors, are left out and counted.
+ * Returns the jobs of a trace in the order of submission; jobs submitted at the same time stay in the order of lines. Jobs
+ * without run time or processors, and jobs with more than procs_max processors, are left out and counted.
  */
 export function parseTrace(
   text: string,
@@ -52,11 +52,11 @@ export function parseTrace(
     else if (job.procs > most(job)) left_out.too_wide++;
     else jobs.push(job);
   }
-  // sort is stable: lines keep their order
+  // sort is stable: jobs with equal times keep the order of their lines
   return jobs.sort((a, b) => a.submit_s - b.submit_s);
 }
 
-/** The positions of the fields of a line. Most fields are not used, so they are not copied. */
+/** A line of a trace, and where each field starts and ends in it. Most fields are not used, so they are not copied. */
 type Fields = { readonly text: string; readonly starts: number[]; readonly ends: number[] /** of the line, from 1 */; number: number };
 
 function splitLine({ text, starts, ends }: Fields, from: number, to: number): void {
@@ -70,11 +70,14 @@ function splitLine({ text, starts, ends }: Fields, from: number, to: number): vo
   }
   if (inside) ends.push(to);
 }
-/** the blank; tabs and carriage returns are below */
+/** character code of the blank; those of tabs and carriage returns are smaller */
 const BLANK = 0x20;
 
 const FIELDS = 18;
-/** Fields used: 1 job, 2 submit, 4 run time, 5 allocated processors, 8 requested processors, 9 requested time, 12 user, 15 queue, 16 partition. */
+/**
+ * Parses a line. Fields used: 1 job, 2 submission, 4 run time, 5 allocated processors, 8 requested processors, 9 requested
+ * time, 12 user, 15 queue, 16 partition.
+ */
 function parseJob(fields: Fields): TraceJob {
   const { starts, number } = fields;
   if (starts.length < FIELDS) throw new TraceError(`line ${number}: ${starts.length} fields instead of ${FIELDS}`);
@@ -95,8 +98,8 @@ function parseJob(fields: Fields): TraceJob {
 }
 
 /**
- * The number in a field. instead: the value for a field that is not a number; without it such a field is refused. Nearly all
- * fields are a few digits with an optional minus, which are read in place.
+ * Returns the number in a field. instead: the value for a field that is not a number; without it, such a field is refused.
+ * Nearly all fields are a few digits with an optional minus, so their digits are read without copying the field.
  */
 function numberIn({ text, starts, ends, number }: Fields, field: number, instead?: number): number {
   const [start, end] = [present(starts[field - 1], "field"), present(ends[field - 1], "field")];
@@ -115,10 +118,10 @@ function numberIn({ text, starts, ends, number }: Fields, field: number, instead
   return instead;
 }
 const [MINUS, ZERO] = [0x2d, 0x30];
-/** a number with this many digits is exact */
+/** A number with at most this many digits is exact. */
 const DIGITS_EXACT = 15;
 
-/** Lines `start_s,duration_s,procs`. Empty lines, `#` comments and a heading are skipped. */
+/** Parses lines `start_s,duration_s,procs`. Empty lines, `#` comments and a heading are skipped. */
 export function parseReservations(text: string): TraceReservation[] {
   return text.split("\n").flatMap((raw, at) => {
     const line = raw.replace(/#.*/, "").trim();

@@ -3,22 +3,23 @@
 // the socket in it (0666; user mode 0600).
 //
 // A socket address holds 107 bytes of path. A longer path is reached through an open descriptor of its directory
-// (/proc/self/fd/N/server.sock). This needs no second place, which could be forged, and no shortened name, which could collide.
+// (/proc/self/fd/N/server.sock). This needs no second socket elsewhere, which could be forged, and no shortened name, which
+// could collide.
 
 import { closeSync, constants, openSync } from "node:fs";
 import { basename, dirname } from "node:path";
 
 const SOCKET_PATH_BYTES_MAX = 107;
 
-/** The path of the server's socket. */
+/** Returns the path of the server's socket. */
 export function serverSocketPath(home: string): string {
   return `${home}/sock/server.sock`;
 }
 
 export type SocketAddress = {
-  /** to bind or connect to */
+  /** the address to bind or to connect to */
   readonly address: string;
-  /** closes the directory's descriptor; must not be called before the socket bound by it is closed */
+  /** Closes the directory's descriptor. Must not be called before a socket bound to the address is closed. */
   release(): void;
 };
 

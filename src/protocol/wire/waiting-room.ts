@@ -1,25 +1,25 @@
-// Connections that have not proved themselves yet. Every user of this host can open such connections, and none may keep another
-// user's out. Pure.
+// Connections (guests) whose peers have not proved their right to connect yet. Every user of this host can open such
+// connections, and no user may keep out those of another. Pure.
 //
-// W1. A newcomer is always admitted. If there are too many connections, the oldest one of the user with the most is turned out;
-//     connections of other users go before our own.
+// W1. A new connection is always admitted. If there are then too many, the oldest connection of the user who has most is turned
+//     out. Connections of own users are turned out only if there are no others.
 
 export type WaitingRoom<Guest> = {
-  /** uid null: the owner is unknown */
+  /** Admits a connection. uid null: the owner is unknown. */
   enter(guest: Guest, uid: number | null): void;
-  /** the connection has proved itself, or has ended */
+  /** Called when the connection has proved its right, or has ended. */
   leave(guest: Guest): void;
   readonly guests: Iterable<Guest>;
 };
 
-/** own: users who are not strangers. turnOut: called for a guest who is already removed. */
+/** Creates a waiting room. own: users whose connections are preferred. turnOut: called for a guest that has just been removed. */
 export function waitingRoom<Guest>(options: {
   readonly max: number;
   readonly own: readonly (number | undefined)[];
   readonly turnOut: (guest: Guest) => void;
 }): WaitingRoom<Guest> {
   const { max, own, turnOut } = options;
-  /** oldest first */
+  /** the guests in the order of their arrival, oldest first */
   const present = new Map<Guest, number | null>();
   const isOwn = (uid: number | null): boolean => uid !== null && own.includes(uid);
   const oldestOfMost = (): Guest => {

@@ -1,10 +1,10 @@
-// A cycle at a later time: the answers that the checks of the chain would give about a job then. Run limits, and
-// resources of queue and server, are counted without the jobs that are over by then and with the plans that run then.
+// Checks a job as if a cycle ran at a later time. Run limits, and resources of queue and server, are then counted without
+// the jobs that will have ended by that time, and with the planned jobs that will run at that time.
 //
 // A1. close() restores the counts of the universe.
-// A2. A moment is the start of a plan, with the counts at that time: those when the plan was made, plus every start that
-//     reaches into the moment since. A job may start only if the limits hold with it at each moment it reaches into;
-//     otherwise its start would push the plan back.
+// A2. A moment is the start of a planned job, with the counts at that time: those when the plan was made, plus every job
+//     started or planned since then that will still run at that time. A job may start only if the limits also hold at each
+//     moment at which it would still run. Otherwise its start would push the planned job back.
 
 import { arrayIdOf } from "#model/job-id.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
@@ -17,18 +17,18 @@ import { amountOf } from "../shapes/resource-space.ts";
 import type { Universe } from "../shapes/universe.ts";
 import type { Forecast } from "./forecast.ts";
 
-/** A job that is planned: from and to as in the calendar. */
+/** A job that is planned, with the begin and end of its booking in the calendar. */
 export type Planned = { readonly job: SchedJob; readonly from_s: number; readonly to_s: number };
 export type Moment = Planned & {
-  /** null: no limit on amounts or numbers of jobs */
+  /** the cycle as it would be at that time; null: there is no limit on amounts or numbers of jobs */
   readonly view: View | null;
 };
 type View = Cycle & { readonly server_taken: Map<string, number> };
 
 export type Ahead = {
-  /** why a job may not start at the forecast's time, apart from vnodes. Times must ascend */
+  /** Returns why a job may not start at the forecast's time, apart from vnodes. The times of successive calls must ascend. */
   admits(candidate: Candidate, forecast: Forecast): Why | null;
-  /** the counts that limits use at the forecast's time, with a plan that begins there */
+  /** Returns the counts that limits use at the forecast's time, with a planned job that starts then. */
   moment(planned: Planned, forecast: Forecast): Moment;
   close(): void;
 };
@@ -42,7 +42,7 @@ export function hasLimits(universe: Universe): boolean {
   return false;
 }
 
-/** plans: those made so far. */
+/** Creates the checks at later times. plans: the plans made so far. */
 export function createAhead(cycle: Cycle, plans: readonly Planned[]): Ahead {
   const { universe, book } = cycle;
   const limited = hasLimits(universe);
@@ -57,7 +57,7 @@ export function createAhead(cycle: Cycle, plans: readonly Planned[]): Ahead {
     takeFromServer(universe, server_taken, job, sign);
   };
 
-  /** The counts follow the forecast. */
+  /** Changes the counts to those of the forecast's time. */
   function follow(forecast: Forecast): void {
     if (!limited) return;
     for (; over < forecast.over; over++) {
@@ -107,7 +107,7 @@ export function createAhead(cycle: Cycle, plans: readonly Planned[]): Ahead {
 const cloneTable = (table: ReadonlyMap<string, { readonly jobs: number; readonly amounts: readonly number[] }>) =>
   new Map([...table].map(([entity, { jobs, amounts }]) => [entity, { jobs, amounts: [...amounts] }]));
 
-/** The part of a cycle that does not depend on the time. */
+/** Returns the properties of a cycle that do not depend on the time. */
 function viewOf(cycle: Cycle): Omit<Cycle, "universe" | "policy" | "prime" | "now_s" | "server_taken"> {
   return {
     book: cycle.book,
@@ -136,7 +136,7 @@ function viewOf(cycle: Cycle): Omit<Cycle, "universe" | "policy" | "prime" | "no
 
 const LIMITING: readonly Stage[] = ["limits", "queue-resources", "server-resources"];
 
-/** Why a job may not run during a window, because of plans that begin in it. */
+/** Returns why a job may not run during a window, because of planned jobs that start in it; null: it may. */
 export function checkMoments(cycle: Cycle, moments: readonly Moment[], candidate: Candidate, window: Window): Why | null {
   for (const { view, from_s } of moments) {
     if (view === null || from_s <= window.from_s || from_s >= window.to_s) continue;
@@ -146,7 +146,7 @@ export function checkMoments(cycle: Cycle, moments: readonly Moment[], candidate
   return null;
 }
 
-/** Counts a job that starts or is planned (sign 1), or no longer counts it (sign -1), in every moment that the job reaches into. */
+/** Changes the counts of every moment at which a job will run. sign 1: adds a job that starts or is planned; -1: removes it. */
 export function noteMoments(moments: readonly Moment[], job: SchedJob, window: Pick<Window, "from_s" | "to_s">, sign: 1 | -1 = 1): void {
   for (const moment of moments) if (window.from_s <= moment.from_s && moment.from_s < window.to_s) countInto(moment, job, sign);
 }
@@ -162,7 +162,7 @@ function countInto({ view }: Moment, job: SchedJob, sign: 1 | -1 = 1): void {
   takeFromServer(universe, server_taken, job, sign);
 }
 
-/** Amounts of the server's resources that a job takes. */
+/** Adds the server's resources that a job takes to `taken`. sign -1: subtracts them. */
 export function takeFromServer(
   { server_available, dynamic, space }: Universe,
   taken: Map<string, number>,

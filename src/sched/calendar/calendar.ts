@@ -1,8 +1,8 @@
-// The calendar: which job or reservation holds which amounts of which vnode, and until when. Running entries
-// (shapes/running.ts) are the ones that the vnodes' assigned amounts count now: jobs, and reservations whose period has begun.
-// Bookings begin later: plans of top jobs, occurrences of reservations, maintenance. Deltas update the calendar: the start or
-// end of a job is one insertion or removal, and nothing is rebuilt while the resources and the policy stay the same. Dedicated
-// and prime time do not belong to vnodes; see time-bounds.ts.
+// The calendar knows which job or reservation holds which amounts of which vnode, and until when. Running entries
+// (shapes/running.ts) are the jobs, and the reservations whose period has begun, that the assigned amounts of vnodes count
+// now. Bookings begin later: they are plans of top jobs, occurrences of reservations, or maintenance. Deltas update the
+// calendar: the start or end of a job is one insertion or removal, and nothing is rebuilt while the resources and the policy
+// stay the same. Dedicated and prime time do not belong to vnodes; see time-bounds.ts.
 //
 // K3. A booking is in `bookings`, on each of its vnodes in `on`, and in the outlook of their hosts (place/outlook.ts), and
 //     nowhere else. The code that makes a booking also removes it: a cycle removes its plans at its end, the mirror removes
@@ -43,12 +43,12 @@ export function createCalendar(): Calendar {
   };
 }
 
-// --- running
+// --- running entries
 
-/** States in which a job has its vnodes. */
+/** The states in which a job has its vnodes. */
 const HOLDS = new Set(["R", "E"]);
 
-/** Takes over a new state of a job. */
+/** Enters a job with its new state, or removes it if it no longer has vnodes. */
 export function putRunningJob(universe: Universe, job: SchedJob): void {
   const { calendar } = universe;
   if (!HOLDS.has(job.state) || job.exec_vnode === undefined || job.array !== undefined) return dropRunning(universe, job.id);
@@ -61,7 +61,7 @@ export function putRunningJob(universe: Universe, job: SchedJob): void {
   putRunning(universe, { id: job.id, ...times, exec_vnode: job.exec_vnode, holding: null, counted: true, gone: false });
 }
 
-/** When a job that began at a time is expected to leave its vnodes, and when it must: at its walltime plus its grace. */
+/** Returns when a job that began at a time is expected to leave its vnodes, and when it must leave them: at the end of its walltime and grace. */
 export function runningTimes(
   from_s: number,
   { expected_s, most_s, grace_s }: Durations,
@@ -86,7 +86,7 @@ export function dropRunning(universe: Universe, id: string): void {
   renewFor(universe, running);
 }
 
-/** Adds a running reservation, or a job that this cycle starts. The vnodes' `jobs` do not name it. */
+/** Adds a running reservation, or a job that this cycle starts. The `jobs` of the vnodes do not contain its id. */
 export function putBeside(universe: Universe, running: Running): void {
   dropBeside(universe, running.id);
   addBeside(universe.calendar, running);
@@ -100,7 +100,7 @@ export function dropBeside(universe: Universe, id: string): void {
   renewFor(universe, running);
 }
 
-/** A job is taken off its vnodes. holding: the amounts it gives up. Returns a function that brings it back. */
+/** Takes a job off its vnodes. holding: the amounts that it gives up. Returns a function that puts it back. */
 export function putAway(universe: Universe, id: string, holding: Holding): () => void {
   const { calendar } = universe;
   const running = calendar.running.get(id);
@@ -113,19 +113,19 @@ export function putAway(universe: Universe, id: string, holding: Holding): () =>
   };
 }
 
-/** Running entries in the order of their ends. now_s: entries that should be over are moved on (K2). */
+/** Returns the running entries in the order of their ends. now_s: entries that should have ended by then get a later end (K2). */
 export function endsInOrder(universe: Universe, now_s: number): readonly Running[] {
   return sortEnds(universe.calendar, now_s, (running) => renewFor(universe, running));
 }
 
-/** Computes the outlooks of a running entry's hosts again, if they have bookings: the amounts that are left there have changed. */
+/** Computes the outlooks of a running entry's hosts again, if they have bookings, because the amounts left there have changed. */
 export function renewFor(universe: Universe, running: Running): void {
   if (universe.calendar.on.size > 0) renewOutlooks(universe, holdingOf(universe.space, running).keys());
 }
 
-// --- later
+// --- bookings
 
-/** Enters a plan or an occurrence; it replaces an entry with the same id. */
+/** Enters a booking, such as a plan or an occurrence. It replaces a booking with the same id. */
 export function book(universe: Universe, booking: Booking): void {
   const { calendar } = universe;
   unbook(universe, booking.id);
@@ -146,7 +146,7 @@ export function book(universe: Universe, booking: Booking): void {
   renewOutlooks(universe, parts.keys());
 }
 
-/** Takes back plans or occurrences. */
+/** Removes bookings. */
 export function unbook(universe: Universe, ...ids: readonly string[]): void {
   const { calendar } = universe;
   const names = new Set<string>();
@@ -168,17 +168,20 @@ export function unbook(universe: Universe, ...ids: readonly string[]): void {
   renewOutlooks(universe, names);
 }
 
-/** Numbers that are kept although no booking has them any more. */
+/** Largest number of known numbers of booking contents. Above this, the numbers are forgotten. */
 const PARTS_KEPT = 10_000;
 
-/** Equal hosts must have equal outlooks, independent of the order in which they were made. */
+/**
+ * Inserts the share that a booking has on a vnode, in the order of numbers. Equal hosts then have equal outlooks, whatever
+ * the order in which bookings were made.
+ */
 function insertById(parts: Part[], part: Part): void {
   let at = parts.length;
   while (at > 0 && present(parts[at - 1], "part").id > part.id) at--;
   parts.splice(at, 0, part);
 }
 
-/** Up to this number of times a part is distinguished by its contents; with more times it counts as different from all others. */
+/** Largest number of periods for which bookings are compared by their contents. A booking with more periods counts as different from all others. */
 const TIMES_COMPARED = 4;
 
 function partOf(calendar: Calendar, kept: Pick<Part, "times" | "firm" | "grace_s">, { amounts, closes, own }: Held): Part {
@@ -188,14 +191,14 @@ function partOf(calendar: Calendar, kept: Pick<Part, "times" | "firm" | "grace_s
   const key = `${when}${firm ? "!" : `/${grace_s}`}${own ? "+" : ""}${closes ?? ""}:${amounts.map(({ index, amount }) => `${index}=${amount}`).join()}`;
   let id = calendar.part_ids.get(key);
   if (id === undefined) {
-    // A booking keeps its number; an equal part that is made later gets another.
+    // A booking keeps its number. An equal booking that is made later gets another number.
     if (calendar.part_ids.size > PARTS_KEPT) calendar.part_ids.clear();
     calendar.part_ids.set(key, (id = calendar.next_part++));
   }
   return { id, ...kept, amounts, closes, own };
 }
 
-/** Ends of reservations, in order. */
+/** Returns the ends of booked reservations in order. */
 export function resvEnds(calendar: Calendar): readonly number[] {
   if (calendar.resv_ends === null) {
     const ends = [...calendar.bookings.values()].flatMap(({ kind, times }) => (kind === "resv" ? times.map(({ to_s }) => to_s) : []));

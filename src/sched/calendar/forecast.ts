@@ -1,9 +1,9 @@
-// The vnodes of a set at a later time: a cursor in time. Entries that have ended by then are removed, hosts are moved to the buckets of their states at that
-// time, and placement works there as usual. Bookings are in the outlook of hosts. Moving the cursor moves only the hosts of entries that end in between.
+// Shows the vnodes of a set as they will be at a later time, which can be changed step by step. Running entries that will have ended by then are removed and
+// hosts are moved to the buckets of their states at that time, so that placement works as usual. Bookings are in the outlook of hosts. A step in time moves
+// only the hosts of entries that end in between.
 //
-// F1. While a forecast shows another time than now, no other code moves hosts of its set. close() restores the set, with bookings made
-//     meanwhile.
-// F2. Jobs whose end is unknown (another scheduler's, suspended ones) stay on their vnodes.
+// F1. While a forecast shows another time than now, no other code moves hosts of its set. close() shows the present again, with the bookings made meanwhile.
+// F2. Jobs whose end is unknown (jobs of another scheduler, suspended jobs) stay on their vnodes.
 
 import { present } from "#support/assert.ts";
 import { moveHost, undoMoves } from "../place/node-sets.ts";
@@ -20,30 +20,30 @@ import { endsInOrder } from "./calendar.ts";
 export type Forecast = {
   /** the time that the forecast shows */
   readonly at_s: number;
-  /** running entries by their ends; those up to `over` have ended at at_s */
+  /** running entries by their ends; the first `over` of them have ended by at_s */
   readonly ends: readonly Running[];
   readonly over: number;
-  /** shows the set at a time, not before now */
+  /** Changes the time that the forecast shows. It must not be before now. */
   goTo(at_s: number): void;
-  /** whether a job that runs now has ended by at_s */
+  /** Returns whether a job that runs now has ended by at_s. */
   isOver(id: string): boolean;
-  /** before this time the whole set has too little of some resource; Infinity: it never has enough */
+  /** Returns the time before which the whole set has too little of some resource; Infinity: it never has enough. */
   enoughFrom(totals: readonly Amount[]): number;
-  /** the question was asked before, so further answers are cheap */
+  /** whether enoughFrom() was called before, so that further calls are cheap */
   readonly knowsEnough: boolean;
-  /** receives the moves of hosts from now on */
+  /** Sets the function that is called for each host that moves from now on. */
   listen(onMove: MoveListener): void;
   close(): void;
 };
 
-/** A listener for moves: a host went from one bucket to another. */
+/** A function that is called when a host has moved from one bucket to another. */
 export type MoveListener = (from: HostBucket, to: HostBucket) => void;
 
-/** A forecast that shows now. */
+/** Creates a forecast, which at first shows the present. */
 export function createForecast(universe: Universe, set: NodeSet, now_s: number): Forecast {
   const { calendar, space } = universe;
   const ends = endsInOrder(universe, now_s);
-  /** the buckets of hosts before the forecast moved them */
+  /** the bucket of each moved host before the forecast moved it */
   const found = new Map<Host, HostBucket>();
   let [at_s, over] = [now_s, 0];
   let onMove: MoveListener = () => undefined;
@@ -58,7 +58,7 @@ export function createForecast(universe: Universe, set: NodeSet, now_s: number):
     if (host.bucket !== null && host.bucket !== from) onMove(from, host.bucket);
   }
 
-  /** The hosts on which entries end between two positions in `ends`. */
+  /** Shows the hosts again on which entries end between two positions in `ends`. */
   function showBetween(from: number, to: number): void {
     const shown = new Set<Host>();
     for (let at = from; at < to; at++) {
@@ -115,7 +115,7 @@ export function createForecast(universe: Universe, set: NodeSet, now_s: number):
   };
 }
 
-/** Amounts of a resource that a set has left when the first entries have ended, regardless of states that close vnodes. */
+/** Returns the amounts of a resource that a set has left after the first 0, 1, 2, ... entries have ended, regardless of states that close vnodes. */
 function sumsOf(universe: Universe, set: NodeSet, forecast: Pick<Forecast, "ends" | "over">, index: number): Float64Array {
   const { ends, over } = forecast;
   const left = new Float64Array(ends.length + 1);
@@ -141,17 +141,17 @@ function leftIn(set: NodeSet, index: number): number {
   return left;
 }
 
-/** Whether a resource is checked, and is not infinite when unset. */
+/** Returns whether a resource is checked, and does not count as infinite when it is unset. */
 function isBound({ checks, policy, space }: Universe, index: number): boolean {
   return isChecked(checks, index) && !policy.resource_unset_infinite.has(space.consumed[index]?.name ?? "");
 }
 
-/** Fractions are added in another order than they were taken, so sums differ slightly. */
+/** Tolerance for sums: fractions are added in another order than they were taken, so the results differ slightly. */
 const ROUNDING = 1e-6;
 
 type Times = { readonly now_s: number; readonly at_s: number };
 
-/** The states of a host's vnodes at a time, computed from the present ones. */
+/** Computes the states of a host's vnodes at a time from their present states. */
 function statesAt(universe: Universe, host: Host, states: readonly VnodeState[], times: Times): readonly VnodeState[] {
   const then = host.vnodes.map((vnode) => thenOn(universe, vnode, times));
   if (then.every(({ ended }, at) => ended.length === 0 && states[at]?.closed === undefined)) return states;
@@ -169,11 +169,11 @@ function statesAt(universe: Universe, host: Host, states: readonly VnodeState[],
   });
 }
 
-/** Amounts on a vnode that are free by then, and the numbers of jobs and reservations that remain. */
+/** A vnode at a later time: the entries that have ended by then, and how many jobs and reservations remain. */
 type Then = {
   readonly ended: readonly Running[];
   readonly left: number;
-  /** of those, the number of running reservations */
+  /** how many of those that remain are running reservations */
   readonly resvs: number;
   /** whether jobs are on the vnode now */
   readonly had_jobs: boolean;
@@ -209,18 +209,21 @@ function thenOn({ calendar }: Universe, vnode: Vnode, { now_s, at_s }: Times): T
 type Closing = Then & {
   readonly state: VnodeState;
   readonly used: readonly number[];
-  /** free amounts on its host */
+  /** the same for all vnodes of its host */
   readonly host: readonly Then[];
 };
 
-/** The state word that keeps jobs away then. A word that comes from a running job or reservation disappears with it; each may outlast the other. */
+/**
+ * Returns the state word that keeps jobs off a vnode at a later time; undefined: none. A word that comes from a running job
+ * or reservation disappears with it; each may outlast the other.
+ */
 function closedAt({ space }: Universe, vnode: Vnode, { state, used, left, resvs, had_jobs, had_resvs, host }: Closing): string | undefined {
   const { closed, spec } = state;
   const avail = amountAt(spec.avail, space.ncpus);
   const busy = avail > 0 && amountAt(used, space.ncpus) >= avail ? "job-busy" : undefined;
   if (closed === undefined || closed === "job-busy") return busy;
   if (closed !== "job-exclusive" && closed !== "resv-exclusive") return closed;
-  // A job on this vnode, or a job elsewhere on the host that takes the whole host.
+  // A job on this vnode, or a job on another vnode that takes the whole host.
   const jobs = had_jobs ? left > resvs : host.some((other) => other.left > other.resvs);
   if (closed === "job-exclusive" && jobs) return closed;
   const reserved = closed === "resv-exclusive" || stateWords(vnode.node).includes("resv-exclusive");

@@ -1,5 +1,5 @@
-// A published place, read back from its text: whether it still fits the job's request, and whether it is free at a time. This keeps a published promise
-// true while nothing is in the way, even if a search would now find another place first.
+// Reads the place that was published for a job (exec_vnode) back from its text. Tells whether the place still fits the job's request, and whether it is
+// free at a time. A published promise thus stays true while nothing is in the way, even if a search would now find another place first.
 
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
 import { present } from "#support/assert.ts";
@@ -14,10 +14,10 @@ import type { NodeSet } from "../shapes/vnode.ts";
 import { ineligible, isChecked, matchesAll } from "../shapes/vnode-fit.ts";
 import type { Wanted } from "./start-search.ts";
 
-/** The chunks of an exec_vnode text as placed on a set; null: a vnode is missing, or the text is malformed. */
+/** Converts an exec_vnode text to placed chunks on the vnodes of a set. Returns null if a vnode is missing or the text is malformed. */
 export function readPlace(universe: Universe, set: NodeSet, exec_vnode: string): PlacedChunks | null {
   const chunks: Piece[][] = [];
-  /** equal texts share their amounts */
+  /** the amounts for each text; equal texts share them */
   const known = new Map<string, readonly Amount[]>();
   try {
     for (const parts of parseExecVnode(exec_vnode)) {
@@ -46,7 +46,7 @@ function amountsOf({ space }: Universe, pairs: readonly { readonly name: string;
   });
 }
 
-/** Whether placed chunks match the request. */
+/** Returns whether placed chunks match the request. */
 export function isPlaceFor(universe: Universe, request: Request, placed: PlacedChunks): boolean {
   const asked = request.chunks.flatMap((chunk) => Array.from({ length: chunk.count }, () => chunk));
   if (asked.length !== placed.length) return false;
@@ -81,7 +81,7 @@ function holdsChunk({ checks }: Universe, chunk: Chunk, pieces: readonly Piece[]
   );
 }
 
-/** Whether the amounts of placed chunks are available for a window. The forecast of their set is at the begin of the window. */
+/** Returns whether the amounts of placed chunks are available during a window. The forecast must show the beginning of the window. */
 export function isPlaceFree(
   universe: Universe,
   { request, set, job }: Wanted,

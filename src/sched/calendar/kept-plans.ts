@@ -1,13 +1,15 @@
 // `backfill.policy: cons`: plans are kept from cycle to cycle. A job gets its start when it is first blocked. When something ends early or becomes free
-// unexpectedly, plans move up in the order of jobs, each with all others in their places, and never back. The published plans are the kept ones.
+// unexpectedly, plans move to earlier times, in the order of jobs. A plan moves while all others stay as they are, and it never moves back. The kept plans are
+// those that were published.
 //
-// Q1. A kept plan is booked before any job is tried, if its place is still free at its time. Otherwise it is dropped, and the job is planned anew at its turn.
-// Q2. While nothing has become free since the last cycle, a job with a later planned start is not tried, except in the periodic cycle
-//     (scheduler_iteration). Then a plan behind another one moves up if that one has moved or is gone, and so does a job that now requests less.
-// Q3. The fact that something became free is forgotten only by a cycle that has tried all jobs, not by one that was given up, and not by a question (partita
-//     explain).
-// Q4. If a running job leaves a place later than expected, the plan is booked for that time, before the plans of later jobs there, and is made anew at the
-//     turn of its job. Otherwise the plans of later jobs would move it back.
+// Q1. A kept plan is booked before any job is tried, if its place is still free at its time. Otherwise it is dropped, and the job is planned anew when its
+//     turn in the cycle comes.
+// Q2. While nothing has become free since the last cycle, a job with a later planned start is not tried, except in the periodic cycle (scheduler_iteration).
+//     In that cycle a plan moves up if another plan before it has moved or is gone, or if its job now requests less.
+// Q3. The fact that something became free is forgotten only by a cycle that has tried all jobs, not by one that was given up, and not by one that only answers
+//     `partita explain`.
+// Q4. If a running job leaves its vnodes later than expected, a plan for these vnodes is booked for that later time, before the plans of later jobs there. It
+//     is made anew when the turn of its job comes. Otherwise the plans of later jobs would move it back.
 
 import type { Candidate, Cycle } from "../shapes/module.ts";
 import { meet } from "../shapes/running.ts";
@@ -16,19 +18,22 @@ import { waitingOrder } from "./overtakers.ts";
 import type { KeptPlan, Planner } from "./planner.ts";
 
 export type KeptPlans = {
-  /** nothing is to be done for a job in this cycle, because its plan stands. false: its plan was removed, and the job must be started or planned */
+  /**
+   * Returns true if nothing is to be done for a job in this cycle, because its plan stays valid. Returns false if it had no
+   * plan or its plan was removed: the job must be started or planned.
+   */
   stays(candidate: Candidate): boolean;
   readonly count: number;
-  /** the cycle ends */
+  /** Called at the end of the cycle. */
   end(): void;
 };
 
-/** The published start and place of a job. */
+/** A job with a published plan, and the published start. */
 type Published = { readonly id: string; readonly candidate: Candidate; readonly start_s: number };
-/** late: it is booked for a later time than the published one */
+/** A plan that is booked. late: it is booked for a later time than the published one. */
 type Kept = Published & KeptPlan & { readonly late: boolean };
 
-/** Books the plans that were published. */
+/** Books the published plans. */
 export function keepPlans(cycle: Cycle, planner: Planner): KeptPlans {
   const { now_s } = cycle;
   const kept = new Map<string, Kept>();
@@ -62,7 +67,7 @@ export function keepPlans(cycle: Cycle, planner: Planner): KeptPlans {
   };
 }
 
-/** The published plans by time, so that the forecast moves in one direction. */
+/** Returns the published plans by time, so that the forecast moves in one direction. */
 function publishedPlans(cycle: Cycle): Published[] {
   const { universe } = cycle;
   const published = [...universe.estimated].flatMap((id) => {
@@ -75,21 +80,21 @@ function publishedPlans(cycle: Cycle): Published[] {
   return published.sort((a, b) => a.start_s - b.start_s || a.entry.job.rank - b.entry.job.rank);
 }
 
-/** Maximum number of plans that one cycle books for a later time. Further jobs are planned anew. */
+/** Largest number of late plans that one cycle books for a later time. Further jobs are planned anew. */
 const LATE_PLANS = 100;
-/** Maximum number of plans behind late ones that one cycle books again: each costs time in proportion to all plans. */
+/** Largest number of plans behind late ones that one cycle books again. Each takes time in proportion to the number of all plans. */
 const REBOOKED_PLANS = 500;
 
 type Keeping = { readonly kept: Map<string, Kept>; readonly planner: Planner; keep(one: Published, whenFree: boolean): boolean };
 
-/** Q4. gone: plans whose place is not free at their time */
+/** Books late plans for a later time (Q4). gone: the plans whose vnodes are not free at the published time. */
 function keepLate(cycle: Cycle, gone: readonly Published[], { kept, planner, keep }: Keeping): void {
   const { universe } = cycle;
   const order = gone.length === 0 ? null : waitingOrder(universe);
   if (order === null) return;
   const compare = (a: Published, b: Published): number => order(universe.entries.get(a.id)?.job, universe.entries.get(b.id)?.job);
   const late = [...gone].sort(compare);
-  // Run limits concern plans on all vnodes.
+  // With run limits, plans on any vnodes may be in each other's way.
   const limited = hasLimits(universe);
   let left = REBOOKED_PLANS;
   for (let count = 0; count < LATE_PLANS; count++) {
@@ -114,10 +119,10 @@ function keepLate(cycle: Cycle, gone: readonly Published[], { kept, planner, kee
   }
 }
 
-/** Something became free that was not expected to when plans were made (calendar.ts). */
+/** Whether something became free that was not expected to when plans were made (calendar.ts). */
 type Freed = { readonly loosened: boolean; readonly freed_s: number };
 
-/** Reads and resets it; the next cycle asks for later events. */
+/** Reads these facts and resets them, so that the next cycle sees only what happens from now on. */
 function takeFreed({ universe: { calendar } }: Cycle): Freed {
   const { loosened, freed_s } = calendar;
   calendar.loosened = false;
@@ -125,7 +130,7 @@ function takeFreed({ universe: { calendar } }: Cycle): Freed {
   return { loosened, freed_s };
 }
 
-/** Q3. */
+/** Gives the facts back for the next cycle (Q3). */
 function giveBack({ universe: { calendar } }: Cycle, { loosened, freed_s }: Freed): void {
   calendar.loosened ||= loosened;
   calendar.freed_s = Math.max(calendar.freed_s, freed_s);

@@ -1,10 +1,10 @@
-// Decides which jobs with a soft_walltime are expected to end at that time. A job that comes before every waiting job
-// is expected to: if it runs longer, it moves plans back, but it is work of higher priority than theirs. A job that
-// may have overtaken a waiting job counts with its whole walltime and the kill_delay of its queue. Otherwise it would
-// move that job's plan back when it passes its soft_walltime.
+// Decides which running jobs with a soft_walltime are expected to end when the soft_walltime is over. This is expected of a job that comes before
+// every waiting job: if it runs longer, it moves plans back, but it has a higher priority than the planned jobs. A running job that may have
+// overtaken a waiting job is expected to use its whole walltime and the kill_delay of its queue. Otherwise it would move the plan of the waiting
+// job back when it passes its soft_walltime.
 //
-// O1. A running job has no place in the order any more. If only queues and submission make the order, it is compared by these. Otherwise it comes
-//     before the waiting jobs if it ran before the first of them was submitted.
+// O1. A running job is no longer in the order of jobs. If the order depends only on queues and submission, the running job is compared by these.
+//     Otherwise it comes before the waiting jobs if it ran before the first of them was submitted.
 
 import type { SchedJob } from "#protocol/sched-link.ts";
 import { queuesInOrder } from "../order/job-order.ts";
@@ -12,18 +12,18 @@ import type { Running } from "../shapes/booking.ts";
 import type { Universe } from "../shapes/universe.ts";
 import { renewFor } from "./calendar.ts";
 
-/** The waiting jobs, as far as a running job is compared with them. */
+/** The front of the waiting jobs, with which a running job is compared. */
 export type Front = {
-  /** places of queues in the order; null: the order depends on more than queues and submission */
+  /** the number of each queue in the order of queues; null: the order of jobs depends on more than queues and submission */
   readonly turns: ReadonlyMap<string, number> | null;
-  /** place of the first waiting job's queue in the order, and rank of that job */
+  /** number of the first waiting job's queue in the order, and rank of that job */
   readonly turn: number;
   readonly rank: number;
   /** the earliest submission among all waiting jobs */
   readonly qtime_s: number;
 };
 
-/** started: jobs that a cycle has started, which no longer wait. */
+/** Returns the front of the waiting jobs. started: jobs that a cycle has started, so that they no longer wait. */
 export function frontOf(universe: Universe, started: ReadonlySet<string> = new Set()): Front {
   let turns = turnsOf(universe);
   let [turn, rank, qtime_s] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
@@ -47,7 +47,7 @@ function turnsOf(universe: Universe): Map<string, number> | null {
   return new Map(queues.map(({ name, priority }, at) => [name, policy.by_queue ? at : isExpress(priority) ? -priority : 0]));
 }
 
-/** Compares waiting jobs by their place in the order, undefined last; null: the order depends on more than queues and submission. */
+/** Returns a function that compares waiting jobs by their order, with undefined last. Returns null if the order depends on more than queues and submission. */
 export function waitingOrder(universe: Universe): ((a: SchedJob | undefined, b: SchedJob | undefined) => number) | null {
   const turns = turnsOf(universe);
   if (turns === null) return null;
@@ -57,14 +57,14 @@ export function waitingOrder(universe: Universe): ((a: SchedJob | undefined, b: 
   return (a, b) => turn(a) - turn(b) || (a?.rank ?? 0) - (b?.rank ?? 0);
 }
 
-/** Whether a running job comes before all waiting jobs (O1). */
+/** Returns whether a running job comes before all waiting jobs (O1). */
 export function standsBefore({ rank, queue, stime_s, qtime_s }: SchedJob, { turns, ...front }: Front): boolean {
   if (turns === null) return (stime_s ?? qtime_s) <= front.qtime_s;
   const turn = turns.get(queue);
   return turn !== undefined && (turn < front.turn || (turn === front.turn && rank < front.rank));
 }
 
-/** Running jobs that may have overtaken a waiting job are expected to use all their time. Returns a function that takes this back. */
+/** Makes the running jobs that may have overtaken a waiting job count with all their time. Returns a function that takes this back. */
 export function countWhole(universe: Universe): () => void {
   const { calendar, jobs } = universe;
   if (calendar.soft.size === 0) return () => undefined;

@@ -1,11 +1,12 @@
-// The plans of one cycle. Each blocked job that is handed in gets the earliest start that running entries, bookings and
-// limits allow, and its needs are booked for then.
+// The plans of one cycle. plan() gives a blocked job the earliest start that running entries, bookings and limits allow, and books what
+// the job needs from that time on.
 //
-// B1. Plans are made anew in every cycle, in the order of jobs. A published start holds as long as its place is free at
-//     that time and no earlier one is found. If a running job leaves the place late, the start moves to the end of that
-//     job, also if opt_backfill_fuzzy joins that end with later changes. A plan therefore moves back only if something
-//     overran, a vnode went away, or an earlier job in the order took its place.
-// B2. No start of this cycle reaches into a plan: the calendar guards vnodes (placement's window), and moments guard limits (ahead.ts).
+// B1. Plans are made anew in every cycle, in the order of jobs. A published start stays as long as the planned vnodes are free at that
+//     time and no earlier start is found. If a running job leaves these vnodes late, the start moves to the end of that job, also if
+//     opt_backfill_fuzzy joins that end with later changes. A plan therefore moves back only if something overran, a vnode went away,
+//     or a job earlier in the order took the vnodes.
+// B2. No job that this cycle starts is in the way of a plan: the calendar guards vnodes (placement's window), and moments guard limits
+//     (ahead.ts).
 // B4. Between open() and close() the sets show later times, and no job is started. takeBack() undoes everything.
 
 import { placedText } from "../place/placement.ts";
@@ -28,7 +29,7 @@ import type { NoStart, Start, Walk, Wanted } from "./start-search.ts";
 import { searchStart, windowAt } from "./start-search.ts";
 import { timeBounds } from "./time-bounds.ts";
 
-/** A start that is further away than this is no estimate. */
+/** Longest distance of a start. A start that is further away is not published as an estimate. */
 const ESTIMATE_S_END = JOB_INFINITY_S + 1;
 
 export type Plan = { readonly start_s: number; readonly exec_vnode: string };
@@ -37,22 +38,23 @@ export type KeptPlan = { readonly from_s: number; readonly to_s: number; readonl
 
 export type Planner = {
   readonly moments: readonly Moment[];
-  /** the cycle has started a job */
+  /** Called when the cycle has started a job. */
   started(candidate: Candidate): void;
-  /** plans a job; the sets show other times until close() */
+  /** Plans a job. The sets show other times until close(). */
   plan(candidate: Candidate): Plan | NoStart;
   /**
-   * books the published place of a job for its published time. whenFree: if the place is not free then, books it for
-   * a later time at which it is. null: the place is not free. The sets show other times until close(), as with plan()
+   * Books the published place of a job for its published time. whenFree: if the place is not free then, books it for the
+   * first later time at which it is free. Returns null if the place is not free. The sets show other times until close(), as
+   * with plan().
    */
   keep(candidate: Candidate, whenFree: boolean): KeptPlan | null;
-  /** the published place of a job; null: none */
+  /** Returns the published place of a job; null: there is none. */
   promisedPlace(candidate: Candidate): Holding | null;
-  /** removes a plan */
+  /** Removes the plan of a job. */
   forget(job: string): void;
-  /** the sets show the present again */
+  /** Makes the sets show the present again. */
   close(): void;
-  /** removes the plans; called after close() */
+  /** Removes all plans. Must be called after close(). */
   takeBack(): void;
 };
 
@@ -137,7 +139,7 @@ function wantedOf({ entry: { request, job }, most_s, grace_s }: Candidate, set: 
   return { set, request, job, most_s, grace_s };
 }
 
-/** A shrink-to-fit job is planned with its shortest time: it can run then, and longer if there is room. */
+/** Returns the candidate with the shortest time of a shrink-to-fit job: it is planned with that time, and gets more time if there is room when it starts. */
 function shortened(universe: Universe, candidate: Candidate): Candidate {
   const min_s = shortestOf(universe.space, candidate.entry.job);
   return min_s === null ? candidate : { ...candidate, expected_s: min_s, most_s: min_s };
@@ -183,7 +185,7 @@ function search(cycle: Cycle, moments: readonly Moment[], { candidate, wanted, f
 
 type Asked = { readonly published: Published; readonly wanted: Wanted };
 
-/** The published start and place of a job; null: nothing is published, or the place no longer satisfies the request. */
+/** Returns the published start and place of a job; null: nothing is published, or the place no longer satisfies the request. */
 function promisedTo(universe: Universe, candidate: Candidate): Asked | null {
   const { entry, array, set } = candidate;
   if (set === undefined) return null;
@@ -192,10 +194,10 @@ function promisedTo(universe: Universe, candidate: Candidate): Asked | null {
   return published === null ? null : { published, wanted };
 }
 
-/** Maximum number of ends of running jobs on a promised place that are tried instead of the promised start. */
+/** Largest number of ends of running jobs on a promised place that are tried if the promised start is not possible. */
 const LATE_ENDS = 4;
 
-/** Times at which a promised place may be free: the promised start (a due job keeps its place until its turn), then later ends of running jobs there. */
+/** Yields times at which a promised place may be free: the promised start (a due job keeps its place until its turn), then later ends of running jobs there. */
 function* timesFor({ space }: Universe, { ends }: Forecast, { start_s, holding }: Published, now_s: number): Iterable<number> {
   let last_s = Math.max(now_s, start_s);
   yield last_s;
@@ -215,7 +217,7 @@ function* after(times: Iterable<number>, at_s: number): Iterable<number> {
 
 type Promised = { readonly published: Published; readonly start_s: number };
 
-/** The moment of a published plan at a time, if its place is free then; null: it is not. */
+/** Returns the moment for a published plan at a time, if the plan is possible then; null: it is not. */
 function stillHolds(cycle: Cycle, moments: readonly Moment[], { candidate, wanted, forecast }: Task, promised: Promised): Moment | null {
   const { published, start_s } = promised;
   const window = windowAt(wanted, start_s);
@@ -230,7 +232,7 @@ function stillHolds(cycle: Cycle, moments: readonly Moment[], { candidate, wante
   }
 }
 
-/** Whether jobs of a queue depend on prime time. */
+/** Returns whether jobs of a queue depend on prime time. */
 function dependsOnPrime({ book: { prime, non_prime }, policy }: Cycle, queue: Queue | undefined): boolean {
   if (prime.backfill_prime || non_prime.backfill_prime) return true;
   return [policy.primetime_prefix, policy.nonprimetime_prefix].some((prefix) => prefix !== "" && queue?.name.startsWith(prefix) === true);
@@ -238,7 +240,7 @@ function dependsOnPrime({ book: { prime, non_prime }, policy }: Cycle, queue: Qu
 
 const FUZZY_S: Readonly<Record<string, number>> = { off: 0, low: 60, medium: 3600, high: 43_200 };
 
-/** opt_backfill_fuzzy: a word or seconds. */
+/** Returns opt_backfill_fuzzy in seconds. Its value is a word or a number of seconds. */
 function fuzzyOf({ universe }: Cycle): number {
   const text = String(universe.sched.attrs["opt_backfill_fuzzy"] ?? "low");
   return FUZZY_S[text] ?? (/^[0-9]+$/.test(text) ? Number(text) : (FUZZY_S["low"] as number));

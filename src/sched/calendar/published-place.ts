@@ -16,17 +16,17 @@ export type Published = {
   readonly chunks: PlacedChunks;
   readonly holding: Holding;
 };
-/** Whether a top job was promised a start that is due now. */
+/** Returns whether a top job was promised a start that is due now. */
 export function isDue({ topjob, estimated }: SchedJob, now_s: number): boolean {
   return topjob === true && (estimated?.start_time ?? Number.POSITIVE_INFINITY) <= now_s;
 }
 
 type Asking = { readonly set: NodeSet; readonly request: Request; readonly job: SchedJob };
 
-/** Places read from published texts; each is read once while it stays the same. */
+/** Places that were read from published texts. Each text is read once while it stays the same. */
 const READ = new WeakMap<object, Published>();
 
-/** The published place of a job (for a subjob: of its array), if it fits the job's request; null: there is none, or it does not fit. */
+/** Returns the published place of a job (for a subjob: of its array) if it fits the job's request; null: there is none, or it does not fit. */
 export function publishedPlace(universe: Universe, { estimated }: SchedJob, asking: Asking): Published | null {
   const { start_time: start_s, exec_vnode } = estimated ?? {};
   if (estimated === undefined || exec_vnode === undefined || start_s === undefined) return null;
@@ -42,7 +42,7 @@ export function publishedPlace(universe: Universe, { estimated }: SchedJob, aski
   return isPlaceFor(universe, request, chunks) && keepsToSets(universe, asking, chunks) ? published : null;
 }
 
-/** Vnodes that were deleted and created again are different ones. */
+/** Returns whether the vnodes of placed chunks still exist. A vnode that was deleted and created again is a different one. */
 function isThere(set: NodeSet, chunks: PlacedChunks): boolean {
   return chunks.every((pieces) => pieces.every(({ vnode }) => set.vnodes.get(vnode.name) === vnode));
 }

@@ -1,10 +1,10 @@
-// The first time at which a request fits, and its place. The future is walked from change to change (ends of running entries and of bookings, bounds of
-// dedicated and prime time), and placement is tried at each of them in the state of that time.
+// Finds the first time at which a request fits, and the vnodes for it. The search goes forward in time from change to change and tries placement at
+// each, with the vnodes as they will be then. A change is the end of a running entry or of a booking, or a bound of dedicated or prime time.
 //
 // T1. A request becomes possible only at a change, so the first change at which it fits is its earliest start.
-// T2. Placement is tried only if there are enough copies of each chunk (place/copy-counts.ts) and nothing else forbids a start (`admits`).
-//     Times at which the whole set has too little of something are skipped.
-// T3. The walk ends at the last change, at `until_s`, or when `keepsOn` says so (sched_cycle_length).
+// T2. Placement is tried only if there are enough copies of each chunk (place/copy-counts.ts) and nothing else forbids a start (`admits`). Times at
+//     which the whole set has too little of something are skipped.
+// T3. The search ends at the last change, at `until_s`, or when `keepsOn` says so (sched_cycle_length).
 
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import { present } from "#support/assert.ts";
@@ -24,48 +24,48 @@ import { createForecast } from "./forecast.ts";
 export type Wanted = {
   readonly set: NodeSet;
   readonly request: Request;
-  /** the job; limits of vnodes count the jobs of its owner */
+  /** the job; needed because limits of vnodes count the other jobs of its owner */
   readonly job: SchedJob;
-  /** how long the job may run; for that time it must not meet firm bookings */
+  /** how long the job may run; it must not overlap firm bookings in that time */
   readonly most_s: number;
-  /** how long after that the job may still have its vnodes; for that time it must not meet plans either */
+  /** how long after most_s the job may still have its vnodes; it must not overlap plans in that time either */
   readonly grace_s: number;
-  /** a reservation is being placed */
+  /** true: the request is that of a reservation */
   readonly resv?: boolean;
 };
 
 export type Walk = {
   readonly now_s: number;
-  /** the first time that is tried, if not before now; undefined: the first change after now */
+  /** the first time that is tried, unless it is before now; undefined: the first change after now */
   readonly from_s?: number;
   /** the search ends at this time */
   readonly until_s: number;
   /** further times at which something may become possible, ascending: bounds of dedicated and prime time */
   readonly bounds?: Iterable<number>;
-  /** opt_backfill_fuzzy: changes within this number of seconds are handled as one change, at the time of the last of them */
+  /** opt_backfill_fuzzy: changes within this number of seconds count as one change, at the time of the last of them */
   readonly fuzzy_s?: number;
-  /** the reason why a start at the forecast's time is not possible, apart from vnodes; null: it is possible */
+  /** Returns why a start at the forecast's time is not possible for other reasons than vnodes; null: it is possible. */
   admits?(forecast: Forecast): Why | null;
   /**
-   * a place that was found before, with ascending times: if nothing is found earlier, the place is taken at the first
-   * of these times at which it holds
+   * a place that was found before, with ascending times. If no earlier start is found, the place is taken at the first of
+   * these times at which it is still valid
    */
   readonly kept?: KeptPlace;
-  /** returns false when the search must end for lack of time */
+  /** Returns false when the search must end for lack of time. */
   keepsOn?(): boolean;
 };
 
 export type KeptPlace = {
   readonly times: Iterable<number>;
   readonly chunks: PlacedChunks;
-  /** whether the place holds. The forecast is at one of the times */
+  /** Returns whether the place is still valid. The forecast shows one of the times. */
   holds(forecast: Forecast): boolean;
 };
 export type Start = { readonly start_s: number; readonly chunks: PlacedChunks };
-/** why: the last obstacle, if one is known. late: the search ended before it had examined everything */
+/** The result if no start was found. why: the last obstacle, if one is known. late: the search ended before it had examined everything. */
 export type NoStart = { readonly start_s: null; readonly why: Why | null; readonly late: boolean };
 
-/** Finds the earliest start. The universe is left as it was found. */
+/** Finds the earliest start. The universe is afterwards as it was before. */
 export function findStart(universe: Universe, wanted: Wanted, walk: Walk): Start | NoStart {
   const forecast = createForecast(universe, wanted.set, walk.now_s);
   try {
@@ -84,10 +84,10 @@ function findPlaceAt(universe: Universe, wanted: Wanted, forecast: Forecast): Re
   return findPlace(context, wanted.set, wanted.request, wanted.job);
 }
 
-/** Number of changes that are examined one by one before asking from when on the whole set has enough. */
+/** Number of changes that are examined one by one before the search asks from when on the whole set has enough. */
 const STEPS_BEFORE_JUMP = 64;
 
-/** Finds the earliest start with a forecast at any time, and leaves the forecast at the start that it found. */
+/** Finds the earliest start with a forecast, whatever time it shows. Afterwards the forecast shows the start that was found. */
 export function searchStart(universe: Universe, wanted: Wanted, walk: Walk, forecast: Forecast): Start | NoStart {
   const { until_s, kept } = walk;
   const counts = createCopyCounts(universe, wanted.set, wanted.request);
@@ -119,11 +119,14 @@ export function searchStart(universe: Universe, wanted: Wanted, walk: Walk, fore
     if ("chunks" in found) return { start_s: at_s, chunks: found.chunks };
     ({ why } = found);
   }
-  // No change occurs at or after the time of a kept place that is left.
+  // No change is left at or after the remaining times of the kept place.
   return places.until(until_s) ?? { start_s: null, why, late: false };
 }
 
-/** until: returns the first time, up to the given one, at which a kept place holds. null: there is none, and these times are not tried again. */
+/**
+ * Returns a function `until`. It returns the first time, up to the given one, at which the kept place is valid; null: there
+ * is none. Times are not tried again.
+ */
 function keptStarts(kept: KeptPlace | undefined, forecast: Forecast): { until(at_s: number): Start | null } {
   if (kept === undefined) return { until: () => null };
   const times = kept.times[Symbol.iterator]();
@@ -139,12 +142,12 @@ function keptStarts(kept: KeptPlace | undefined, forecast: Forecast): { until(at
   };
 }
 
-/** The window of a job that starts at a time and uses all its time. */
+/** Returns the window of a job that starts at a time and uses all its time. */
 export function windowAt({ most_s, grace_s }: Pick<Wanted, "most_s" | "grace_s">, at_s: number): Window {
   return { from_s: at_s, to_s: at_s + most_s + grace_s, firm_to_s: at_s + most_s };
 }
 
-/** The next change after a time; null: there is none. Times asked for must ascend. */
+/** Returns a function that gives the next change after a time; null: there is none. The times given to it must ascend. */
 function changesAfter(
   { calendar }: Universe,
   { now_s, bounds = [], fuzzy_s = 0 }: Walk,

@@ -1,6 +1,8 @@
-// The jobs that a cycle has started: their places, for limits of vnodes and for amounts that are left; and their ends, for bookings.
+// The jobs that a cycle has started: their vnodes, which limits of vnodes and the amounts left depend on, and their ends, which
+// bookings depend on.
 //
-// A1. Jobs on hosts with bookings enter the calendar at once, others when they are needed there, so that a start costs less.
+// A1. Jobs on hosts with bookings are entered in the calendar at once. The other jobs are entered only when they are needed there,
+//     which makes a start faster.
 
 import type { SchedJob } from "#protocol/sched-link.ts";
 import type { Candidate } from "../shapes/module.ts";
@@ -12,11 +14,11 @@ import { type Front, frontOf, standsBefore } from "./overtakers.ts";
 
 export type StartedJobs = {
   add(candidate: Candidate, placed: Placed): void;
-  /** the jobs that this cycle has started on a vnode */
+  /** Returns the jobs that this cycle has started on a vnode. */
   on(vnode: string): readonly SchedJob[];
-  /** puts all started jobs into the calendar, because the amounts that they hold will become free */
+  /** Enters all started jobs in the calendar, for code that must know when their amounts become free. */
   enter(): void;
-  /** takes the started jobs out of the calendar */
+  /** Takes the started jobs out of the calendar. */
   takeBack(): void;
   /** all jobs that this cycle has started */
   readonly jobs: readonly SchedJob[];
@@ -26,7 +28,7 @@ export function startedJobs(universe: Universe, now_s: number): StartedJobs {
   const jobs: SchedJob[] = [];
   const on = new Map<string, SchedJob[]>();
   type Start = { readonly candidate: Candidate; readonly placed: Placed };
-  /** starts that are not in `on` yet, and starts that are not in the calendar yet */
+  /** the started jobs that are not in `on` yet, and those that are not in the calendar yet */
   let [unnoted, unentered]: [Start[], Start[]] = [[], []];
   const entered: string[] = [];
 
@@ -49,7 +51,7 @@ export function startedJobs(universe: Universe, now_s: number): StartedJobs {
     entered.push(job.id);
   }
 
-  /** The waiting jobs besides those started so far, looked up when first needed. */
+  /** Returns a function that returns the front of the waiting jobs, without those started so far. The front is computed when it is first needed. */
   function lookAhead(): () => Front {
     let front: Front | null = null;
     return () => (front ??= frontOf(universe, new Set(jobs.map(({ id }) => id))));

@@ -1,15 +1,18 @@
-// Bounds of dedicated and prime time: moments at which further jobs may become possible.
+// Bounds of dedicated and prime time: the times at which it begins or ends, when jobs may become possible.
 
 import { primeStatus } from "../shapes/holidays.ts";
 import type { PolicyBook } from "../shapes/policy-book.ts";
 
-/** The next bound of dedicated or prime time after a time; null: there is none. */
+/** Returns the next bound of dedicated or prime time after a time; null: there is none. */
 export function nextBound(book: PolicyBook, after_s: number): number | null {
   for (const bound_s of timeBounds(book, after_s, true)) return bound_s;
   return null;
 }
 
-/** Bounds of dedicated time, and of prime time if requested, after a time, ascending. The sequence is endless with prime time: take as many as needed. */
+/**
+ * Yields the bounds of dedicated time after a time, ascending, and those of prime time if requested. With prime time the
+ * sequence is endless: take as many as needed.
+ */
 export function* timeBounds({ dedicated, holidays, local }: PolicyBook, after_s: number, prime: boolean): Iterable<number> {
   const fixed = dedicated
     .flatMap(({ from_s, to_s }) => [from_s, to_s])

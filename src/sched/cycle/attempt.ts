@@ -1,4 +1,5 @@
-// An attempt to start one job: the checks of the chain, then a place; a shrink-to-fit job with less time if necessary, and at last in place of running jobs.
+// An attempt to start one job: the checks of the chain, then placement. If that fails, a shrink-to-fit job is tried with less time, and at last modules may
+// preempt running jobs for it.
 
 import type { Why } from "#protocol/sched-link.ts";
 import type { JobEntry } from "../shapes/job-line.ts";
@@ -32,7 +33,7 @@ export function attempt(run: Run, entry: JobEntry): Why | null {
   return why;
 }
 
-/** Tries to start a job for its candidate's time. Returns null if it has started. */
+/** Tries to start a job for the time that its candidate has. Returns null if it has started, otherwise the reason. */
 function checkAndPlace(run: Run, candidate: Candidate): Why | null {
   const why = run.check(run, candidate);
   if (why !== null) return why;

@@ -1,4 +1,5 @@
-// The jobs of a cycle as candidates: the request of each, where it may run and for how long. The next subjob represents an array (order/array-turn.ts T1).
+// The jobs of a cycle as candidates: the request of each, where it may run and for how long. An array is represented by its next subjob
+// (order/array-turn.ts T1).
 
 import { subjobIndex } from "#model/job-id.ts";
 import { type ArrayTurn, arrayEntryOf, newTurn, nextIndex, subjobOf, takeNext } from "../order/array-turn.ts";
@@ -10,22 +11,22 @@ import type { Candidate } from "../shapes/module.ts";
 import type { Universe } from "../shapes/universe.ts";
 
 export type CycleCandidates = {
-  /** the request of a job, and where it may run */
+  /** Returns the request of a job, and where it may run. */
   of(entry: JobEntry): Candidate;
-  /** a job by its id. For the id of a subjob: its array, whose next subjob then is this one */
+  /** Returns the job with an id. For the id of a subjob it returns the array, whose next subjob is then the given one. */
   entryOf(id: string): JobEntry | undefined;
-  /** the job has started; the next subjob of an array takes its place */
+  /** Called when the job has started. Of an array the next subjob is then the candidate. */
   noteStart(entry: JobEntry): void;
-  /** whether more subjobs of an array wait */
+  /** Returns whether more subjobs of an array wait. */
   hasMore(entry: JobEntry): boolean;
-  /** subjobs of the array have run or were started in this cycle */
+  /** Returns whether subjobs of the array have run or were started in this cycle. */
   hasBegun(entry: JobEntry): boolean;
 };
 
 export function createCandidates(universe: Universe): CycleCandidates {
-  /** arrays that were examined */
+  /** the arrays that were examined, with their next subjobs */
   const turns = new Map<JobEntry, ArrayTurn>();
-  /** the last candidate is kept, because a waiting job does not change in a cycle and is asked for several times */
+  /** the latest candidate, kept because it is asked for several times and does not change in a cycle */
   let last: Candidate | null = null;
 
   function turnOf(entry: JobEntry, array: NonNullable<JobEntry["job"]["array"]>): ArrayTurn {

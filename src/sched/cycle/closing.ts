@@ -1,11 +1,12 @@
-// The end of a cycle: after the last job, before it (max_job_check, sched_cycle_length), or because the caller takes no further parts.
+// The end of a cycle. It comes after the last job, earlier (max_job_check, sched_cycle_length), or because the caller takes no further
+// decisions.
 
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { InParts } from "./parts.ts";
 import type { Run } from "./run.ts";
 import { tellProbe, tellVictims } from "./tell.ts";
 
-/** Whether the cycle ends although jobs are left. null: the cycle goes on. complete: the cycle has tried as many jobs as it should. */
+/** Returns whether the cycle must end although jobs are left. null: the cycle goes on. complete: the cycle has tried as many jobs as it should. */
 export function endsEarly(run: Run): { readonly complete: boolean } | null {
   const { max_job_check: most } = run.policy;
   if (most !== null && run.considered >= most) {
@@ -19,7 +20,7 @@ export function endsEarly(run: Run): { readonly complete: boolean } | null {
   return { complete: false };
 }
 
-/** Informs modules that have begun of the end, also if the cycle is given up between two parts. */
+/** Tells the modules of the end, also if the caller gives the cycle up before its end. */
 export function* unlessGivenUp<T>(run: Run, work: InParts<T>): InParts<T> {
   let given_up = true;
   try {

@@ -1,5 +1,5 @@
 // One scheduling cycle (docs/reference/scheduler.md 3): a function of universe, policy and clock that yields decisions and log records. It places jobs in the
-// universe and takes everything back at its end, so that the universe is unchanged (Y1). Decisions that the server carries out come back as deltas.
+// universe and takes everything back at its end (Y1). Decisions that the server carries out come back as deltas.
 //
 // Each job in turn passes four stages:
 //   order   which job is next                             order/job-order.ts, holds.ts
@@ -7,10 +7,10 @@
 //   place   where it starts                               attempt.ts, places.ts
 //   tell    a decision, or why it waits                   run.ts, tell.ts
 //
-// Y1. The universe is left as it was found.
+// Y1. After the cycle the universe is as it was before.
 // Y2. A class of equal jobs is tried until one of its jobs is blocked, and then not again in this cycle; its other jobs get the same reason (U4).
-// Y3. A comment is decided only if it differs from the job's comment, so jobs whose comment stays cost nothing. In a long line, a mere change of amounts is
-//     sent at most once a minute to the jobs behind the first.
+// Y3. A comment is decided only if it differs from the job's comment, so jobs whose comment stays cost nothing. For the jobs behind the first of a long line,
+//     a comment that differs only in amounts is sent at most once a minute.
 
 import { forgetTemporary } from "#model/fairshare.ts";
 import { setPolicy } from "../mirror/mirror.ts";
@@ -36,8 +36,8 @@ export function cycle(universe: Universe, book: PolicyBook, input: CycleInput): 
 }
 
 /**
- * The same, with decisions handed out as they are made (parts.ts). Between two parts no other code may read or change the universe. A caller that
- * ends the generator there (return()) must discard the universe, too.
+ * Runs a cycle like cycle(), but hands out decisions as they are made (parts.ts). Between two parts no other code may read or change the
+ * universe. A caller that ends the generator between two parts (return()) must also discard the universe.
  */
 export function* cycleInParts(universe: Universe, book: PolicyBook, input: CycleInput): InParts<CycleResult> {
   const prime = primeStatus(book.holidays, book.local, input.now_s);
@@ -48,7 +48,7 @@ export function* cycleInParts(universe: Universe, book: PolicyBook, input: Cycle
     yield* go(run, input);
     run.undo();
   } finally {
-    // Shares outlive a universe that is discarded.
+    // The shares are kept even if the universe is discarded.
     forgetTemporary(run.fairshare);
   }
   return run.result();
@@ -56,7 +56,8 @@ export function* cycleInParts(universe: Universe, book: PolicyBook, input: Cycle
 
 function* go(run: Run, { job = "", again }: CycleInput): InParts<void> {
   if (again !== undefined) {
-    // A further pass: jobs for which not all victims made room. The first pass has published the top jobs.
+    // A further pass: it tries only the jobs for which not all preemptions succeeded. The first pass has published the top
+    // jobs.
     if (begin(run) === "go on") tryAgain(run, again);
     close(run);
     return;
@@ -102,7 +103,8 @@ function* tryAll(run: Run): InParts<boolean> {
     // Tell.
     holds.block(entry, line.class, why, known !== null);
     if (!tellBlocked(run, holds, { entry, line, why, tried: known === null })) return false;
-    // Jobs behind the first of a class are visited only if a module wants them (as top jobs), or if they need a comment.
+    // Jobs behind the first of a class are visited only if a module wants them (as top jobs). Otherwise only those that need
+    // a comment are.
     if (holds.visitsNext(entry)) jobs.advance();
     else jobs.skipToDiffering();
   }

@@ -1,4 +1,4 @@
-// The log of a cycle while it is made: each entry with its time, and places reserved for entries that are written later.
+// The log of a cycle while the cycle runs. Each entry has its time. Room can be reserved for entries that are written later.
 
 import { present } from "#support/assert.ts";
 import type { CycleLog, LogRecord } from "../shapes/log-record.ts";
@@ -7,13 +7,13 @@ type Entry = CycleLog[number];
 
 export type DatedLog = {
   add(entry: Entry): void;
-  /** reserves a place; the returned function writes there, dated with the present time */
+  /** Reserves room here. The returned function writes an entry there, with the time of the call. */
   place(): (record: LogRecord) => void;
-  /** entries in order; log_s: the time of each, in the seconds of the clock */
+  /** Returns the entries in order. log_s: the time of each entry, in seconds of the clock. */
   result(): { readonly log: CycleLog; readonly log_s: readonly number[] };
 };
 
-/** clock_s: seconds since the cycle began. */
+/** Creates an empty log. clock_s: returns the seconds since the cycle began. */
 export function createDatedLog(clock_s: () => number): DatedLog {
   const entries: (Entry | LogRecord[])[] = [];
   const times: number[] = [];

@@ -1,4 +1,5 @@
-// Jobs that a cycle does not try: a job of their class is blocked, one job holds back all jobs behind it, or a module leaves them alone.
+// Decides which jobs a cycle does not try. There are three causes: a job of the same class is blocked, one job holds back all jobs
+// behind it, or a module wants the job left alone.
 
 import type { Why } from "#protocol/sched-link.ts";
 import { isDue } from "../calendar/published-place.ts";
@@ -8,11 +9,11 @@ import type { Run } from "./run.ts";
 
 export class Holds {
   readonly #run: Run;
-  /** equal jobs may get different answers: each is tried */
+  /** true: equal jobs may get different answers, so each is tried */
   readonly #each: boolean;
   readonly #stays: readonly NonNullable<PolicyModule["stays"]>[];
   readonly #blocked = new Map<JobClass, Why>();
-  /** why no further job is tried; null: further jobs are tried */
+  /** the reason why no further job is tried; null: further jobs are tried */
   #held_back: Why | null = null;
 
   constructor(run: Run) {
@@ -21,21 +22,21 @@ export class Holds {
     this.#stays = run.modules.flatMap((module) => module.stays?.bind(module) ?? []);
   }
 
-  /** Whether a job is neither tried nor given a reason in this cycle, because it was planned and nothing has changed. */
+  /** Returns whether a job is neither tried nor given a reason in this cycle, because it was planned and nothing has changed. */
   isLeftAlone(entry: JobEntry): boolean {
     if (this.#stays.length === 0) return false;
     const candidate = this.#run.candidate(entry);
     return this.#stays.some((stays) => stays(this.#run, candidate));
   }
 
-  /** The reason why a job is not tried; null: it is tried. */
+  /** Returns the reason why a job is not tried; null: it is tried. */
   whyKnown(entry: JobEntry, line: JobLine): Why | null {
-    // If another job of its class cannot start, this says nothing about the place that was promised to this job.
+    // That another job of its class cannot start says nothing about the vnodes that were promised to this job.
     const tried = this.#each || isDue(entry.job, this.#run.now_s);
     return (tried ? undefined : this.#blocked.get(line.class)) ?? this.#held_back;
   }
 
-  /** Notes that a job cannot run. again: the first job of its class could not run either, so only modules that ask for such jobs are called. */
+  /** Notes that a job cannot run. again: the first job of its class could not run either, so only modules that want such jobs are called. */
   block(entry: JobEntry, jobClass: JobClass, why: Why, again: boolean): void {
     if (this.#held_back !== null) return;
     this.#blocked.set(jobClass, why);
@@ -49,13 +50,13 @@ export class Holds {
     }
   }
 
-  /** Whether a module asks for the jobs behind a blocked one of its class (as top jobs). */
+  /** Returns whether a module wants the jobs behind a blocked job of the same class (as top jobs). */
   wants(entry: JobEntry): boolean {
     const candidate = this.#run.candidate(entry);
     return this.#run.modules.some((module) => module.wants?.(this.#run, candidate) === true);
   }
 
-  /** Whether jobs behind the first of a class are visited; otherwise only those that need a comment are. */
+  /** Returns whether jobs behind the first of a class are visited; otherwise only those that need a comment are. */
   visitsNext(entry: JobEntry): boolean {
     return this.#held_back === null && this.wants(entry);
   }

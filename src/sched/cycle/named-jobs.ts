@@ -5,7 +5,7 @@ import { attempt } from "./attempt.ts";
 import type { Run } from "./run.ts";
 import { refuseQrun, tellNamed } from "./tell.ts";
 
-/** qrun: only this job, regardless of limits. */
+/** Tries only the job of a qrun, regardless of limits. */
 export function tryQrun(run: Run, id: string): void {
   run.log({ event: LOG_EVENT.JOB, class: "Job", object: id, text: "Received qrun request" });
   const entry = run.candidates.entryOf(id);
@@ -14,7 +14,7 @@ export function tryQrun(run: Run, id: string): void {
   if (why !== null) tellNamed(run, entry, id, why);
 }
 
-/** These jobs, in this order, as far as they still wait. */
+/** Tries these jobs in this order, except those that no longer wait. */
 export function tryAgain(run: Run, ids: readonly string[]): void {
   for (const id of ids) {
     const entry = run.candidates.entryOf(id);

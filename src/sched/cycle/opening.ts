@@ -1,5 +1,5 @@
-// The beginning of a cycle, before the jobs: log lines about the time and shapes, whether anything can be scheduled at all, jobs that take longer than
-// expected, preemption levels, and jobs whose queue is not started.
+// The beginning of a cycle, before the jobs: log lines about the time, classes and buckets, whether anything can be scheduled at all, jobs that take
+// longer than expected, preemption levels, and jobs whose queue is not started.
 
 import type { Why } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -20,7 +20,10 @@ export function logOpening(cycle: Cycle): void {
   logTime(cycle);
 }
 
-/** Prepares the order of jobs and calls the modules. "leave": a module's decisions come first, and the cycle ends without trying jobs. */
+/**
+ * Prepares the order of jobs and calls the modules. Returns "leave" if decisions of a module must be carried out first: the
+ * cycle then ends without trying jobs.
+ */
 export function begin(run: Run): "leave" | "go on" {
   knowEntities(run.ranks);
   extendRunning(run);
@@ -28,7 +31,7 @@ export function begin(run: Run): "leave" | "go on" {
   return answers.includes("leave") ? "leave" : "go on";
 }
 
-/** The preemption levels, which order jobs before anything else; null without preemption. */
+/** Returns the preemption levels, by which jobs are ordered before anything else; null without preemption. */
 export function levelsOf(run: Run): LevelOf | null {
   const preempts = run.policy.preemptive_sched && run.modules.some((module) => module.makeRoom !== undefined);
   return preempts ? createLevels(run.ranks) : null;
@@ -47,8 +50,8 @@ function logTime(cycle: Cycle): void {
 }
 
 /**
- * Why a scheduler can schedule nothing at all: it has no partition, no vnodes or no queues (docs/reference/scheduler.md 2); null: it can. Jobs get no comment
- * about it.
+ * Returns why a scheduler can schedule nothing at all: it has no partition, no vnodes or no queues (docs/reference/scheduler.md 2); null: it can. Jobs get no
+ * comment about it.
  */
 export function whyIdle({ sched, vnodes, queues }: Universe): Why | null {
   const { partition } = sched.attrs;
@@ -70,7 +73,7 @@ export function canSchedule(cycle: Cycle): boolean {
   return false;
 }
 
-/** Logs shapes. Buckets are named only if log_events asks for it, because naming them visits all of them. */
+/** Logs the numbers of classes and buckets. Buckets are named only if log_events asks for it, because naming them visits all of them. */
 export function logShapes(cycle: Cycle): void {
   const { universe } = cycle;
   const text = `Number of job equivalence classes: ${universe.classes.size}`;
@@ -81,8 +84,8 @@ export function logShapes(cycle: Cycle): void {
 }
 
 /**
- * Running jobs that should be over are expected to continue: bookings take that into account, and for a job with a soft_walltime it is published
- * (docs/reference/scheduler.md 7).
+ * Gives running jobs that should have ended by now a later expected end. Bookings take that into account. For a job with a soft_walltime the new
+ * expected time is published (docs/reference/scheduler.md 7).
  */
 function extendRunning(cycle: Cycle): void {
   const { universe, now_s } = cycle;
@@ -97,7 +100,7 @@ function extendRunning(cycle: Cycle): void {
   }
 }
 
-/** Jobs of queues that are not started get the reason as their comment and are not tried. */
+/** Gives jobs of queues that are not started the reason as their comment. They are not tried. */
 export function tellStopped(cycle: Cycle): void {
   const { universe } = cycle;
   const why: Why = { code: "QUEUE_NOT_STARTED", module: "queue" };

@@ -1,4 +1,5 @@
-// Places for the jobs of a cycle: now, where they were before, and where only bookings are in the way.
+// Finds vnodes for the jobs of a cycle: vnodes that are free now, or those that a job had before. Also finds out whether
+// only bookings are in the way.
 
 import { chunkTexts, readSelect } from "#model/request/select.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
@@ -16,17 +17,17 @@ import type { Universe } from "../shapes/universe.ts";
 import type { NodeSet } from "../shapes/vnode.ts";
 
 export type CyclePlaces = {
-  /** the context of a placement for the candidate's time, beside the bookings */
+  /** Returns everything but the bookings that placement must know for the time that the candidate has. */
   context(candidate: Candidate): PlaceContext;
-  /** takes a place and moves its hosts, or returns the reason */
+  /** Takes vnodes for a job and moves their hosts to other buckets, or returns the reason why it cannot. */
   place(candidate: Candidate): PlaceResult;
-  /** takes the place that the job had before, whatever is booked there, because the job left it only for another job */
+  /** Takes the vnodes that the job had before, whatever is booked there, because the job left them only for another job. */
   placeBack(candidate: Candidate): PlaceResult;
-  /** why a place is not free, without taking one; null: it is free */
+  /** Returns why no vnodes are free, without taking any; null: they are free. */
   whyNone(candidate: Candidate): Why | null;
-  /** the reason `why`, or that bookings are in the way if only they are */
+  /** Returns the reason `why`, or a reason that names bookings if only they are in the way. */
   whyBooked(candidate: Candidate, why: Why): Why;
-  /** records a placement: with smp_cluster_dist round_robin the next one begins after it */
+  /** Records a placement. With smp_cluster_dist round_robin the next placement begins after it. */
   note(placed: Placed): void;
 };
 
@@ -34,11 +35,11 @@ export type PlacesOf = {
   readonly universe: Universe;
   readonly policy: Policy;
   readonly now_s: number;
-  /** jobs that this cycle has started on a vnode */
+  /** Returns the jobs that this cycle has started on a vnode. */
   startedOn(vnode: string): readonly SchedJob[];
-  /** order of the host used last, by node set */
+  /** the position of the host used last, for each node set */
   readonly last_host: Map<string, number>;
-  /** receives the records of placement about its search; null: they are not logged */
+  /** receives log records about the search for vnodes; null: they are not logged */
   readonly trace: ((record: LogRecord) => void) | null;
 };
 
@@ -53,7 +54,7 @@ export function createPlaces({ universe, policy, now_s, startedOn, last_host, tr
     return { ...found, log: (text) => trace({ event: LOG_EVENT.DEBUG3, class: "Node", object: job.id, text }) };
   }
 
-  /** The published place of a top job whose start is due. */
+  /** Returns the published place of a top job whose start is due; null: there is none. */
   function promised({ entry: { job, request }, set, array }: Candidate): PlacedChunks | null {
     const top = array?.job ?? job;
     if (set === undefined || !isDue(top, now_s)) return null;
@@ -72,7 +73,8 @@ export function createPlaces({ universe, policy, now_s, startedOn, last_host, tr
     const from = (begin: PlaceContext["after"]): PlaceResult => placeJob({ ...here, after: begin }, set, request, entry.job);
     const result = from(after);
     if (!("why" in result) || after === null) return result;
-    // The beginning of the round is only a preference: a job that fits in a round from the first host on, or without a round, does not wait for its turn.
+    // The host at which the round begins is only a preference. A job that fits if the round begins with the first host, or without a round, does not
+    // wait.
     for (const begin of set === undefined || after(set) < 0 ? [null] : [FIRST_HOST, null]) {
       const again = from(begin);
       if (!("why" in again)) return again;
@@ -106,10 +108,10 @@ export function createPlaces({ universe, policy, now_s, startedOn, last_host, tr
   };
 }
 
-/** A round that begins with the first host. */
+/** The position before the first host: the round begins with the first host. */
 const FIRST_HOST = (): number => -1;
 
-/** The chunks of a job's request, as requested. */
+/** Returns log records with the chunks of a job's request, as requested. */
 function chunkRecords({ id, schedselect }: SchedJob): LogRecord[] {
   const asked = readSelect(schedselect);
   const texts = asked === null ? [schedselect] : chunkTexts(asked);

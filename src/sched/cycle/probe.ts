@@ -1,5 +1,5 @@
-// A look into a cycle at a job's turn: the cycle runs as usual up to that job and hands over its knowledge about it; then it ends. Nothing is
-// decided (explain/explain.ts).
+// A probe shows the state of a cycle when the turn of a job comes. The cycle runs as usual up to that job, hands over what it knows about the
+// job, and ends. Nothing is decided (explain/explain.ts).
 
 import type { Why } from "#protocol/sched-link.ts";
 import type { PlaceContext } from "../place/placement.ts";
@@ -8,12 +8,12 @@ import type { Candidate, Cycle } from "../shapes/module.ts";
 
 /** The state of a cycle at a job's turn. */
 export type Turn = {
-  /** why the job is not tried: equal jobs, or all jobs behind some job, are held back. null: it is tried */
+  /** the reason why the job is not tried, because equal jobs, or all jobs behind some job, are held back; null: it is tried */
   readonly known: Why | null;
   readonly candidate: Candidate;
-  /** the job in its line; for a subjob its array */
+  /** the job in its line; for a subjob, its array */
   readonly entry: JobEntry;
-  /** the context that placement would get */
+  /** what placement would get to know */
   readonly context: PlaceContext;
 };
 

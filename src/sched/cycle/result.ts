@@ -7,11 +7,11 @@ import type { Probe } from "./probe.ts";
 
 /** State that a cycle leaves for the next one. */
 export type Memory = {
-  /** smp_cluster_dist round_robin: order of the host used last, by node set */
+  /** smp_cluster_dist round_robin: the position of the host used last, for each node set */
   readonly last_host: ReadonlyMap<string, number>;
-  /** when jobs last got comments (attr_update_period) */
+  /** when jobs last got comments; needed for attr_update_period */
   readonly told_s: number;
-  /** jobs whose preemption failed, and until when they are spared */
+  /** jobs whose preemption failed, each with the time until which they are spared */
   readonly failed_victims: ReadonlyMap<string, number>;
 };
 export const NO_MEMORY: Memory = { last_host: new Map(), told_s: 0, failed_victims: new Map() };
@@ -19,18 +19,18 @@ export const NO_MEMORY: Memory = { last_host: new Map(), told_s: 0, failed_victi
 export type CycleInput = {
   readonly now_s: number;
   readonly command: SchedCommand;
-  /** qrun: the job */
+  /** for a qrun: the job */
   readonly job?: string;
   readonly memory?: Memory;
   /** usage for fairshare; absent: none */
   readonly elapsed_s?: () => number;
-  /** seconds since the cycle began, for the dates of log records; absent: all records get the date of the beginning */
+  /** returns the seconds since the cycle began, for the times of log records; absent: all records get the time of the beginning */
   readonly dated_s?: () => number;
-  /** usage for fairshare; absent: none */
+  /** the usage that fairshare uses; absent: none */
   readonly fairshare?: Fairshare;
   /** a further pass of the same cycle: only these jobs are tried, in this order (preempt/failed-victims.ts) */
   readonly again?: readonly string[];
-  /** a question about one job: the decisions of the cycle are discarded */
+  /** a request to explain one job: the decisions of the cycle are discarded */
   readonly probe?: Probe;
 };
 export type CycleStats = {
@@ -42,10 +42,13 @@ export type CycleStats = {
 export type CycleResult = {
   readonly decisions: readonly Decision[];
   readonly log: CycleLog;
-  /** when each log record was made, in seconds since the cycle began */
+  /** for each log record, when it was made, in seconds since the cycle began */
   readonly log_s: readonly number[];
   readonly stats: CycleStats;
   readonly memory: Memory;
-  /** when dedicated or prime time changes next, or when a top job is to start: a cycle may then start waiting jobs; null: never, or no job waits */
+  /**
+   * the next time at which dedicated or prime time changes, or at which a top job is to start; a cycle may then start
+   * waiting jobs. null: never, or no job waits
+   */
   readonly bound_s: number | null;
 };

@@ -1,4 +1,4 @@
-// A cycle under way: its decisions and log records, the jobs it has started, and the functions that modules see
+// A cycle while it runs: its decisions and log records, the jobs it has started, and the functions that modules see
 // (shapes/module.ts). Its changes of the universe are taken back by undo() (Y1 of cycle.ts).
 
 import { createFairshare, type Fairshare } from "#model/fairshare.ts";
@@ -31,13 +31,16 @@ import { type CyclePlaces, createPlaces } from "./places.ts";
 import type { Probe } from "./probe.ts";
 import { type CycleInput, type CycleResult, NO_MEMORY } from "./result.ts";
 
-/** The checks for a job in a reservation (docs/reference/scheduler.md 9): its vnodes, its time and its share of the server were granted with the reservation. */
+/**
+ * The checks for a job in a reservation (docs/reference/scheduler.md 9). Other checks are not needed: the reservation
+ * granted the job's vnodes, its time and its share of the server.
+ */
 const INSIDE: ReadonlySet<Stage> = new Set<Stage>(["queue", "fairshare", "limits", "queue-resources"]);
 
-/** sched_cycle_length where the scheduler has none */
+/** sched_cycle_length if the scheduler has no such attribute. */
 const CYCLE_LENGTH_S = 1200;
 
-/** Run is a class, because its changes of the universe must be taken back. */
+/** One run of a cycle. It is a class because it remembers its changes of the universe, to take them back. */
 export class Run implements Cycle {
   readonly universe: Universe;
   readonly book: PolicyBook;
@@ -59,14 +62,14 @@ export class Run implements Cycle {
   readonly places: CyclePlaces;
   /** decisions that are handed out while the cycle runs */
   readonly parts: CycleParts;
-  /** DEBUG3 is logged: placement reports its search */
+  /** true: log_events contains DEBUG3, so placement reports its search */
   readonly traces: boolean;
   /** sched_cycle_length */
   readonly length_s: number;
   readonly elapsed_s: () => number;
-  /** jobs tried so far */
+  /** number of jobs tried so far */
   considered = 0;
-  /** the job of a question; null: there is none, or its turn is over */
+  /** the job that is to be explained; null: there is none, or its turn is over */
   probe: Probe | null;
 
   readonly #decisions: Decision[] = [];
@@ -184,17 +187,17 @@ export class Run implements Cycle {
     return this.candidates.of(entry);
   }
 
-  /** Why a job cannot start for its candidate's time, without starting it. */
+  /** Returns why a job cannot start for the time that its candidate has, without starting it; null: it can. */
   whyNot(candidate: Candidate): Why | null {
     return this.check(this, candidate) ?? this.places.whyNone(candidate);
   }
 
-  /** Whether work is postponed until the next job is started (later()). */
+  /** Whether work given to later() is postponed until the next job is started. */
   get postpones(): boolean {
     return this.#later.length > 0;
   }
 
-  /** Starts a job that was placed. */
+  /** Starts a job for which vnodes were found. */
   start(candidate: Candidate, placed: Placed): void {
     const { job } = candidate.entry;
     const exec_vnode = job.state === "S" ? (job.exec_vnode ?? "") : placedText(this.universe, placed.chunks);
@@ -217,7 +220,7 @@ export class Run implements Cycle {
     for (const module of this.modules) module.started?.(this, candidate, placed);
   }
 
-  /** The buckets of hosts before this cycle moved them. */
+  /** Notes the buckets of hosts before this cycle moved them. */
   #noteMoved(hosts: Placed["moved"]): void {
     for (const [host, bucket] of hosts) if (!this.#moved.has(host)) this.#moved.set(host, bucket);
   }
@@ -250,7 +253,7 @@ export class Run implements Cycle {
     return at_s === Number.POSITIVE_INFINITY ? null : at_s;
   }
 
-  /** Leaves the universe as it was found (Y1). */
+  /** Restores the universe as it was before the cycle (Y1). */
   undo(): void {
     this.#started.takeBack();
     this.room.close();
