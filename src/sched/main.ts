@@ -1,5 +1,5 @@
 // pbs_sched: options, checks, lock, log, signals (docs/reference/files.md 10, docs/reference/scheduler.md 1 and 2). A scheduler that is started by hand becomes
-// a daemon and returns 0 when it is up. With -N, which the server gives, it stays in the foreground.
+// a daemon and returns 0 when it is up. With -N, as the server starts it, it stays in the foreground.
 
 import { spawn } from "node:child_process";
 import { closeSync, existsSync, openSync, writeSync } from "node:fs";
@@ -24,11 +24,11 @@ import type { SchedOptions } from "./shell/options.ts";
 import { parseOptions, USAGE } from "./shell/options.ts";
 import { Scheduler } from "./shell/scheduler.ts";
 
-/** The daemon reports to the command that started it: `up`, or a text for stderr. */
+/** The descriptor on which the daemon reports to the command that started it: `up`, or a text for stderr. READY_ENV says that it is open. */
 const READY_FD = 3;
 const READY_ENV = "PARTITA_SCHED_READY";
 
-/** A scheduler's thread has a nice value that is this much higher than its server's (setpriority(2)). */
+/** By this number the nice value of the scheduler's process is higher than that of its server (setpriority(2)). */
 const BEHIND_SERVER = 5;
 
 async function main(argv: readonly string[]): Promise<number> {
@@ -61,7 +61,7 @@ async function main(argv: readonly string[]): Promise<number> {
   return intoBackground(conf, options, argv);
 }
 
-/** The scheduler itself; returns when it ends. */
+/** Runs the scheduler. Returns when it ends. */
 async function serve(conf: Conf, options: SchedOptions, isDaemon: boolean): Promise<number> {
   process.title = options.name === "default" ? "pbs_sched" : `pbs_sched -I ${options.name}`;
   const home = options.home ?? conf.home;
@@ -69,14 +69,15 @@ async function serve(conf: Conf, options: SchedOptions, isDaemon: boolean): Prom
   const only_say = process.env[SCHED_ENV.say];
   delete process.env[SCHED_ENV.say];
   if (only_say !== undefined) return sayOnly(options, conf, sched_log, only_say);
-  // Without its own directory only the server can say where it works; a scheduler that is started by hand has no server to ask.
+  // If a scheduler has no directory of its own, only the server can tell it which one to use. A scheduler that is started by
+  // hand cannot ask the server.
   const lock = existsSync(sched_priv) || isDaemon ? lockOf(sched_priv) : null;
   if (typeof lock === "string") return failed(lock, isDaemon);
   const wrong = isDaemon && options.log_file === undefined ? checkLogDirectory(sched_log) : null;
   if (wrong !== null) return failed(`pbs_sched: ${wrong}\n`, isDaemon);
   if (lock !== null) process.chdir(sched_priv);
-  // Everybody waits for the server, because only the server commits. If processors are scarce, the server must
-  // therefore go before the scheduler, whose further decisions would only wait for it.
+  // Every process waits for the server, because only the server commits changes. If processors are scarce, the server must
+  // therefore run before the scheduler, whose further decisions would only have to wait for it.
   setPriority(Math.min(getPriority() + BEHIND_SERVER, constants.priority.PRIORITY_LOW));
   const log = openLog({
     dir: sched_log,
@@ -107,7 +108,7 @@ async function serve(conf: Conf, options: SchedOptions, isDaemon: boolean): Prom
   return 0;
 }
 
-/** The directories that the server names and has checked; for a scheduler started by hand, the default ones. */
+/** Returns the directories that the server has checked and passed on. For a scheduler that is started by hand they are the default ones. */
 function directoriesOf({ name }: SchedOptions, home: string): { readonly sched_priv: string; readonly sched_log: string } {
   const named = schedDirectories(name, home);
   const { [SCHED_ENV.priv]: sched_priv = named.sched_priv, [SCHED_ENV.log]: sched_log = named.sched_log } = process.env;
@@ -115,7 +116,7 @@ function directoriesOf({ name }: SchedOptions, home: string): { readonly sched_p
   return { sched_priv, sched_log };
 }
 
-/** Writes one line into the log of a scheduler that is not to run. */
+/** Writes one line into the log for a scheduler that shall not run. */
 function sayOnly(options: SchedOptions, conf: Conf, dir: string, text: string): number {
   const wrong = checkLogDirectory(dir);
   if (wrong !== null) return failed(`pbs_sched: ${wrong}\n`, false);
@@ -126,7 +127,7 @@ function sayOnly(options: SchedOptions, conf: Conf, dir: string, text: string): 
   return 0;
 }
 
-/** Takes the lock of a sched_priv whose check succeeds. Returns the text to print if that is not possible. */
+/** Checks a sched_priv and takes its lock. Returns the text to print if that is not possible. */
 function lockOf(sched_priv: string): HeldLock | string {
   const wrong = checkPrivate(sched_priv);
   if (wrong !== null) return existsSync(sched_priv) ? `pbs_sched: ${wrong}\n` : "";
@@ -140,7 +141,7 @@ function failed(text: string, isDaemon: boolean): number {
   return 1;
 }
 
-/** Resolves with the signal that ends the process. */
+/** Resolves with the number of the signal that ends the process. */
 function ended(): Promise<number> {
   return new Promise((resolve) => {
     process.once("SIGTERM", () => resolve(15));
@@ -158,7 +159,7 @@ function tell(text: string): void {
   closeSync(READY_FD);
 }
 
-/** Starts this program again as a daemon and waits until it is up or has failed. */
+/** Starts this program again as a daemon, and waits until the daemon is up or has failed. */
 async function intoBackground(conf: Conf, options: SchedOptions, argv: readonly string[]): Promise<number> {
   const { sched_priv } = schedDirectories(options.name, options.home ?? conf.home);
   if (!existsSync(sched_priv)) return 1;

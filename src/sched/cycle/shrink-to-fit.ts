@@ -1,5 +1,6 @@
-// Shrink-to-fit (docs/reference/scheduler.md 5): a job with min_walltime that cannot run for its whole time is tried with less: up to the bound of prime or
-// dedicated time that it would cross, up to the begin of a booking in its way, and at last with its shortest time.
+// Shrink-to-fit (docs/reference/scheduler.md 5): a job with min_walltime that cannot run for its whole time is tried with less time. It is tried with an
+// end at the bound of prime or dedicated time that it would cross, then with ends at the beginnings of bookings that are in its way, and at last with its
+// shortest time.
 
 import { renderDuration } from "#model/values/duration.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
@@ -11,15 +12,15 @@ import type { LogRecord } from "../shapes/log-record.ts";
 import type { Candidate, Cycle } from "../shapes/module.ts";
 
 export type Attempt = {
-  /** starts the job for its candidate's time. Returns null if the job has started, otherwise the reason */
+  /** Starts the job for the time that its candidate has. Returns null if the job has started, otherwise the reason. */
   start(candidate: Candidate): Why | null;
-  /** whether the job could be started in this way. Nothing is changed */
+  /** Returns whether the job could be started in this way. Changes nothing. */
   could(candidate: Candidate): boolean;
 };
 
 const CROSSES: ReadonlySet<string> = new Set(["CROSS_DED_TIME_BOUNDARY", "CROSS_PRIME_BOUNDARY"]);
 
-/** Tries a job that cannot run for its whole time, because of `why`, with less time. null: it has started; otherwise the reason. */
+/** Tries a job with less time if it cannot run for its whole time because of `why`. Returns null if it has started, otherwise the reason. */
 export function shrink(cycle: Cycle, whole: Candidate, why: Why, attempt: Attempt): Why | null {
   const min_s = shortestOf(cycle.universe.space, whole.entry.job);
   if (min_s === null) return why;
@@ -54,7 +55,10 @@ const considering = ({ id }: SchedJob, text: string): LogRecord => ({
   text: `Considering shrinking job to ${text}`,
 });
 
-/** From now to the begins of bookings, the longest first, between the shortest time and one that was too long. */
+/**
+ * Returns the run times that would end at the beginnings of bookings, the longest first. They are longer than the shortest
+ * time and shorter than the one that was too long.
+ */
 function begins({ universe, now_s }: Cycle, min_s: number, { most_s, grace_s }: Candidate): number[] {
   const all = new Set<number>();
   for (const { kind, times } of universe.calendar.bookings.values()) {

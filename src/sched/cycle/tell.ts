@@ -1,4 +1,5 @@
-// The reports of a cycle about jobs that cannot start: the log, the job's comment, and the answer to a question about one job (probe.ts).
+// The reports of a cycle about jobs that cannot start: the log, the job's comment, and the answer to a request to explain one job
+// (probe.ts).
 
 import type { Why } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -14,12 +15,12 @@ export function logConsidering(cycle: Cycle, entry: JobEntry): void {
   cycle.log({ event: LOG_EVENT.DEBUG, class: "Job", object: entry.job.id, text: "Considering job to run" });
 }
 
-/** A job at its turn that cannot start. tried: the job itself was tried in this cycle, not only another job of its class or a job before it. */
+/** A job that cannot start, when its turn comes. tried: the job itself was tried in this cycle, not only another job of its class or a job before it. */
 export type Blocked = { readonly entry: JobEntry; readonly line: JobLine; readonly why: Why; readonly tried: boolean };
 
 /**
- * Reports why a job is blocked, and the same reason for the jobs of its line. Returns false if one of them is the job
- * of a question; the cycle then ends.
+ * Reports why a job is blocked, and the same reason for the other jobs of its line. Returns false if one of them is the job
+ * that is to be explained; the cycle then ends.
  */
 export function tellBlocked(run: Run, holds: Holds, { entry, line, why, tried }: Blocked): boolean {
   if (run.probe === null) agreeComment(line, commentText(why), kindOf(why), run.now_s);
@@ -32,18 +33,18 @@ export function tellBlocked(run: Run, holds: Holds, { entry, line, why, tried }:
   return true;
 }
 
-/** The answer to a qrun that cannot start its job. */
+/** Tells the server that a qrun cannot start its job. */
 export function refuseQrun(run: Run, job: string, text: string): void {
   run.decide({ kind: "qrun-refused", job, text });
 }
 
-/** Reports that a job that was named, and is tried alone, cannot start. */
+/** Reports that a job cannot start that was named and is tried alone. */
 export function tellNamed(run: Run, entry: JobEntry, job: string, why: Why): void {
   run.tell(entry, why);
   if (run.qrun) refuseQrun(run, job, logText(why));
 }
 
-/** Jobs that will be suspended get a comment with the reason of their wait, as far as it is known now. */
+/** Gives jobs that will be suspended a comment with the reason why they will wait, as far as it is known now. */
 export function tellVictims(run: Run): void {
   for (const away of run.room.away.values()) {
     if (!away.methods.startsWith("S")) continue;
@@ -54,13 +55,13 @@ export function tellVictims(run: Run): void {
   }
 }
 
-// --- the job of a question (probe.ts)
+// --- the job that is to be explained (probe.ts)
 
 function isProbedIn({ probe, universe }: Run, line: JobLine): boolean {
   return probe !== null && universe.entries.get(probe.job)?.line === line;
 }
 
-/** Passes on the state of the cycle if it is the turn of the question's job. Returns true if it is; the cycle then ends. */
+/** Hands over the state of the cycle if the job is the one that is to be explained. Returns true if it is; the cycle then ends. */
 export function tellProbe(run: Run, entry: JobEntry | undefined, known: Why | null): boolean {
   const { probe } = run;
   if (probe === null || entry === undefined || entry.job.id !== probe.job) return false;

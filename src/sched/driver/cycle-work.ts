@@ -14,26 +14,26 @@ export type Work = {
   readonly number: number;
   readonly asked: SchedCycle;
   readonly now_s: number;
-  /** time of the wall clock when the cycle began; the dates of its records count from this time */
+  /** time of the wall clock when the cycle began; the times of its log records count from here */
   readonly began_ms: number;
   /** time of the steady clock when the cycle began */
   readonly started_ms: number;
-  /** result of the pass under way (preempt/failed-victims.ts); null: the pass is still deciding */
+  /** result of the present pass (preempt/failed-victims.ts); null: the pass is still deciding */
   result: CycleResult | null;
   pass: number;
-  /** the decisions sent so far */
+  /** the decisions of the present pass that have been sent so far */
   decisions: readonly Decision[];
   verdicts: Verdict[];
-  /** frames of decisions without an answer; changes arrive before the answer to the last one */
+  /** number of frames of decisions that are not answered; the changes made by the server arrive before the answer to the last frame */
   open: number;
-  /** decisions of the passes that are over, with their verdicts */
+  /** decisions of the passes that have ended, with their verdicts */
   readonly over: { readonly decisions: Decision[]; readonly verdicts: Verdict[] };
-  /** decisions that follow the last pass: comments on refused starts, and starts of jobs that were preempted in vain */
+  /** decisions that follow the last pass: comments on refused starts, and starts of jobs whose preemption was of no use */
   readonly last: Decision[];
   followUp: boolean;
 };
 
-/** The record of a cycle that has only begun. */
+/** Returns the record of a cycle that has just begun. */
 export const begunWork = (asked: SchedCycle, began_ms: number, started_ms: number): Work => ({
   number: asked.cycle,
   asked,
@@ -53,7 +53,7 @@ export const begunWork = (asked: SchedCycle, began_ms: number, started_ms: numbe
 const DECISIONS_PER_FRAME = 20_000;
 
 /**
- * The frames in which decisions go to the server, at least one. from: the decisions before this index have been sent.
+ * Yields the frames in which decisions go to the server, at least one. from: the decisions before this index have been sent.
  * The last frame says that no more follow.
  */
 export function* framesOf({ number, decisions }: Work, from: number): Generator<SchedToServer["sched-decisions"]> {
@@ -63,17 +63,17 @@ export function* framesOf({ number, decisions }: Work, from: number): Generator<
   }
 }
 
-/** The server does not send us comments that we set. */
+/** Enters our accepted comments in the universe, because the server does not send back comments that we set. */
 export function takeOwnComments(universe: Universe, { decisions, verdicts }: Work): void {
   decisions.forEach((decision, at) => {
     if (decision.kind === "comment" && verdicts[at]?.ok === true) takeComment(universe, decision.job, decision.comment);
   });
 }
 
-/** A record with its time in epoch milliseconds; undefined: now. */
+/** A log record with its time in epoch milliseconds; undefined: now. */
 export type DatedRecord = LogRecord & { readonly at_ms: number | undefined };
 
-/** The log records of a pass after its verdicts; of the decisions that follow the last pass, only starts are logged. */
+/** Yields the log records of a pass once its verdicts are known. Of the decisions that follow the last pass, only starts are logged. */
 export function* logOf({ result, followUp, decisions, verdicts, began_ms }: Work): Generator<DatedRecord> {
   const log: CycleResult["log"] = followUp
     ? decisions.flatMap(({ kind }, at) => (kind === "run" ? [{ decision: at }] : []))
@@ -85,7 +85,7 @@ export function* logOf({ result, followUp, decisions, verdicts, began_ms }: Work
   }
 }
 
-/** Comments on the jobs whose start the server refused. */
+/** Returns comments for the jobs whose start the server refused. */
 export function refusalComments(universe: Universe | null, { decisions, verdicts }: Work): Decision[] {
   const roomless = leftWithoutRoom(decisions, verdicts);
   return decisions.flatMap((decision, at) => {

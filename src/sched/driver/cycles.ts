@@ -1,7 +1,7 @@
 // Runs the cycles of a scheduler one at a time: each is decided, sent, answered by the server and logged.
 //
 // C1. The log of a cycle is written when all verdicts have arrived, because it reports what the server did, not what the scheduler decided.
-// C2. A cycle's decisions leave part by part while it goes on; the server carries them out meanwhile.
+// C2. The decisions of a cycle are sent in parts while it goes on; the server carries them out meanwhile.
 // C3. A further pass of the same cycle sees what the pass before has done.
 
 import type { Fairshare } from "#model/fairshare.ts";
@@ -18,26 +18,26 @@ import { begunWork, framesOf, logOf, refusalComments, takeOwnComments, type Work
 import type { DynValues, SchedPorts } from "./ports.ts";
 import { shareMatters, type UsageKeeper } from "./usage-keeper.ts";
 
-/** server_dyn_res_alarm where the scheduler has none */
+/** server_dyn_res_alarm if the scheduler has no such attribute. */
 const DYN_RES_ALARM_S = 30;
 const NOTHING_DYNAMIC: DynValues = new Map();
 
 export type CyclesOptions = {
   readonly ports: SchedPorts;
   readonly usage: UsageKeeper;
-  /** null: not connected */
+  /** Returns the universe; null: the scheduler is not connected. */
   mirror(): Universe | null;
   book(): PolicyBook;
   /**
-   * Applies the changes since the last pass. new snapshot: another pass would have to use another universe. broken:
-   * the mirror cannot be used any more.
+   * Applies the deltas that have arrived since the last pass. "new snapshot": another pass would need another universe.
+   * "broken": the universe can no longer be used.
    */
   catchUp(): "done" | "new snapshot" | "broken";
-  /** the programs of a cycle have answered: begin() must be called when the scheduler does nothing else */
+  /** Called when the programs of server_dyn_res have answered for a cycle. begin() must be called as soon as the scheduler does nothing else. */
   ready(): void;
-  /** called when all of a pass is decided. bound_s: when the next cycle is wanted, in epoch seconds; null: at no certain time */
+  /** Called when a pass has made all its decisions. bound_s: when the next cycle is wanted, in epoch seconds; null: at no certain time. */
   decided(bound_s: number | null): void;
-  /** called when a cycle has ended. report: for modules and questions; null: nothing was decided */
+  /** Called when a cycle has ended. report: for modules and for answers to clients; null: nothing was decided. */
   over(report: CycleReport | null): void;
 };
 
@@ -45,11 +45,11 @@ export class Cycles {
   readonly #options: CyclesOptions;
   #memory: Memory = NO_MEMORY;
   #work: Work | null = null;
-  /** usage at the last cycle */
+  /** usage of shares at the last cycle; null: no share has been used */
   #shares: Fairshare | null = null;
-  /** a cycle whose programs have answered */
+  /** begins the cycle whose programs have answered; null: there is none */
   #ready: (() => void) | null = null;
-  /** grows when requested cycles are dropped. It distinguishes answers of programs for a dropped cycle, which are ignored */
+  /** a number that grows when requested cycles are dropped; an answer of programs that carries an older number is ignored */
   #attempts = 0;
 
   constructor(options: CyclesOptions) {
@@ -60,7 +60,7 @@ export class Cycles {
     return this.#memory;
   }
 
-  /** null: no share has been used */
+  /** the usage of shares; null: no share has been used */
   get shares(): Fairshare | null {
     return this.#shares;
   }
@@ -75,19 +75,19 @@ export class Cycles {
     return this.#work !== null && this.#work.result === null;
   }
 
-  /** Drops the cycle, because the connection is lost. */
+  /** Drops the present cycle, because the connection is lost. */
   forget(): void {
     this.#work = null;
     this.forgetAsked();
   }
 
-  /** A cycle whose programs have not answered yet will not begin. */
+  /** Drops a cycle whose programs have not answered yet. */
   forgetAsked(): void {
     this.#ready = null;
     this.#attempts++;
   }
 
-  /** Begins a cycle. The programs of server_dyn_res run first. Changes that arrive meanwhile are applied, so that the cycle sees them. */
+  /** Begins a cycle. The programs of server_dyn_res run first. Deltas that arrive meanwhile are applied, so that the cycle sees them. */
   start(asked: SchedCycle): void {
     const { ports, mirror, book, ready } = this.#options;
     const universe = mirror();
@@ -103,7 +103,7 @@ export class Cycles {
     });
   }
 
-  /** Begins a cycle that is ready, if there is one. */
+  /** Begins the cycle whose programs have answered, if there is one. */
   begin(): void {
     const begin = this.#ready;
     this.#ready = null;
@@ -155,7 +155,7 @@ export class Cycles {
     };
   }
 
-  /** Runs the next part of a cycle. Between two parts, frames of the server arrive: verdicts are processed, all other frames wait. */
+  /** Runs the next part of a cycle. Frames of the server arrive between two parts: verdicts are processed at once, all other frames wait. */
   #goOn(work: Work, parts: ReturnType<typeof cycleInParts>): void {
     if (this.#work !== work) {
       parts.return(undefined as never);
@@ -188,13 +188,13 @@ export class Cycles {
     return result;
   }
 
-  /** Makes another pass for jobs for which not all victims made room. Returns false if new events do not allow it. */
+  /** Makes another pass for jobs for which not all preemptions succeeded. Returns false if what has happened meanwhile does not allow it. */
   #passAgain(work: Work, again: readonly string[]): boolean {
     const { ports, mirror, book, catchUp } = this.#options;
     const universe = mirror();
     if (universe === null) return false;
     const caught_up = catchUp();
-    // The connection ends with a delta that does not fit, and the cycle with it.
+    // A delta that does not fit ends the connection, and the cycle with it.
     if (caught_up !== "done") return caught_up === "broken";
     const now_s = Math.floor(ports.clock.wall_ms() / 1000);
     const result = this.#busily(() => cycle(universe, book(), { ...this.#input(work, now_s), again }));
@@ -208,7 +208,7 @@ export class Cycles {
     return true;
   }
 
-  /** from: the decisions before this index have been sent in parts. The last frame says that no more follow. */
+  /** Sends the decisions of the present pass. from: the decisions before this index have been sent in parts. The last frame says that no more follow. */
   #send(work: Work, from = 0): void {
     for (const frame of framesOf(work, from)) {
       work.open++;

@@ -1,7 +1,8 @@
-// The ports through which the driver of a scheduler uses the world. The daemon gives it a socket, clocks, files and
-// programs (../shell/scheduler.ts); the simulator and what-if give it virtual ones.
+// The ports through which the driver of a scheduler reaches everything outside it. The daemon gives the driver a socket, clocks, files
+// and programs (../shell/scheduler.ts); the simulator and what-if give it virtual ones.
 //
-// P1. A callback is called once: before the call that was given it returns, or later. When the process is over it may never be called.
+// P1. A callback is called once, either before the function to which it was passed returns, or later. When the process ends, it may
+//     never be called.
 
 import type { SchedToServer } from "#protocol/sched-link.ts";
 import type { Settings } from "../policy/settings-text.ts";
@@ -11,88 +12,91 @@ import type { CycleReport, PolicyModule } from "../shapes/module.ts";
 import type { ResourceSpace } from "../shapes/resource-space.ts";
 
 export type ClockPort = {
-  /** epoch milliseconds; this clock may be set */
+  /** Returns the time in epoch milliseconds, from a clock that may be set. */
   wall_ms(): number;
-  /** milliseconds since an arbitrary start; this clock is never set */
+  /** Returns the milliseconds since an arbitrary start, from a clock that is never set. */
   steady_ms(): number;
-  /** Does work once after a delay. Returns a function that cancels it. */
+  /** Calls `work` once, after a delay. Returns a function that cancels this. */
   after(delay_ms: number, work: () => void): () => void;
-  /** Does work as soon as everything that has already arrived has been processed. */
+  /** Calls `work` as soon as everything that has already arrived has been processed. */
   soon(work: () => void): void;
 };
 
-/** The link to the server, which connects again by itself. What is sent without a connection is dropped. */
+/** The link to the server, which connects again by itself. What is sent while there is no connection is dropped. */
 export type LinkPort = {
   send<T extends keyof SchedToServer>(type: T, data: SchedToServer[T]): void;
   /**
-   * Ends the connection; the driver is informed as of any other loss. why: the server refused the scheduler, or a frame or the mirror
-   * is broken
+   * Ends the connection. The driver is told as of any other loss. why: "refused": the server refused the scheduler; "broken": a frame
+   * or the universe is broken.
    */
   reconnect(why: "refused" | "broken"): void;
-  /** ends the connection permanently, after everything sent has left */
+  /** Ends the connection for ever, after everything sent has left. */
   close(): void;
 };
 
-/** The directories that the attributes of the scheduler's object name. */
+/** The directories that the attributes of the scheduler object name. */
 export type DirectoriesPort = {
   readonly sched_priv: string;
-  /** Follows the attributes of the scheduler's object. fault: the text for the server; moved: sched_priv is another directory now. */
+  /**
+   * Uses the directories that the attributes of the scheduler object name. fault: the text for the server; null: none.
+   * moved: sched_priv is another directory than before.
+   */
   follow(attrs: { readonly [name: string]: unknown }): { readonly fault: string | null; readonly moved: boolean };
-  /** releases the lock of sched_priv */
+  /** Releases the lock of sched_priv. */
   release(): void;
 };
 
-/** The files of a sched_priv. */
+/** The configuration files of a sched_priv. */
 export type SettingsPort = {
-  /** Never throws: a file that cannot be read counts as empty, with a message. */
+  /** Reads the files. Never throws: a file that cannot be read counts as empty, and a message reports it. */
   read(sched_priv: string): Settings;
-  /** changes whenever one of the files does */
+  /** Returns a text that changes whenever one of the files changes. */
   version(sched_priv: string): string;
 };
 
-/** The file `usage` of a sched_priv. Everything may throw; the message goes into the log. */
+/** The file `usage` of a sched_priv. Every function may throw; the message then goes into the log. */
 export type UsagePort = {
-  /** null: there is no such file */
+  /** Returns the text of the file; null: there is no such file. */
   read(sched_priv: string): string | null;
-  /** the file is whole at every moment */
+  /** Writes the file. Whoever reads it at any moment finds either the old or the new text, complete. */
   write(sched_priv: string, text: string): void;
-  /** keeps the file as usage.bad */
+  /** Renames the file to usage.bad. */
   setAside(sched_priv: string): void;
-  /** pbsfs has written the file (usage.touch) */
+  /** Returns whether pbsfs has written the file (it then leaves usage.touch). */
   isTouched(sched_priv: string): boolean;
   clearTouch(sched_priv: string): void;
 };
 
-/** The amounts of the server's resources that the programs of server_dyn_res report, by resource. */
+/** The amounts of the server's resources that the programs of server_dyn_res report, by resource name. */
 export type DynValues = ReadonlyMap<string, number | string | boolean>;
 export type ProgramsPort = {
-  /** Runs the programs. alarm_s: their time limit; 0: none. */
+  /** Runs the programs and passes on what they report. alarm_s: their time limit; 0: none. */
   ask(programs: readonly DynProgram[], space: ResourceSpace, alarm_s: number, done: (values: DynValues) => void): void;
-  /** kills running programs */
+  /** Kills the programs that are running. */
   stop(): void;
 };
 
 /** Service modules and the site's own modules. */
 export type ModulesPort = {
-  /** Creates the chain of a configuration; unchanged modules stay. Chains are created one after the other. */
+  /** Creates the chain of modules of a configuration; unchanged modules stay loaded. Chains are created one after the other. */
   load(chain: Settings["chain"], done: () => void): void;
-  /** the site's policy modules that are in the chain */
+  /** Returns the site's policy modules that are in the chain. */
   policies(): ReadonlyMap<string, PolicyModule>;
-  /** allows modules that were ended because they stood still to be tried again when the chain is made next */
+  /** Lets modules be tried again that were ended because a call did not return. They are tried when the chain is created next. */
   forgive(): void;
-  /** reports a finished cycle to the service modules */
+  /** Reports a finished cycle to the service modules. */
   cycleOver(report: CycleReport): void;
-  /** all problems in one text; null: there are none */
+  /** Returns all problems of modules in one text; null: there are none. */
   problem(): string | null;
   shutdown(done: () => void): void;
 };
 
 export type LogPort = {
-  /** event: a LOG_EVENT value. at_ms: time of the event in epoch milliseconds; undefined: now */
+  /** Writes a record. event: a LOG_EVENT value. at_ms: the time of the event in epoch milliseconds; undefined: now. */
   record(event: number, log_class: string, object: string, text: string, at_ms?: number): void;
   setMask(mask: number): void;
   flush(): void;
-  /** the file may have been moved away */
+  /** Opens the log file again, because it may have been moved away. */
   reopen(): void;
 };
 
@@ -106,8 +110,8 @@ export type SchedPorts = {
   readonly modules: ModulesPort;
   readonly log: LogPort;
   readonly local: LocalTime;
-  /** Called when the code of a cycle, and of the site's modules with it, begins and ends to run. Nothing else is done in between. */
+  /** Called with true before, and with false after, the code of a cycle runs, including the site's modules. Nothing else is done in between. */
   busy(is_busy: boolean): void;
-  /** the server has sent quit: leave() must be called */
+  /** Called when the server has sent quit. The program must then call leave() of the scheduler. */
   quit(): void;
 };

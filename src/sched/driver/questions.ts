@@ -1,6 +1,8 @@
-// Questions that a client asks through the server (why does this job wait, what are you doing), answered from the mirror as it is.
+// Answers questions that a client asks through the server: why a job waits (`partita explain`), what the scheduler is doing (`partita
+// top`). The answers come from the present state of the scheduler's universe.
 //
-// Q1. An explanation costs a cycle. Answers take no more than a quarter of the scheduler's time, however many ask: cycles come first.
+// Q1. To explain a job takes as long as a cycle. Answers take no more than a quarter of the scheduler's time, however many ask:
+//     cycles come first.
 
 import { createFairshare, type Fairshare } from "#model/fairshare.ts";
 import type { SchedAnswer, SchedAsk } from "#protocol/sched-link.ts";
@@ -19,16 +21,16 @@ export type Knowledge = {
   readonly universe: Universe;
   readonly book: PolicyBook;
   readonly memory: Memory;
-  /** null: no share has been used */
+  /** the usage of shares; null: no share has been used */
   readonly shares: Fairshare | null;
   readonly problem: string | null;
 };
 export type QuestionsOptions = {
   readonly clock: ClockPort;
   readonly local: LocalTime;
-  /** of the scheduler */
+  /** process id of the scheduler */
   readonly pid: number;
-  /** null: the scheduler is not connected, or something is under way */
+  /** Returns what answers are made from; null: the scheduler is not connected, or it is busy. */
   know(): Knowledge | null;
   answer(answer: SchedAnswer): void;
 };
@@ -44,7 +46,7 @@ export class Questions {
   readonly #history: EstimateHistory = new Map();
   readonly #since_s: number;
   readonly #waiting: SchedAsk[] = [];
-  /** the next answer waits for a timer */
+  /** whether the next answer waits for a timer */
   #is_resting = false;
 
   constructor(options: QuestionsOptions) {
@@ -57,7 +59,7 @@ export class Questions {
     if (!this.#is_resting) this.#next();
   }
 
-  /** The connection is lost: another server would take the answers for those to its own questions. */
+  /** Drops the questions that have no answer yet, because the connection is lost. Another server would take the answers for those to its own questions. */
   forget(): void {
     this.#waiting.length = 0;
   }

@@ -4,7 +4,7 @@ import type { ClockPort } from "./ports.ts";
 
 const WAKE_MS = 1000;
 const PROBLEM_MS = 3000;
-/** timers cannot wait longer; the cycle in between sets the next one */
+/** longest wait of a timer in ms; for a longer one, a cycle comes before and sets the timer again */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
 export type RemindersOptions = {
@@ -26,12 +26,12 @@ export class Reminders {
     this.#options = options;
   }
 
-  /** when a cycle is wanted (epoch seconds); null: at no certain time */
+  /** when a cycle is wanted, in epoch seconds; null: at no certain time */
   get bound_s(): number | null {
     return this.#bound_s;
   }
 
-  /** requests a cycle; several requests are sent as one */
+  /** Requests a cycle. Several requests within a short time are sent as one. */
   wake(): void {
     if (this.#is_wish_set) return;
     this.#is_wish_set = true;
@@ -42,8 +42,8 @@ export class Reminders {
   }
 
   /**
-   * requests a cycle at this time (epoch seconds), when dedicated or prime time changes: jobs that wait for the
-   * change must not wait for the next scheduler_iteration. null: no job waits for it
+   * Requests a cycle at this time (epoch seconds), when dedicated or prime time changes. Jobs that wait for the change then
+   * start at once and not only after scheduler_iteration. null: no job waits for a change.
    */
   wakeAt(bound_s: number | null): void {
     const { clock, sendWake } = this.#options;
@@ -57,8 +57,9 @@ export class Reminders {
   }
 
   /**
-   * The comment shows the host's problem. The same problem is sent again only after a while: a server that cannot store it (its
-   * disk is full) sends a snapshot without it, which would cause it to be sent again at once.
+   * Sends the problem of modules to the server, which shows it in the comment. The same problem is sent again only after a
+   * while. A server that cannot store it (its disk is full) sends a snapshot without it, and the scheduler would otherwise send
+   * it again at once.
    */
   tellProblem(): void {
     const { clock, problem, sendProblem } = this.#options;

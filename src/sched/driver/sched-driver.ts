@@ -1,12 +1,12 @@
-// Drives a scheduler: the link to the server, the mirror, cycles, questions of clients, settings. The daemon, the
+// Drives a scheduler: handles the link to the server, the universe, cycles, questions of clients, and settings. The daemon, the
 // simulator and what-if share this driver, each with its own ports (ports.ts).
 //
 //            connected, snapshot            sched-cycle                   last verdict
 //   waiting ---------------------> idle ------------------> deciding ------------------> idle      (deltas wait while it is deciding)
 //
-// S1. Frames that change the mirror are applied in order. During a cycle they wait, except that they are applied before a
-//     further pass of the same cycle (cycles.ts C3).
-// S2. A gap in revisions, or a frame that cannot be understood, ends the connection; the next one begins with a snapshot.
+// S1. Frames that change the universe are applied in order. During a cycle they wait until its end or until a further pass of the
+//     same cycle (cycles.ts C3).
+// S2. A gap in revisions, or a frame that cannot be understood, ends the connection; the next connection begins with a snapshot.
 // S3. No cycle begins while modules are being loaded, and no modules are loaded while a cycle is deciding.
 
 import { PBSE } from "#model/pbse.ts";
@@ -26,7 +26,7 @@ import { Reminders } from "./reminders.ts";
 import { UsageKeeper } from "./usage-keeper.ts";
 
 export type SchedFrame = FrameOf<"server-to-sched">;
-/** the scheduler's process as its hello names it */
+/** What a scheduler process says about itself in its hello. */
 export type SchedSelf = { readonly name: string; readonly pid: number; readonly version: string };
 
 const REFUSED_RETRY_MS = 2000;
@@ -36,22 +36,22 @@ export class SchedDriver {
   readonly #ports: SchedPorts;
   readonly #self: SchedSelf;
   #book: PolicyBook;
-  /** of the files that the settings were read from */
+  /** version of the files from which the settings were read */
   #files_version = "";
   #universe: Universe | null = null;
-  /** the connection is given up: what still comes over it is ignored */
+  /** whether the connection has been given up; what still arrives over it is ignored */
   #is_deaf = false;
-  /** number of chains of modules that are being made */
+  /** number of chains of modules that are being created */
   #loading = 0;
-  /** frames that arrived while the scheduler was busy */
+  /** frames that arrived while the scheduler was busy and are not handled yet */
   #waiting: SchedFrame[] = [];
   /** signals that arrived while a cycle was deciding */
   readonly #signals: number[] = [];
-  /** null: the server knows that there is no fault; undefined: nothing was sent on this connection */
+  /** the fault reported last; null: the server knows that there is none; undefined: nothing was reported on this connection */
   #told_fault: string | null | undefined;
   #is_unreachable_told = false;
   #whenIdle: (() => void) | null = null;
-  /** of the connection that the server refused */
+  /** cancels the timer that connects again after the server has refused the connection */
   #cancelRetry: () => void = () => undefined;
   readonly #newlyNotObeyed = notObeyedNews();
   readonly #usage: UsageKeeper;
@@ -102,17 +102,17 @@ export class SchedDriver {
     });
   }
 
-  /** null: not connected */
+  /** The universe; null: the scheduler is not connected. */
   get universe(): Universe | null {
     return this.#universe;
   }
 
-  /** Whether the scheduler is connected, and nothing is under way or waits. */
+  /** Whether the scheduler is connected, has nothing to do, and no frame waits. */
   get isIdle(): boolean {
     return this.#universe !== null && !this.#isBusy && this.#waiting.length === 0;
   }
 
-  /** when the driver will ask for a cycle (epoch seconds); null: at no certain time */
+  /** When the driver will request a cycle, in epoch seconds; null: at no certain time. */
   get bound_s(): number | null {
     return this.#reminders.bound_s;
   }
@@ -124,10 +124,7 @@ export class SchedDriver {
 
   // --- input
 
-  /**
-   * SIGHUP: reads the files again and reopens the log. A cycle in progress continues with the files and modules with which it
-   * began.
-   */
+  /** Handles SIGHUP: reads the files again and reopens the log. A cycle in progress continues with the files and modules with which it began. */
   reread(signal: number): void {
     if (this.#cycles.isDeciding) {
       this.#signals.push(signal);
@@ -141,7 +138,7 @@ export class SchedDriver {
     this.#configure(false);
   }
 
-  /** SIGTERM, SIGINT, quit. done: called after the present cycle has ended and everything is closed */
+  /** Ends the scheduler on SIGTERM, SIGINT or quit. done: called after the present cycle has ended and everything is closed. */
   leave(done: () => void): void {
     this.#send("sched-leaving", {});
     if (!this.#cycles.isUnderWay) return this.#close(done);
@@ -154,20 +151,20 @@ export class SchedDriver {
     this.#whenIdle = end;
   }
 
-  /** The link to the server was opened. */
+  /** Must be called when the link to the server was opened. */
   opened(): void {
     this.#is_deaf = false;
     this.#is_unreachable_told = false;
     this.#send("sched-hello", { ...this.#self, pongs: true });
   }
 
-  /** There was no connection, and an attempt to make one has failed. */
+  /** Must be called when there is no connection and an attempt to make one has failed. */
   unreachable(why: string): void {
     if (!this.#is_unreachable_told) this.#record(LOG_EVENT.ERROR, "", `cannot reach the server, trying again: ${why}`);
     this.#is_unreachable_told = true;
   }
 
-  /** The connection is gone. */
+  /** Must be called when the connection is lost. */
   lost(why: string): void {
     const under_way = this.#cycles.isUnderWay;
     const text = under_way ? "We lost connection with the server, leaving scheduling cycle" : `lost the server: ${why}`;
@@ -182,7 +179,7 @@ export class SchedDriver {
     this.#whenIdle?.();
   }
 
-  /** A frame as it came over the link. */
+  /** Takes a frame as it came over the link. */
   frame(type: string, data: unknown): void {
     if (this.#is_deaf) return;
     const parsed = parseFrame("server-to-sched", type, data);
@@ -195,7 +192,7 @@ export class SchedDriver {
     this.#giveUp();
   }
 
-  /** Takes a frame that has passed its schema. */
+  /** Takes a frame that has been checked by its schema. */
   take(frame: SchedFrame): void {
     if (this.#is_deaf) return;
     if (frame.type === "sched-verdicts") this.#cycles.takeVerdicts(frame.data.cycle, frame.data.verdicts);
@@ -204,18 +201,18 @@ export class SchedDriver {
     else this.#handle(frame);
   }
 
-  /** A module requests a cycle. */
+  /** Requests a cycle for a module. */
   wake(): void {
     this.#reminders.wake();
   }
 
-  /** The problem of modules has changed; null: there is none any more. */
+  /** Takes note that the problem of modules has changed; null: there is none any more. */
   moduleProblem(problem: string | null): void {
     this.#questions.event(problem ?? "no problems any more");
     this.#reminders.tellProblem();
   }
 
-  /** A module of the site is out of the chain. */
+  /** Takes note that a module of the site has left the chain. */
   modulesChanged(): void {
     this.#book = { ...this.#book, site_modules: this.#ports.modules.policies() };
   }
@@ -238,7 +235,7 @@ export class SchedDriver {
     for (const signal of this.#signals.splice(0)) this.reread(signal);
   }
 
-  /** The knowledge from which questions are answered; null: not available now. */
+  /** Returns what answers to clients are made from; null: not available now. */
   #known() {
     if (this.#universe === null || this.#isBusy) return null;
     const { memory, shares } = this.#cycles;
@@ -286,11 +283,11 @@ export class SchedDriver {
 
   #askedForCycle(frame: Extract<SchedFrame, { type: "sched-cycle" }>): void {
     const switched_on = frame.data.command === SCHED_COMMAND.CMD;
-    // Enabling a scheduler makes it use its directories and files in their present state.
+    // When a scheduler is enabled, it uses its directories and files in their present state.
     if (switched_on && typeof this.#told_fault === "string") this.#configure(true);
     else if (switched_on) this.#lookAgain();
     if (this.#loading > 0) this.#waiting.push(frame);
-    // With files of another directory nothing is scheduled.
+    // While the directory has a fault, its files are not used, so nothing is scheduled.
     else if (typeof this.#told_fault === "string")
       this.#send("sched-cycle-end", { cycle: frame.data.cycle, jobs_considered: 0, cycle_ms: 0 });
     else this.#cycles.start(frame.data);
@@ -304,17 +301,17 @@ export class SchedDriver {
     this.#cancelRetry = this.#ports.clock.after(REFUSED_RETRY_MS, () => this.#ports.link.reconnect("refused"));
   }
 
-  /** S2. */
+  /** Gives the connection up (S2). */
   #giveUp(): void {
     this.#is_deaf = true;
     this.#ports.link.reconnect("broken");
   }
 
-  // --- the mirror
+  // --- the universe
 
   /**
-   * Takes over a snapshot. It may also come during a connection, when the scheduler's partitions have changed. The
-   * server then waits for the end of the cycle under way and sends the snapshot after it (S1).
+   * Takes over a snapshot. One may also come during a connection, when the scheduler's partitions have changed. The server
+   * then waits for the end of the present cycle and sends the snapshot after it (S1).
    */
   #takeSnapshot(snapshot: Snapshot): void {
     this.#universe = createUniverse(snapshot, mirrorOptions(this.#book));
@@ -324,7 +321,7 @@ export class SchedDriver {
     this.#configure(false);
   }
 
-  /** Returns false if the mirror is broken. */
+  /** Applies a delta. Returns false if the universe is broken. */
   #takeDelta(mirror: Universe, delta: Delta): boolean {
     try {
       applyDelta(mirror, delta);
@@ -337,7 +334,7 @@ export class SchedDriver {
     }
   }
 
-  /** For a further pass of a cycle: applies the deltas that have arrived. */
+  /** Applies the deltas that have arrived, before a further pass of a cycle. */
   #catchUp(): "done" | "new snapshot" | "broken" {
     const mirror = this.#universe;
     if (mirror === null || this.#waiting.some(({ type }) => type === "sched-snapshot")) return "new snapshot";
@@ -350,8 +347,9 @@ export class SchedDriver {
   // --- directories and files
 
   /**
-   * Reads the files again if they have changed. A change of mode that lets others write does not change a file's
-   * version, so the directory is checked each time. Files of a directory that fails its check are not read.
+   * Reads the files again if they have changed. If only the mode changes, for example so that others may write, the version
+   * of a file stays the same. The directory is therefore checked each time. Files of a directory that fails its check are
+   * not read.
    */
   #lookAgain(): void {
     const { settings, directories } = this.#ports;
@@ -362,10 +360,7 @@ export class SchedDriver {
     this.#readFiles();
   }
 
-  /**
-   * Applies the attributes of the scheduler's object. read: reads sched_config and related files again. same: no attribute has
-   * changed.
-   */
+  /** Applies the attributes of the scheduler object. read: also reads sched_config and related files again. same: no attribute has changed. */
   #configure(read: boolean, same = false): void {
     if (this.#universe === null) return;
     const { log, directories } = this.#ports;
@@ -378,7 +373,7 @@ export class SchedDriver {
     }
     if (!same) this.#record(LOG_EVENT.DEBUG, "", "Updating scheduler attributes", "Req");
     if (fault !== null || this.#told_fault !== null) this.#send("sched-fault", { fault });
-    // The end of a fault has removed the comment.
+    // When the fault ended, the server removed the comment, which may also have shown the problem of modules.
     if (fault === null && typeof this.#told_fault === "string") this.#reminders.tellProblem();
     this.#told_fault = fault;
     for (const text of this.#newlyNotObeyed(this.#universe)) this.#record(LOG_EVENT.SCHED, "", text, "Sched");
@@ -391,7 +386,7 @@ export class SchedDriver {
     const { book, chain, messages } = settings.read(sched_priv);
     this.#usage.plant(sched_priv, book.fairshare);
     for (const { object, text } of messages) this.#record(LOG_EVENT.SCHED, object, text, "Fil");
-    // The log is flushed first, so that its records are not lost, whatever a module does while it is loaded.
+    // The log is flushed first, so that its records are not lost if a module ends the process while it is loaded.
     log.flush();
     this.#loading++;
     modules.load(chain, () => {
@@ -401,7 +396,7 @@ export class SchedDriver {
     });
   }
 
-  // --- the end
+  // --- the end of the scheduler
 
   #close(done: () => void): void {
     const { programs, modules, link, directories } = this.#ports;

@@ -1,8 +1,8 @@
-// The usage of shares over restarts: the file `usage` of a sched_priv, read when the directory is taken over and when
-// pbsfs has changed it (usage.touch), written soon after usage has changed.
+// Keeps the usage of shares over restarts, in the file `usage` of a sched_priv. The file is read when the scheduler begins
+// to use the directory, and when pbsfs has changed the file (usage.touch). It is written soon after usage has changed.
 //
-// W1. The file is always whole (UsagePort). It contains how much of each run is counted, so that no usage is counted
-//     twice or lost, whenever the scheduler ends.
+// W1. The file is always complete (UsagePort). It also contains how much of each running job's usage is counted, so that no
+//     usage is counted twice or lost, whenever the scheduler ends.
 // W2. A file that cannot be read is kept as usage.bad and reported; usage begins anew.
 // W3. What pbsfs wrote is never overwritten: usage.touch is looked for before every write.
 
@@ -25,9 +25,9 @@ export class UsageKeeper {
   #directory: string | null = null;
   #tree: FairshareTree | null = null;
   #fairshare: Fairshare | null = null;
-  /** cancels the pending write; null: none is pending */
+  /** cancels the write that waits for its timer; null: none waits */
   #cancelSave: (() => void) | null = null;
-  /** everything must be counted again */
+  /** true: the usage of all running jobs must be counted again */
   #reread = false;
   #fault_told = "";
 
@@ -35,7 +35,7 @@ export class UsageKeeper {
     this.#ports = ports;
   }
 
-  /** the files of a sched_priv were read */
+  /** Called when the files of a sched_priv have been read. */
   plant(directory: string, tree: FairshareTree): void {
     this.#tree = tree;
     if (this.#directory !== directory) {
@@ -47,7 +47,10 @@ export class UsageKeeper {
       this.#fairshare === null ? createFairshare(tree, this.#stored(directory), this.#now_s) : replant(this.#fairshare, tree);
   }
 
-  /** brings usage up to date: counts the usage of runs since the last cycle, and applies due decay. counts: shares order jobs */
+  /**
+   * Brings usage up to date before a cycle: adds what jobs have used since the last cycle, and applies decay that is due.
+   * counts: whether shares order jobs.
+   */
   before(universe: Universe, policy: Policy, now_s: number, counts: boolean): Fairshare {
     const { clock } = this.#ports;
     this.#takeTouch(now_s);
@@ -61,7 +64,7 @@ export class UsageKeeper {
     return fairshare;
   }
 
-  /** writes changes that are not written yet */
+  /** Writes the changes that are not written yet. */
   flush(): void {
     if (this.#cancelSave === null) return;
     this.#cancelSave();
@@ -95,7 +98,7 @@ export class UsageKeeper {
     return null;
   }
 
-  /** Takes over what pbsfs has written. */
+  /** Reads the file again if pbsfs has written it. */
   #takeTouch(now_s: number): void {
     const directory = this.#directory;
     if (directory === null || this.#tree === null || !this.#ports.usage.isTouched(directory)) return;
@@ -116,7 +119,7 @@ export class UsageKeeper {
     this.#record(LOG_EVENT.DEBUG2, "Fairshare", "Usage Sync", "Svr");
   }
 
-  /** A fault is reported once, until it ends or changes. */
+  /** Calls `work`. If it fails, reports the fault once, until the fault ends or changes. Returns whether it succeeded. */
   #attempt(work: () => void): boolean {
     try {
       work();
@@ -133,6 +136,6 @@ export class UsageKeeper {
 
 const NO_TREE: FairshareTree = { name: "TREEROOT", cresgrp: 0, shares: -1, percentage: 1, children: [] };
 
-/** Whether usage is counted: shares order jobs now, or will at another time of day. */
+/** Returns whether usage must be counted: shares order jobs now, or will at another time of day. */
 export const shareMatters = ({ ranking }: Universe, { prime, non_prime }: PolicyBook): boolean =>
   prime.fair_share || non_prime.fair_share || ranking.entity !== null;

@@ -1,4 +1,4 @@
-// Recent activity of a scheduler: its last cycles and their results. Bounded, and lost with the process.
+// Recent activity of a scheduler: its last cycles and their results. It is limited in size, and lost when the process ends.
 
 import { renderDuration } from "#model/values/duration.ts";
 import type { CycleLine, EventLine } from "#protocol/sched-view.ts";
@@ -15,14 +15,14 @@ export type Activity = {
 
 const CYCLES_MAX = 120;
 const EVENTS_MAX = 200;
-/** The decisions kept of a cycle; of the rest only the number. */
+/** Largest number of decisions of one cycle that are kept. Of the others only the number is kept. */
 const EVENTS_OF_CYCLE_MAX = 20;
 
 export function createActivity(): Activity {
   return { cycles_done: 0, jobs_started: 0, cycles: [], events: [] };
 }
 
-/** Notes a finished cycle. */
+/** Adds a finished cycle. */
 export function noteCycle(activity: Activity, report: CycleReport, local: LocalTime): void {
   const { now_s: at_s, command, cycle_ms, jobs_considered, jobs_started } = report;
   activity.cycles_done++;
@@ -36,7 +36,7 @@ export function noteCycle(activity: Activity, report: CycleReport, local: LocalT
   activity.events.splice(0, activity.events.length - EVENTS_MAX);
 }
 
-/** Texts that are not about a single job, for example a problem. */
+/** Adds an event that is not about a single job, for example a problem. */
 export function noteEvent(activity: Activity, at_s: number, text: string): void {
   activity.events.push({ at_s, job: null, text });
   activity.events.splice(0, activity.events.length - EVENTS_MAX);

@@ -1,6 +1,7 @@
 // The history of the estimated starts of waiting jobs: the published estimates of each job with their times. Kept only in memory.
 //
-// H1. The entries of a job and the number of jobs are bounded; the job with the oldest news is dropped first.
+// H1. The number of estimates per job and the number of jobs are limited. The job whose latest estimate is oldest is dropped
+//     first.
 
 import type { Estimate } from "#protocol/explanation.ts";
 import type { Decision, Verdict } from "#protocol/sched-link.ts";
@@ -11,7 +12,7 @@ export type EstimateHistory = Map<string, Estimate[]>;
 const ENTRIES_MAX = 20;
 const JOBS_MAX = 10_000;
 
-/** Notes the estimates of a cycle that the server has accepted, and forgets jobs that have started. */
+/** Adds the estimates of a cycle that the server has accepted, and drops the jobs that have started. */
 export function noteEstimates(
   history: EstimateHistory,
   {
@@ -31,19 +32,19 @@ function note(history: EstimateHistory, job: string, estimate: Estimate): void {
   const known = history.get(job) ?? [];
   if (known.at(-1)?.start_s === estimate.start_s) return;
   history.delete(job);
-  // The first entry stays, because it is the user's first information.
+  // The first estimate stays, because it is what the user was told first.
   history.set(job, known.length < ENTRIES_MAX ? [...known, estimate] : [present(known[0], "estimate"), ...known.slice(2), estimate]);
   if (history.size <= JOBS_MAX) return;
   const [oldest] = history.keys();
   if (oldest !== undefined) history.delete(oldest);
 }
 
-/** Forgets jobs that are gone. */
+/** Drops the jobs that no longer exist. */
 export function forgetEstimates(history: EstimateHistory, isKnown: (job: string) => boolean): void {
   for (const job of history.keys()) if (!isKnown(job)) history.delete(job);
 }
 
-/** Oldest first. */
+/** Returns the estimates of a job, oldest first. */
 export function estimatesOf(history: EstimateHistory, job: string): readonly Estimate[] {
   return history.get(job) ?? [];
 }

@@ -1,9 +1,8 @@
-// Why a job waits, and when it could start (`partita explain`). A cycle is run up to the job's turn, only for this
-// question (cycle/probe.ts); there, all obstacles are collected, whereas a real cycle stops at the first reason.
-// Pure; the universe is left as it was found.
+// Why a job waits, and when it could start (`partita explain`). Only to explain the job, a cycle runs until its turn comes (cycle/probe.ts). Then
+// all reasons are collected, whereas a real cycle stops at the first. Pure; afterwards the universe is as it was before.
 //
 // E1. `why` is the reason that a cycle would give now, as in the comment. The reason why a scheduler schedules nothing at all is given only here.
-// E2. A job without anything in its way is one that a cycle would start.
+// E2. If nothing is in the way of a job, a cycle would start it.
 // E3. A caller who may not see other users' jobs gets no ids of them.
 
 import { indexCount, parseIndexList, positionOf } from "#model/array-indices.ts";
@@ -45,7 +44,7 @@ export type ExplainInput = {
   readonly now_s: number;
   readonly job: string;
   readonly memory: Memory;
-  /** absent: no usage */
+  /** usage of shares; absent: none */
   readonly fairshare?: Fairshare;
   readonly history: EstimateHistory;
   /** false: ids of other jobs are hidden (E3) */
@@ -55,10 +54,10 @@ export type ExplainInput = {
 
 const CLASSES_MAX = 40;
 const OBSTACLES_MAX = 10;
-/** Jobs that are counted before a job; counting more would cost more than it is worth. */
+/** Largest number of preceding jobs that is counted. To count more would take too long. */
 const BEFORE_MAX = 20_000;
 
-/** null: the mirror does not know the job. */
+/** Explains a job. Returns null if the scheduler does not see the job. */
 export function explainJob(universe: Universe, book: PolicyBook, input: ExplainInput): Explanation | null {
   const entry = universe.entries.get(input.job) ?? arrayEntryOf(universe, input.job);
   const job = universe.jobs.get(input.job) ?? entry?.job;
@@ -86,7 +85,7 @@ export function explainJob(universe: Universe, book: PolicyBook, input: ExplainI
   return { ...plain(universe, job, input), verdict: "waits", why, reasons: why === null ? [] : [why] };
 }
 
-/** The part that needs no cycle. */
+/** Returns what can be said about a job without a cycle. */
 function plain(universe: Universe, job: SchedJob, { job: id, now_s, history }: ExplainInput): Omit<Explanation, "verdict"> {
   const { most_s } = durationsOf(universe, job);
   const request = universe.entries.get(job.id)?.request;
@@ -119,7 +118,7 @@ function plain(universe: Universe, job: SchedJob, { job: id, now_s, history }: E
   };
 }
 
-/** The reservation whose queue the job is in. */
+/** Returns the reservation whose queue holds the job. */
 function resvOf(universe: Universe, { queue }: SchedJob): Pick<Explanation, "resv"> {
   for (const { id, held, queue: own } of universe.resvs.values()) {
     const [next] = held;
@@ -151,7 +150,7 @@ function runningOf(universe: Universe, job: SchedJob, now_s: number): NonNullabl
   };
 }
 
-// --- at the job's turn
+// --- when the job's turn comes
 
 function explainTurn(run: Cycle, turn: Turn, input: ExplainInput): Explanation {
   const { universe } = run;
@@ -164,10 +163,11 @@ function explainTurn(run: Cycle, turn: Turn, input: ExplainInput): Explanation {
   const aside = fits || context.window === null ? here : findPlace({ ...context, window: null }, candidate.set, request, job);
   if (request.fault !== undefined) reasons.unshift(explained("queue", { code: "NOT_SUPPORTED", where: request.fault, never: true }));
   if (!fits) reasons.push(explained("placement", "why" in aside ? aside.why : { code: "RESERVATION_CONFLICT", module: "calendar" }));
-  // The reason that a cycle would give: the one that blocks the job's class, otherwise the job's first own reason.
+  // The reason that a cycle would give: the one that blocks the job's class or, if there is none, the first reason of the
+  // job itself.
   const why = known === null || stopped ? (reasons[0] ?? null) : explained("order", known);
   const hide = input.sees_others ? null : entry.job.id;
-  // This is computed before the job's own plan is among the bookings.
+  // Obstacles are computed first, while the job's own plan is not yet among the bookings.
   const obstacles = fits ? [] : obstaclesOf(universe, candidate, input.now_s, hide);
   const start = why === null || why.why.never === true ? null : earliestStart(run, turn);
   const preempts = why === null || known !== null || stopped ? null : victimsFor(run, candidate, why.why);
@@ -186,7 +186,7 @@ function explainTurn(run: Cycle, turn: Turn, input: ExplainInput): Explanation {
   };
 }
 
-/** The jobs that would make room for the job in this cycle; null: there are none, or not enough. All of them are put back afterwards. */
+/** Returns the jobs that would be preempted for the job in this cycle; null: there are none, or not enough. All of them are put back afterwards. */
 function victimsFor(run: Cycle, candidate: Candidate, why: Why): string[] | null {
   const { room } = run;
   const mark = room.mark();
@@ -197,7 +197,7 @@ function victimsFor(run: Cycle, candidate: Candidate, why: Why): string[] | null
   return makes ? victims : null;
 }
 
-/** A shrink-to-fit job is examined with its shortest time, because it starts with that if it starts at all. */
+/** Returns the state with the shortest time of a shrink-to-fit job: if the job can start at all, it can start with that time. */
 function shortest({ universe, now_s }: Cycle, turn: Turn): Turn {
   const { candidate, context } = turn;
   const min_s = shortestOf(universe.space, candidate.entry.job);
@@ -206,7 +206,7 @@ function shortest({ universe, now_s }: Cycle, turn: Turn): Turn {
   return { ...turn, candidate: shorter, context: { ...context, window: context.window === null ? null : windowAt(shorter, now_s) } };
 }
 
-/** One reason of each stage that has one. */
+/** Returns the reason of each stage that has one. */
 function reasonsOf(run: Cycle, candidate: Candidate): ExplainedWhy[] {
   const reasons: ExplainedWhy[] = [];
   for (const stage of STAGES) {
@@ -220,7 +220,7 @@ function explained(stage: Stage | "placement" | "order" | "scheduler", why: Why)
   return { stage, why, text: commentText(why) };
 }
 
-/** Counts the jobs before this one, in the order in which the cycle looks at jobs. */
+/** Returns the number of jobs before this one in the order in which the cycle tries jobs; null: too many to count. */
 function jobsBefore({ ranks, policy }: Cycle, entry: JobEntry): number | null {
   const jobs = jobsInOrder(ranks, policy);
   for (let count = 0; count < BEFORE_MAX; count++) {
@@ -232,9 +232,12 @@ function jobsBefore({ ranks, policy }: Cycle, entry: JobEntry): number | null {
   return null;
 }
 
-// --- conflicts
+// --- obstacles
 
-/** Bookings and running jobs on the vnodes that the job may use, while it would run: reservations and plans first, then running jobs by their ends. */
+/**
+ * Returns the bookings and running jobs on the vnodes that the job may use, as far as they overlap the time in which it
+ * would run. Reservations and plans come first, then running jobs by their ends.
+ */
 function obstaclesOf(universe: Universe, { set, most_s, entry: { job } }: Candidate, now_s: number, hide: string | null): Obstacle[] {
   if (set === undefined) return [];
   const vnodesOf = (holding: Holding): number => [...holding.keys()].filter((name) => set.vnodes.has(name)).length;
@@ -271,17 +274,17 @@ function runningObstacle(universe: Universe, one: Running, { now_s, ...facts }: 
   return obstacle(universe, one.id, { from_s: one.from_s, to_s: endOf(one, now_s) }, { ...facts, booked: false });
 }
 
-/** `plan of 12.svr` belongs to job 12.svr, `R5.svr 0 (n1:ncpus=4)` is a place of R5.svr. */
+/** Returns the id of the job or reservation of a booking: `plan of 12.svr` is that of job 12.svr, `R5.svr 0 (n1:ncpus=4)` is one of reservation R5.svr. */
 function bookedId({ id, kind }: Booking): string {
   return kind === "plan" ? id.replace(/^(plan of|published) /, "") : present(id.split(" ")[0], "name");
 }
 
-/** Jobs whose end is known, and reservations. */
+/** Returns the jobs on a vnode whose end is known, and the reservations. */
 function runningOn({ calendar }: Universe, vnode: Vnode): Running[] {
   return [...[...jobsOn(vnode)].flatMap((id) => calendar.running.get(id) ?? []), ...(calendar.besides.get(vnode.name) ?? [])];
 }
 
-/** The start as it would be planned now, with the cycle's own plans if it makes any. This is the last step, so that bookings made here disturb nothing. */
+/** Plans the job as the cycle would plan it now, beside the plans that the cycle has already made. This must be the last step, because it makes bookings. */
 function earliestStart(run: Cycle, { candidate }: Turn): Plan | NoStart | null {
   if (candidate.set === undefined) return null;
   const theirs = plannerOf(run);
@@ -317,7 +320,7 @@ function earliestOf(run: Cycle, candidate: Candidate, found: Plan | NoStart, hid
 
 type Until = { readonly own: string; readonly hide: string | null; readonly now_s: number; readonly start_s: number };
 
-/** Plans of top jobs, and reservations, that end on some of these vnodes before the job starts there. */
+/** Returns the plans of top jobs, and the reservations, that end on some of these vnodes before the job starts there. */
 function bookedUntil(universe: Universe, names: readonly string[], { own, hide, now_s, start_s }: Until): Obstacle[] {
   return [...universe.calendar.bookings.values()].flatMap((booking): Obstacle[] => {
     const id = bookedId(booking);

@@ -1,5 +1,5 @@
 // The hosts that a job may use, in classes of hosts that are equal for it: what they have, what is free, how many of its chunks fit, and why no more fit
-// (explain.ts). It reads buckets, so the cost follows kinds of hosts, not hosts.
+// (explain.ts). It reads buckets of equal hosts, so the time depends on the number of kinds of hosts, not of hosts.
 
 import type { NodeClass } from "#protocol/explanation.ts";
 import type { Why } from "#protocol/sched-link.ts";
@@ -17,10 +17,10 @@ import type { HostBucket, NodeSet, VnodeState } from "../shapes/vnode.ts";
 const EXAMPLES = 3;
 
 export type ClassesAsked = { readonly set: NodeSet; readonly entry: JobEntry; readonly context: PlaceContext };
-/** A class before its reason has a text. */
+/** A class whose reason has no text yet. */
 export type PlainClass = Omit<NodeClass, "why"> & { readonly why: Why | null };
 
-/** All classes, those with the most hosts first. */
+/** Returns all classes, those with most hosts first. */
 export function nodeClasses(universe: Universe, { set, entry, context }: ClassesAsked): PlainClass[] {
   const view = new Search(context, set, entry.request, entry.job);
   const classes = new Map<string, PlainClass>();
@@ -67,12 +67,12 @@ function classOf(universe: Universe, view: Search, bucket: HostBucket): PlainCla
   };
 }
 
-/** States that do not end with the present jobs. */
+/** Returns whether a vnode has a state that stays when the present jobs end. */
 function isForGood({ closed }: VnodeState): boolean {
   return closed !== undefined && !["job-busy", "job-exclusive", "resv-exclusive"].includes(closed);
 }
 
-/** The heap may hold hosts that have left the bucket; these do not count. */
+/** Returns the names of the first hosts of a bucket. The heap may also contain hosts that have left the bucket; these are skipped. */
 function examplesOf(bucket: HostBucket): string[] {
   const names: string[] = [];
   for (const host of [...bucket.heap].sort((a, b) => a.order - b.order)) {
@@ -82,7 +82,7 @@ function examplesOf(bucket: HostBucket): string[] {
   return names;
 }
 
-/** `ncpus=16:mem=64gb`: the requested resources, over a host's vnodes. */
+/** Returns the amounts of the requested resources over all vnodes of a host: `ncpus=16:mem=64gb`. */
 function amountsText(
   { space }: Universe,
   { chunks }: Request,
@@ -106,7 +106,7 @@ function amountsText(
   return [...parts].map(([name, value]) => `${name}=${value}`).join(":");
 }
 
-/** A chunk as it was asked for: `2:ncpus=4:mem=8gb`. */
+/** Returns a chunk as it was requested: `2:ncpus=4:mem=8gb`. */
 export function chunkText({ space }: Universe, { count, amounts, matches, levels, host, vnode }: Chunk): string {
   const named = host === undefined ? (vnode === undefined ? [] : [`vnode=${vnode}`]) : [`host=${host}`];
   return [

@@ -1,4 +1,5 @@
-// A view of a scheduler for `partita top`: its partitions with used and reserved amounts, the head of its queue, its last cycles. Pure.
+// A view of a scheduler for `partita top`: its partitions with used and reserved amounts, the jobs that are first in the order, its
+// last cycles. Pure.
 
 import { indexCount, parseIndexList } from "#model/array-indices.ts";
 import type { Fairshare } from "#model/fairshare.ts";
@@ -29,7 +30,7 @@ export type ViewInput = {
 
 const WAITING_MAX = 40;
 const RESVS_MAX = 20;
-/** Resources shown for each partition whose vnodes have them. */
+/** Resources that are shown for each partition, if its vnodes have them. */
 const RESOURCES = ["ncpus", "mem", "ngpus"];
 
 export function schedView(universe: Universe, book: PolicyBook, input: ViewInput): SchedView {
@@ -75,7 +76,7 @@ function partitionsOf(universe: Universe): PartitionView[] {
 const OF_JOBS = new Set(["job-busy", "job-exclusive", "resv-exclusive"]);
 const isClosed = ({ state: { closed } }: Vnode): boolean => closed !== undefined && !OF_JOBS.has(closed);
 
-/** null: no vnode has any. */
+/** Returns the amounts of one resource; null: no vnode has any. */
 function barOf(universe: Universe, vnodes: readonly Vnode[], resource: string): Bar | null {
   const def = universe.space.all.get(resource);
   if (def === undefined || def.index < 0) return null;
@@ -125,7 +126,7 @@ function heldBy(names: ReadonlySet<string>, index: number, holdings: Holdings): 
   return sum;
 }
 
-/** The jobs at the head of the order. */
+/** Returns the jobs that are first in the order. */
 function waitingOf(ranks: RankContext, policy: Policy): WaitingJob[] {
   const { universe } = ranks;
   const rows: WaitingJob[] = [];
@@ -149,14 +150,17 @@ function waitingOf(ranks: RankContext, policy: Policy): WaitingJob[] {
   return rows;
 }
 
-/** The comment of an array that has begun does not change, and says nothing about the waiting subjobs. */
+/**
+ * Returns the numbers of waiting and running subjobs of an array as a text. It replaces the comment of an array that has
+ * begun, which does not change and says nothing about the waiting subjobs.
+ */
 function subjobsText({ array }: SchedJob): string | null {
   if (array === undefined) return null;
   const waiting = (parseIndexList(array.indices_remaining) ?? []).reduce((sum, range) => sum + indexCount(range), 0);
   return `${waiting} of its subjobs wait${waiting === 1 ? "s" : ""}, ${array.running} run${array.running === 1 ? "s" : ""}`;
 }
 
-/** Reservations of the scheduler's partitions, and those without a partition yet. */
+/** Returns the reservations of the scheduler's partitions, and those without a partition yet. */
 function resvsOf(universe: Universe): ResvView[] {
   const own = new Set(servedPartitions(universe));
   const rows = [...universe.resvs.values()].flatMap(({ id, held, present, partition, source: { attrs } }): ResvView[] => {

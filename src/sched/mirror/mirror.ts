@@ -1,7 +1,9 @@
-// The mirror: a universe made from a snapshot and kept by deltas (ARCHITECTURE.md). Pure data; main.ts has the link that delivers them.
+// The mirror: makes the universe (what this scheduler sees of the complex) from a snapshot and keeps it up to date with deltas
+// (ARCHITECTURE.md). Pure data; the driver passes on the snapshots and deltas that arrive.
 //
-// M1. A universe after any deltas equals one that is made from the same objects at once (checkMirror).
-// M2. Work in proportion to all jobs or vnodes happens only when the policy, the resources or the profile of limits changes, never in a cycle.
+// M1. After any deltas, a universe equals one that is made at once from a snapshot of the same objects (checkMirror).
+// M2. Work whose time grows with the number of all jobs or vnodes is done only when the policy, the resources or the kinds of limits change,
+//     never in a cycle.
 
 import { limitTable, NO_LIMITS } from "#model/limits/run-limits.ts";
 import { type FairshareTree, percentagesOf } from "#model/resource-group.ts";
@@ -31,20 +33,20 @@ import { isTaken, partitionOf, recordOf } from "../shapes/vnode-state.ts";
 
 export type MirrorOptions = {
   readonly policy: Policy;
-  /** dedicated time is configured */
+  /** whether dedicated time is configured */
   readonly times_matter: boolean;
-  /** modules whose classKey is part of the key of a class; the array is the same object while they are the same */
+  /** modules whose classKey is part of the key of a class; it is the same array object as long as these modules stay the same */
   readonly distinguishing?: readonly PolicyModule[];
-  /** names of the chain: without `prioritizer` jobs are ordered by rank alone, without `fairshare` not by shares */
+  /** names of the modules in the chain; without `prioritizer` jobs are ordered by rank alone, without `fairshare` not by shares */
   readonly modules?: readonly string[];
-  /** resource_group; null: there is none */
+  /** the tree of the file resource_group; null: there is none */
   readonly shares?: FairshareTree | null;
 };
 
 const NO_MODULES: readonly PolicyModule[] = [];
 const ORDERING_MODULES: readonly string[] = ["prioritizer", "fairshare"];
 
-/** The universe of a snapshot under a policy. */
+/** Makes a universe from a snapshot, for a policy. */
 export function createUniverse(snapshot: Snapshot, options: MirrorOptions): Universe {
   const universe: Universe = {
     revision: snapshot.revision,
@@ -103,7 +105,7 @@ export function createUniverse(snapshot: Snapshot, options: MirrorOptions): Univ
   return universe;
 }
 
-/** Changes the policy; indexes again if an index depends on the change. */
+/** Changes the policy. Computes the indexes of jobs and vnodes again if they depend on the change. */
 export function setPolicy(universe: Universe, options: MirrorOptions): void {
   const modules = options.distinguishing ?? NO_MODULES;
   const { policy, times_matter, modules: names = ORDERING_MODULES, shares = null } = options;
@@ -121,7 +123,7 @@ export function setPolicy(universe: Universe, options: MirrorOptions): void {
   indexAll(universe);
 }
 
-/** Applies a delta. Throws if it is not the next one: then the link is broken and a new snapshot is needed. */
+/** Applies a delta. Throws if it is not the next one: the link is then broken, and a new snapshot is needed. */
 export function applyDelta(universe: Universe, delta: Delta): void {
   assert(delta.revision === universe.revision + 1, `delta ${delta.revision} after revision ${universe.revision}`);
   universe.revision = delta.revision;
@@ -138,11 +140,11 @@ export function applyDelta(universe: Universe, delta: Delta): void {
 }
 
 type Pending = {
-  /** limits may look at other properties now */
+  /** limits may now depend on other properties of jobs */
   profile: boolean;
-  /** resources changed */
+  /** resources have changed, so all indexes must be computed again */
   everything: boolean;
-  /** the order of jobs depends on other properties now */
+  /** the order of jobs now depends on other properties */
   ranking: boolean;
 };
 
@@ -226,7 +228,7 @@ function applyDrop(universe: Universe, kind: "resource" | "queue" | "node" | "jo
   }
 }
 
-/** Attributes that matter; other attributes of a server or queue change often (counts, comments). */
+/** The attributes of a server or queue that matter for limits. Others, such as counts and comments, change often. */
 const LIMIT_ATTRS = [
   "max_run",
   "max_run_res",
@@ -303,7 +305,7 @@ function putNode(universe: Universe, node: SchedNode, pending: Pending): void {
   const neighbours = namesOnHost(before);
   putVnode(universe, node);
   const vnode = universe.vnodes.get(node.name);
-  // State words that only depend on jobs change with the ends of these jobs.
+  // A state word that depends only on jobs changes when these jobs end. Such a change counts there.
   if (vnode?.state.spec !== spec || (closed !== undefined && !isTaken(closed) && vnode?.state.closed !== closed))
     universe.calendar.loosened = true;
   if (vnode === before && vnode?.state.spec === spec) refreshInside(universe, node.name);
@@ -318,7 +320,7 @@ function dropNode(universe: Universe, name: string): void {
   rereadResvsOn(universe, neighbours);
 }
 
-/** A reservation on a host may close all vnodes of it. */
+/** Returns the names of the vnodes of a host. A reservation on one of them may close all of them. */
 function namesOnHost(vnode: Vnode | undefined): string[] {
   return vnode?.host.vnodes.map((other) => other.name) ?? [];
 }
@@ -341,14 +343,14 @@ function noteEstimate({ estimated }: Universe, job: SchedJob): void {
   else estimated.delete(job.id);
 }
 
-/** The final usage of a job. */
+/** Takes note of the final usage of a job. */
 function noteEnd(universe: Universe, id: string, resources_used: SchedJob["resources_used"], untold: SchedJob | undefined): void {
   const job = universe.jobs.get(id) ?? untold;
   universe.used.ids.delete(id);
   if (job !== undefined && resources_used !== undefined) universe.ended.push({ job, resources_used });
 }
 
-/** A comment that this scheduler set; the server does not send it back. */
+/** Enters a comment that this scheduler set, because the server does not send it back. */
 export function takeComment(universe: Universe, id: string, comment: string): void {
   const job = universe.jobs.get(id);
   if (job !== undefined) putJob(universe, { ...job, comment });
@@ -365,7 +367,7 @@ function dropJob(universe: Universe, id: string): void {
   dropEntry(universe, id);
 }
 
-/** The properties that order jobs. Jobs must be indexed anew. */
+/** Reads again by which properties jobs are ordered. The caller must then index the jobs again. */
 function readRanking(universe: Universe): void {
   const { server, sched, policy, space, ranking_modules } = universe;
   universe.percentages = universe.shares === null ? new Map() : percentagesOf(universe.shares);
@@ -391,7 +393,7 @@ function readServer(universe: Universe): void {
   universe.profile = profileOf(universe);
 }
 
-/** Amounts that programs reported for the server (server_dyn_res); they replace those of the attributes. */
+/** Sets the amounts that programs have reported for the server (server_dyn_res). They replace the amounts in its attributes. */
 export function setDynamic(universe: Universe, values: ReadonlyMap<string, number | string | boolean>): void {
   if (values.size === 0 && universe.dynamic.size === 0) return;
   universe.dynamic = values;
@@ -431,7 +433,7 @@ function indexAll(universe: Universe, resvs: readonly SchedResv[] = [...universe
   keepGroupings(universe);
 }
 
-/** Puts all jobs into lines and counts the running ones. The agreed comments of lines are kept, so that comments are not sent again. */
+/** Puts all jobs into lines and counts the running ones. The agreed comments of lines are kept, so that they are not sent again. */
 function indexJobs(universe: Universe): void {
   universe.regroup = false;
   universe.groups_stale = true;

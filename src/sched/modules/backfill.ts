@@ -1,12 +1,12 @@
-// Module `backfill`: strict_ordering and top jobs (docs/reference/scheduler.md 7). The first blocked jobs in the order get the earliest possible start,
-// and later jobs start only where they are not in the way (calendar/planner.ts).
+// Module `backfill`: strict_ordering and top jobs (docs/reference/scheduler.md 7). The first blocked jobs in the order get the earliest possible start, and
+// later jobs start only where they do not delay these (calendar/planner.ts).
 //
-// B3. An estimate is decided only if it differs from the published one.
-// B5. Plans are made when a job could start, when as many jobs wait as the depth allows, or after the last job. Earlier plans would make no difference, and many
-//     plans together cost little more than one.
-// B6. With sched_preempt_enforce_resumption preempted jobs are top jobs whatever the order is, and use up no depth.
+// B3. An estimated start is sent to the server only if it differs from the published one.
+// B5. Top jobs are collected and planned together: before a job could start, when there are as many as the depth allows, or after the last job. To plan them
+//     earlier would make no difference, and many plans together take little more time than one.
+// B6. With sched_preempt_enforce_resumption, preempted jobs are top jobs whatever the order is, and do not count for the depth.
 // B7. `backfill.policy: cons`: every blocked job is planned and keeps its plan (calendar/kept-plans.ts); backfill_depth bounds their number if it is set.
-// B8. `backfill.matcher` holds for every placement, of top jobs or not (place/matcher.ts): it is part of the policy.
+// B8. `backfill.matcher` applies to the placement of all jobs, not only of top jobs (place/matcher.ts): it is part of the policy.
 
 import { asksFor } from "#model/request/select.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
@@ -26,25 +26,28 @@ import type { Candidate, Cycle, PolicyModule } from "../shapes/module.ts";
 import { MATCHER_NAMES } from "../shapes/policy.ts";
 import { logText } from "../shapes/reasons.ts";
 
-/** The depth if neither queue nor server has one. */
+/** The backfill depth if neither the queue nor the server has one. */
 const DEPTH_DEFAULT = 1;
 
 type State = {
   readonly planner: Planner;
-  /** undoes the longer expected ends of running jobs */
+  /** Gives the running jobs their former expected ends again (countWhole). */
   readonly giveBack: () => void;
-  /** cons; null: plans are made anew */
+  /** the kept plans with `backfill.policy: cons`; null: plans are made anew in each cycle */
   readonly kept: KeptPlans | null;
-  /** top jobs so far, including those that wait for a plan: of the server's depth (""), of queues with their own */
+  /**
+   * numbers of top jobs so far, including those that wait for a plan; under "" those that count for the server's depth,
+   * under the name of a queue those that count for its own depth
+   */
   readonly counts: Map<string, number>;
   waiting: { readonly candidate: Candidate; readonly log: Cycle["log"]; readonly counts: boolean }[];
   readonly planned: Set<string>;
-  /** classes for which no start was found: their other jobs are not tried */
+  /** classes with a job for which no start was found; no other job of these classes is planned */
   readonly hopeless: Set<unknown>;
 };
 
 const STATES = new WeakMap<Cycle, State>();
-/** jobs with an estimate that a cycle has started: their estimate need not be withdrawn */
+/** jobs with a published estimate that a cycle has started; the estimate need not be withdrawn */
 const STARTED = new WeakMap<Cycle, Set<string>>();
 
 export const backfill: PolicyModule = {
@@ -71,8 +74,8 @@ export const backfill: PolicyModule = {
     STATES.set(cycle, { planner, giveBack, kept, counts: new Map(), waiting: [], planned: new Set(), hopeless: new Set() });
   },
   /**
-   * Each job of a class is tried: a plan that has moved up leaves room that a later job of the class may be able to
-   * use, although the one before it could not.
+   * With kept plans each job of a class is tried: a plan that has moved to an earlier time leaves room, which a later job of
+   * the class may be able to use although the job before it could not.
    */
   triesEach: (cycle) => (STATES.get(cycle)?.kept ?? null) !== null,
   stays(cycle, candidate) {
@@ -105,7 +108,8 @@ export const backfill: PolicyModule = {
     if (!counts) return "go on";
     const count = (state.counts.get(of) ?? 0) + 1;
     state.counts.set(of, count);
-    // With fairshare a plan counts as usage and changes the order of the next jobs; a kept plan must be entered again before the next one is removed.
+    // With fairshare, a plan counts as usage and changes the order of the next jobs. With kept plans, a plan that was removed must be booked again
+    // before the next one is removed.
     if (count >= most || cycle.policy.fair_share || state.kept !== null) planAll(cycle, state);
     return "go on";
   },
@@ -119,7 +123,7 @@ export const backfill: PolicyModule = {
   },
 };
 
-/** The planner of a cycle; null: none, because jobs need not start in strict order. */
+/** Returns the planner of a cycle; null: there is none, because jobs need not start in strict order. */
 export function plannerOf(cycle: Cycle): Planner | null {
   return STATES.get(cycle)?.planner ?? null;
 }
@@ -129,18 +133,18 @@ const isConservative = ({ book, policy }: Cycle): boolean =>
 
 const enforcesResumption = ({ universe }: Cycle): boolean => universe.sched.attrs["sched_preempt_enforce_resumption"] === true;
 
-/** The job was preempted and must be able to resume. */
+/** Returns whether a job was preempted and must be able to resume. */
 function mustResume(cycle: Cycle, { entry: { job } }: Candidate): boolean {
   return job.sched_preempted_s !== undefined && enforcesResumption(cycle);
 }
 
-/** A start now would break a limit that a plan needs. */
+/** Returns a reason if a start now would break a limit that a plan needs. */
 function checkPlans(cycle: Cycle, candidate: Candidate): Why | null {
   const moments = STATES.get(cycle)?.planner.moments ?? [];
   return moments.length === 0 ? null : checkMoments(cycle, moments, candidate, windowAt(candidate, cycle.now_s));
 }
 
-/** The queue or server whose depth counts for a queue, and the depth. */
+/** Returns the depth that applies to a queue, and the name of the queue whose depth it is ("": the server's). */
 function depthOf(cycle: Cycle, queue: Queue | undefined): { readonly of: string; readonly most: number } {
   const { universe } = cycle;
   const own = queue?.attrs["backfill_depth"];
@@ -149,7 +153,7 @@ function depthOf(cycle: Cycle, queue: Queue | undefined): { readonly of: string;
   return { of: "", most: typeof all === "number" ? all : isConservative(cycle) ? Number.POSITIVE_INFINITY : DEPTH_DEFAULT };
 }
 
-/** Whether a blocked job becomes a top job. */
+/** Returns whether a blocked job becomes a top job. */
 function isTopJob(cycle: Cycle, candidate: Candidate): boolean {
   const { entry, queue, set } = candidate;
   const { job, request, line } = entry;
@@ -165,7 +169,7 @@ function isTopJob(cycle: Cycle, candidate: Candidate): boolean {
   return cycle.policy.allow_aoe_calendar || !asksFor(job.schedselect, "aoe");
 }
 
-// --- planning
+// --- plans
 
 function planAll(cycle: Cycle, state: State): void {
   const { waiting } = state;
@@ -179,7 +183,7 @@ function planAll(cycle: Cycle, state: State): void {
   state.planner.close();
 }
 
-/** Plans a job. Returns false if no start was found. */
+/** Makes a plan for a job. Returns false if no start was found. */
 function plan(cycle: Cycle, state: State, candidate: Candidate, log: Cycle["log"]): boolean {
   const { job, line } = candidate.entry;
   const tell = (event: number, text: string): void => log({ event, class: "Job", object: job.id, text });
@@ -201,12 +205,12 @@ function plan(cycle: Cycle, state: State, candidate: Candidate, log: Cycle["log"
   return true;
 }
 
-/** Longest time between two checks of plans that wait for overdue jobs. */
+/** Longest time in seconds between two checks of plans that wait for overdue jobs. */
 const OVERDUE_S_MAX = 60;
 
 /**
- * A planned start is examined when it is due: a plan that cannot begin then is made anew, so that no promise lies in the past. An overdue job may
- * end at any moment; the longer it is overdue, the later the next check.
+ * Requests a cycle for the time at which a planned start is due. A plan that is not possible then is made anew, so that no published start lies
+ * in the past. An overdue job may end at any moment. The longer it is overdue, the later the next check.
  */
 function wakeForPlans(cycle: Cycle, { moments }: Planner): void {
   if (moments.length === 0) return;
@@ -229,7 +233,7 @@ function publish(cycle: Cycle, job: SchedJob, start_s: number, exec_vnode: strin
   cycle.decide({ kind: "estimate", job: job.id, start_s, exec_vnode, topjob: true });
 }
 
-/** Jobs that are no longer top jobs lose the mark, and their estimate where clear_topjob_estimates_enable says so. */
+/** Withdraws what was published about jobs that are no longer top jobs: the mark as a top job, and the estimate if clear_topjob_estimates_enable says so. */
 function withdraw(cycle: Cycle, planned: ReadonlySet<string>): void {
   const { universe } = cycle;
   const clears = universe.server.attrs["clear_topjob_estimates_enable"] === true;

@@ -1,5 +1,5 @@
-// Module `fairshare` (docs/reference/scheduler.md 10): jobs of entities without shares never run. A job that starts counts for the rest of the cycle as if it
-// had used what it requests. The order by shares is in order/share-source.ts, the tree in src/model/fairshare.ts.
+// Module `fairshare` (docs/reference/scheduler.md 10): jobs of entities without shares never run. A job that starts counts until the end of the cycle as if
+// it had already used what it requests. The order by shares is in order/share-source.ts, the tree in src/model/fairshare.ts.
 
 import { addTemporary, entityOf } from "#model/fairshare.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -17,7 +17,7 @@ export const fairshare: PolicyModule = {
       },
     },
   ],
-  /** A top job counts as if it ran; otherwise all top jobs would belong to the entity with the least usage. */
+  /** Counts a top job as if it ran. Otherwise all top jobs could belong to the entity with the least usage. */
   planned(cycle, { entry }) {
     const { universe, policy, fairshare: tree } = cycle;
     if (!policy.fair_share) return;

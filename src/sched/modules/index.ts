@@ -13,10 +13,10 @@ import { reservations } from "./reservations.ts";
 import { resources } from "./resources.ts";
 import { time } from "./time.ts";
 
-/** Service modules: they are in ../shell/services, because they use files, clocks and the network. */
+/** Names of the service modules. They are in ../shell/services, because they use files, clocks and the network. */
 export const SERVICES: readonly string[] = ["logger", "job_checker", "profiler"];
 
-/** The chain without a `modules:` line. */
+/** The chain if sched_config has no `modules:` line. */
 // biome-ignore format: one module a line
 export const MODULES_DEFAULT: readonly string[] = [
   "prioritizer",
@@ -49,16 +49,19 @@ export function moduleNamed(name: string): PolicyModule | undefined {
   return BUILT_IN.get(name);
 }
 
-/** The policy modules of a chain, in its order. A site's modules take the place of their names; names of services are skipped. */
+/** Returns the policy modules of a chain, in its order. A site's module replaces a built-in one of the same name. Names of service modules are skipped. */
 export function chainOf({ modules, site_modules }: Pick<PolicyBook, "modules" | "site_modules">): PolicyModule[] {
   return modules.flatMap((name) => site_modules?.get(name) ?? BUILT_IN.get(name) ?? []);
 }
 
-/** The array is cached by book, which is frozen, because another array makes the universe index its jobs again. */
+/**
+ * For each book the modules with a classKey. The array is stored, because the universe indexes its jobs again whenever it
+ * gets another array object. A book never changes.
+ */
 const DISTINGUISHING = new WeakMap<PolicyBook, readonly PolicyModule[]>();
 const NONE: readonly PolicyModule[] = [];
 
-/** How the universe is indexed under a policy of this book. */
+/** Returns how the universe must be indexed under a policy of this book. */
 export function mirrorOptions(book: PolicyBook, policy: Policy = book.prime): MirrorOptions {
   let distinguishing = DISTINGUISHING.get(book);
   if (distinguishing === undefined) {

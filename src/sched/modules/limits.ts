@@ -1,5 +1,5 @@
 // Module `limits`: run limits of queue and server (docs/reference/scheduler.md 2 and 5). A limit counts the jobs that this scheduler sees. Limits of the server
-// do not hold for jobs in reservations, because their resources were granted with the reservation.
+// do not apply to jobs in reservations, because the reservation was granted their resources.
 
 import type { Why } from "#protocol/sched-link.ts";
 import { checkLimits } from "../shapes/limits.ts";
@@ -25,7 +25,7 @@ export const limits: PolicyModule = {
   ],
 };
 
-/** max_run_subjobs of an array. */
+/** Checks max_run_subjobs of an array. */
 function checkSubjobs({ qrun }: Cycle, { array }: Candidate): Why | null {
   const { max_run_subjobs, running = 0 } = array?.job.array ?? {};
   if (qrun || array === undefined || max_run_subjobs === undefined || running + array.started < max_run_subjobs) return null;

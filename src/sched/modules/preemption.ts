@@ -1,10 +1,10 @@
 // Module `preemption` (docs/reference/scheduler.md 8): a job that cannot start preempts running jobs of lower levels. The victims are found by taking jobs
-// off their vnodes in the cycle's universe, lowest level and latest start first, until the job could start. Jobs that turn out not to be needed get their
-// places back.
+// off their vnodes in the cycle's universe, lowest level and latest start first, until the job could start. Those whose removal turns out not to be
+// necessary are put back.
 //
-// V1. Only jobs of lower levels make room, and none whose removal would raise another job above the one it makes room for.
-// V2. No job is preempted unless the other job can then start: the preempt decisions stand directly before its run.
-// V3. No job is preempted that could stay: with all others gone and the job in its place there is no room for any of them.
+// V1. Only jobs of lower levels are preempted, and none whose removal would raise another job above the level of the job that needs the room.
+// V2. Jobs are preempted only if the other job can then start: the preempt decisions come directly before the decision to run it.
+// V3. No job is preempted without need: when the other victims are gone and the new job has its vnodes, none of the victims could stay.
 // V4. A victim whose preemption failed is spared for a while.
 
 import { SUBSTATE } from "#model/job-state.ts";
@@ -28,7 +28,7 @@ import { stateWords } from "../shapes/vnode-state.ts";
 type Victim = { readonly job: SchedJob; readonly level: number; readonly methods: string; readonly vnodes: readonly Vnode[] };
 type State = {
   readonly levelOf: LevelOf;
-  /** levels may change while jobs start and are preempted */
+  /** whether levels may change while jobs start and are preempted */
   readonly moves: boolean;
   /** running jobs in the order in which they would be preempted; null: not needed yet */
   victims: readonly Victim[] | null;
@@ -70,9 +70,9 @@ function tell(cycle: Cycle, object: string, text: string): void {
   cycle.log({ event: LOG_EVENT.DEBUG2, class: "Job", object, text });
 }
 
-// --- candidates
+// --- jobs that may be preempted
 
-/** Running jobs that could be preempted at all: the lowest level first, and within a level the most recently started first. */
+/** Returns the running jobs that could be preempted at all: the lowest level first, and within a level the latest start first. */
 function victimsOf(cycle: Cycle, { levelOf }: State): Victim[] {
   const { universe, failed_victims } = cycle;
   const victims: Victim[] = [];
@@ -90,7 +90,7 @@ function victimsOf(cycle: Cycle, { levelOf }: State): Victim[] {
   );
 }
 
-/** The methods of preempt_order that the job allows with its remaining time. */
+/** Returns the methods of preempt_order that are possible for the job, given its remaining time. */
 function methodsOf({ preempt, space }: Universe, job: SchedJob, now_s: number): string {
   const confirmed = job.substate === SUBSTATE.RUNNING;
   const allowed = { S: confirmed, C: confirmed && job.no_checkpoint !== true, R: job.rerunable, D: true };
@@ -98,7 +98,7 @@ function methodsOf({ preempt, space }: Universe, job: SchedJob, now_s: number): 
   const used = (name: string): number => amountOf(space.all.get(name), job.resources_used?.[name]) ?? 0;
   const time_s = asked("soft_walltime") ?? asked("walltime");
   const cput_s = asked("cput");
-  // The mom reports a job's usage from time to time; its time passes in between.
+  // The mom reports a job's usage only from time to time, so the time since the start counts if it is longer.
   const walltime_s = Math.max(used("walltime"), now_s - (job.stime_s ?? now_s) - (job.paused_s ?? 0));
   const left = time_s !== null ? percentLeft(time_s, walltime_s) : cput_s !== null ? percentLeft(cput_s, used("cput")) : null;
   return [...methodsFor(preempt, left)].filter((method) => allowed[method as keyof typeof allowed]).join("");
@@ -106,7 +106,7 @@ function methodsOf({ preempt, space }: Universe, job: SchedJob, now_s: number): 
 
 const percentLeft = (asked: number, used: number): number => (asked <= 0 ? 0 : 100 - (100 * used) / asked);
 
-/** preempt_targets of the job: which jobs it may preempt. null: none. */
+/** Returns the jobs that the job may preempt according to its preempt_targets; null: none. */
 function targetsOf(cycle: Cycle, job: SchedJob, victims: readonly Victim[]): readonly Victim[] | null {
   const text = job.resources["preempt_targets"];
   if (!cycle.universe.preempt.targets || typeof text !== "string" || text === "") return victims;
@@ -121,7 +121,7 @@ function targetsOf(cycle: Cycle, job: SchedJob, victims: readonly Victim[]): rea
   return found.length > 0 ? found : null;
 }
 
-/** `queue=a,queue=b,Resource_List.ncpus=4`; a word without a name has the name of the previous word: `queue=a,b`. */
+/** Splits preempt_targets: `queue=a,queue=b,Resource_List.ncpus=4`. A word without a name gets the name of the word before it: `queue=a,b`. */
 function targetWords(text: string): string[] {
   let name = "";
   return text.split(",").map((part) => {
@@ -133,7 +133,7 @@ function targetWords(text: string): string[] {
   });
 }
 
-/** `queue=workq`, `Resource_List.ncpus=4` */
+/** Returns whether a job matches a word such as `queue=workq` or `Resource_List.ncpus=4`. */
 function isTarget({ space }: Universe, word: string, job: SchedJob): boolean {
   const [key = "", ...rest] = word.split("=");
   const value = rest.join("=");
@@ -147,7 +147,7 @@ function isTarget({ space }: Universe, word: string, job: SchedJob): boolean {
   return amount === null ? String(have) === value : amount === amountOf(want, value);
 }
 
-/** Reasons that preemption cannot remove (docs/reference/scheduler.md 8). */
+/** The reasons that preemption cannot remove (docs/reference/scheduler.md 8). */
 const HOPELESS: ReadonlySet<string> = new Set([
   "SCHD_ERROR",
   "NOT_QUEUED",
@@ -170,9 +170,9 @@ const HOPELESS: ReadonlySet<string> = new Set([
 
 const isHopeless = (why: Why): boolean => why.never === true || HOPELESS.has(why.code);
 
-// --- search
+// --- the search for victims
 
-/** The search for the victims of one job. It is a class because all its changes are rolled back unless it succeeds. */
+/** The search for the victims of one job. It is a class because it takes back all its changes unless it succeeds. */
 class Attempt {
   readonly #cycle: Cycle;
   readonly #state: State;
@@ -197,7 +197,8 @@ class Attempt {
       return null;
     }
     this.#letStay();
-    // If all others may stay, none of them had the missing resource. (A vnode without free cpus is closed even for jobs that request none.)
+    // If all removed jobs may stay, none of them had the missing resource. (A vnode without free cpus is closed even for jobs that request
+    // none.)
     if (this.#gone.length === 0) {
       room.rollBack(mark);
       return null;
@@ -207,7 +208,7 @@ class Attempt {
     return placed;
   }
 
-  /** Removes jobs until the job could start. Returns false if it could not start even without all of them. */
+  /** Removes running jobs until the job could start. Returns false if it could not start even if all of them were removed. */
   #takeAway(victims: readonly Victim[], first: Why): boolean {
     const { room } = this.#cycle;
     const passed_over = new Set<Victim>();
@@ -235,7 +236,10 @@ class Attempt {
     return level < this.#level && !this.#cycle.room.away.has(job.id);
   }
 
-  /** Removes the smallest number of jobs after which the reason changes or disappears, found by doubling and halving. Returns the last reason. */
+  /**
+   * Removes the smallest number of running jobs after which the reason changes or disappears. The number is found by
+   * doubling and halving. Returns the last reason.
+   */
   #inSteps(useful: readonly Victim[], first: Why): Why | null {
     const { room } = this.#cycle;
     let [at, step, doubling] = [0, 1, true];
@@ -261,7 +265,7 @@ class Attempt {
     return why;
   }
 
-  /** If levels can change: removes jobs one by one, and none whose removal would raise another job too high. */
+  /** Removes running jobs one by one, because levels can change. Skips those whose removal would raise another job too high. */
   #oneByOne(useful: readonly Victim[], first: Why, passed_over: Set<Victim>): Why | null {
     const { room } = this.#cycle;
     let why: Why | null = first;
@@ -282,7 +286,7 @@ class Attempt {
     return why;
   }
 
-  /** Whether the job keeps its level once it runs. */
+  /** Returns whether the job keeps its level when it runs. */
   #keepsItsLevel(): boolean {
     const { job } = this.#candidate.entry;
     if (!this.#state.moves || this.#cycle.qrun || this.#state.levelOf(job) >= this.#level) return true;
@@ -290,7 +294,7 @@ class Attempt {
     return false;
   }
 
-  /** The last removed jobs are first tried for being put back. */
+  /** Tries to put removed jobs back, the last removed one first. */
   #letStay(): void {
     for (const victim of [...this.#gone].reverse()) {
       if (!this.#cycle.room.putBack(victim.job.id)) continue;
@@ -299,7 +303,7 @@ class Attempt {
     }
   }
 
-  /** Whether a job holds any of the missing resources. */
+  /** Returns whether a running job holds any of the missing resources. */
   #helps({ job, vnodes }: Victim, why: Why): boolean {
     const { universe } = this.#cycle;
     const own = this.#candidate.entry.job;
@@ -320,7 +324,7 @@ class Attempt {
     return vnodes.some((vnode) => this.#isUseful(vnode));
   }
 
-  /** Whether a vnode could hold one of the job's chunks, or a part of it, when empty. */
+  /** Returns whether an empty vnode could take one of the job's chunks, or a part of one. */
   #isUseful({ name, set, host, state }: Vnode): boolean {
     const { universe } = this.#cycle;
     const { checks } = universe;
@@ -335,5 +339,5 @@ class Attempt {
   }
 }
 
-/** A reason without its amounts. */
+/** Returns what distinguishes kinds of reasons: a reason without its amounts. */
 const kindOf = ({ code, resource, where, entity }: Why): string => [code, resource, where, entity].join("|");

@@ -1,5 +1,5 @@
-// Module `prioritizer`: job_sort_formula with its threshold, and job_sort_key (docs/reference/scheduler.md 3, 4). order/ranking.ts and order/job-order.ts order the jobs;
-// this module logs values, jobs at or below the threshold, and errors of the formula.
+// Module `prioritizer`: job_sort_formula with its threshold, and job_sort_key (docs/reference/scheduler.md 3, 4). order/ranking.ts and order/job-order.ts order
+// the jobs; this module logs the values of the formula, the jobs at or below the threshold, and errors in the formula.
 
 import { formulaText } from "#model/formula/formula.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -23,7 +23,7 @@ export const prioritizer: PolicyModule = {
   end: logErrors,
 };
 
-/** Every job's value, if log_events asks for it: only this evaluates the formula for all jobs. */
+/** Logs the value of every job if log_events asks for it. Only here the formula is evaluated for all jobs. */
 function logValues(cycle: Cycle): void {
   const { universe, ranks } = cycle;
   const { threshold } = universe.ranking;
@@ -45,13 +45,13 @@ function tellUnder(cycle: Cycle, line: JobLine): void {
   for (const entry of line.differ_under) if (isToldNow(cycle, entry)) cycle.tell(entry, UNDER_WHY);
 }
 
-/** Jobs of queues that are not started get that as their comment instead. */
+/** Returns whether a job gets the comment about the threshold. Jobs of queues that are not started get a comment about that instead. */
 function isToldNow({ universe }: Cycle, entry: JobEntry): boolean {
   const queue = universe.queues.get(entry.job.queue);
   return entry.line?.differ_under.has(entry) === true && queue?.started === true && queue.execution;
 }
 
-/** Each error is logged once while the formula stays the same; together with values it is logged every time. */
+/** Logs each error once while the formula stays the same. When values are logged, errors are logged each time with them. */
 function logErrors(cycle: Cycle): void {
   const { told } = cycle.universe.ranking;
   for (const [error, job] of cycle.ranks.errors) {

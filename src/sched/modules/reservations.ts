@@ -1,10 +1,10 @@
-// Module `reservations`: before any job is tried, the server's questions about reservations are answered. If a
-// reservation was confirmed, the cycle ends and another one follows (docs/reference/scheduler.md 3 and 9). Promises of
-// vnodes are in the calendar; promises of the server's resources are checked here.
+// Module `reservations`: before any job is tried, answers what the server has asked about reservations. If a reservation was
+// confirmed, the cycle ends and another one follows (docs/reference/scheduler.md 3 and 9). The calendar has the vnodes that
+// reservations were promised. Here the promised resources of the server are checked.
 //
-// R6. Alterations are answered first, and the others from the oldest to the newest. A place that was given to one
-//     reservation is not given to another in the same cycle.
-// R7. Top jobs keep their published places: no reservation is placed there.
+// R6. Alterations are answered first, and the others from the oldest to the newest. Vnodes that were given to one
+//     reservation are not given to another for the same time in the same cycle.
+// R7. Top jobs keep their published vnodes: no reservation gets them for the same time.
 
 import type { ResvAsk } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -55,7 +55,7 @@ export const reservations: PolicyModule = {
 
 type Question = { readonly resv: ResvInfo; readonly ask: ResvAsk };
 
-/** In the order in which they are answered (R6). */
+/** Returns the reservations about which the server has asked, in the order in which they are answered (R6). */
 function questions({ universe }: Cycle): Question[] {
   const asked: Question[] = [];
   for (const resv of universe.resvs.values()) if (resv.ask !== undefined) asked.push({ resv, ask: resv.ask });
@@ -63,10 +63,10 @@ function questions({ universe }: Cycle): Question[] {
   return asked.sort((a, b) => turn(a) - turn(b) || a.ask.asked_s - b.ask.asked_s || sequence(a.resv) - sequence(b.resv));
 }
 
-/** `R12.svr` is 12. */
+/** Returns the number of a reservation: 12 for `R12.svr`. */
 const sequence = ({ id }: ResvInfo): number => Number.parseInt(id.slice(1), 10);
 
-/** Keeps the published places of top jobs free (R7), except that of a job that itself becomes a reservation. Returns the bookings. */
+/** Books the published places of top jobs (R7), except that of a job that itself becomes a reservation. Returns the ids of the bookings. */
 function bookTopJobs({ universe, now_s }: Cycle, asked: readonly Question[]): string[] {
   const own = new Set(asked.map(({ resv }) => resv.source.attrs["qmove"]));
   const booked: string[] = [];
@@ -82,7 +82,7 @@ function bookTopJobs({ universe, now_s }: Cycle, asked: readonly Question[]): st
   return booked;
 }
 
-/** Whether jobs run in the reservation. They keep it on its vnodes. */
+/** Returns whether jobs run in the reservation. A reservation with running jobs keeps its vnodes. */
 function hasRunningJobs({ universe }: Cycle, { id }: ResvInfo): boolean {
   for (const { job } of universe.insiders.values()) if (job.resv === id) return true;
   return false;

@@ -1,5 +1,5 @@
-// Module `resources`: amounts of the vnodes in total, and of queue and server (docs/reference/scheduler.md 5). An unset resource of queue or server is no bound.
-// A job that could not run even alone can never run.
+// Module `resources`: checks total amounts of vnodes, and the resources of queue and server (docs/reference/scheduler.md 5). A resource that is unset at queue
+// or server is not limited. A job that asks for more than there is in total can never run.
 
 import type { Why } from "#protocol/sched-link.ts";
 import { checkTotals } from "../place/set-totals.ts";
@@ -40,7 +40,7 @@ function checkServer(cycle: Cycle, candidate: Candidate): Why | null {
 }
 
 type Scope = {
-  /** amounts of a resource without flag q count, too */
+  /** returns whether amounts in use count although the resource has no flag q */
   readonly counts: (resource: string) => boolean;
   readonly code: string;
   readonly available: ReadonlyMap<string, number | string | boolean>;

@@ -1,5 +1,5 @@
-// Module `time`: prime-time, non-prime-time and dedicated queues, and jobs that would run into dedicated time or, with backfill_prime, from prime into
-// non-prime time or back (docs/reference/scheduler.md 5, 7, 11).
+// Module `time`: checks the times of prime-time, non-prime-time and dedicated queues, and jobs that would run into dedicated time. With backfill_prime
+// it also checks jobs that would run from prime into non-prime time or back (docs/reference/scheduler.md 5, 7, 11).
 
 import type { Why } from "#protocol/sched-link.ts";
 import { dedicatedNow } from "../shapes/dedicated-time.ts";
@@ -15,12 +15,12 @@ export const time: PolicyModule = {
   ],
 };
 
-/** How long the candidate may run from now on before it crosses a bound of time. Infinity: there is no bound for it. */
+/** Returns how long the candidate may run from now on before it crosses a bound of time. Infinity: no bound applies to it. */
 export function timeLeft(cycle: Cycle, candidate: Candidate): number {
   return Math.min(primeBound(cycle, candidate), dedicatedBound(cycle)) - cycle.now_s;
 }
 
-/** In dedicated time only dedicated queues run; outside of it they do not. */
+/** Checks that only jobs of dedicated queues run in dedicated time, and no job of these queues at other times. */
 function checkDedicatedQueue({ book, policy, now_s, qrun }: Cycle, { queue }: Candidate): Why | null {
   const inside = dedicatedNow(book.dedicated, now_s) !== null;
   if (inside === isDedicated(policy.dedicated_prefix, queue?.name) || (qrun && !inside)) return null;
@@ -34,7 +34,7 @@ function checkPrime({ policy, prime, qrun }: Cycle, { queue }: Candidate): Why |
   return null;
 }
 
-/** backfill_prime: a job must end with the prime or non-prime time in which it starts, plus prime_spill. */
+/** With backfill_prime, checks that a job ends before the present prime or non-prime time ends, plus prime_spill. */
 function checkPrimeBoundary(cycle: Cycle, candidate: Candidate): Why | null {
   if (cycle.now_s + candidate.expected_s <= primeBound(cycle, candidate)) return null;
   return { code: "CROSS_PRIME_BOUNDARY", module: "time", where: cycle.prime.prime ? "non-primetime" : "primetime" };
@@ -47,7 +47,7 @@ function primeBound({ policy, prime, qrun }: Cycle, { queue }: Candidate): numbe
   return policy.prime_exempt_anytime_queues && anytime ? Number.POSITIVE_INFINITY : prime.until_s + policy.prime_spill_s;
 }
 
-/** A job must end before the next dedicated time begins; a job of a dedicated queue before its own dedicated time ends. */
+/** Checks that a job ends before the next dedicated time begins. A job of a dedicated queue must end before its own dedicated time ends. */
 function checkDedicatedBoundary(cycle: Cycle, { most_s }: Candidate): Why | null {
   return cycle.now_s + most_s > dedicatedBound(cycle) ? { code: "CROSS_DED_TIME_BOUNDARY", module: "time" } : null;
 }

@@ -1,12 +1,13 @@
-// Eligible time as a scheduler sees it (docs/reference/scheduler.md 4). The server keeps it. For each queued job it sends a base and the job's clock, and for
-// each clock its time and whether it goes. The time of all jobs behind the same limits therefore passes without further messages.
+// Eligible time as a scheduler sees it (docs/reference/scheduler.md 4). The server counts it. Jobs behind the same limits share a clock. For each queued job
+// the server sends the id of its clock and an amount to add. For each clock it sends the value and whether the clock goes. Eligible times therefore grow
+// without further messages.
 
 import { ACCRUE } from "#model/job-state.ts";
 import type { SchedClock, SchedJob } from "#protocol/sched-link.ts";
 
 export type Eligible = { readonly eligible_s: number; readonly accrue_type: number };
 
-/** A job's eligible time and accrue type at a time. */
+/** Returns a job's eligible time and accrue type at a time. */
 export function eligibleAt(clocks: ReadonlyMap<string, SchedClock>, job: SchedJob, now_s: number): Eligible {
   const base_s = job.eligible_time_s ?? 0;
   const clock = job.clock === undefined ? undefined : clocks.get(job.clock);

@@ -1,20 +1,20 @@
-// The resources by which vnodes are grouped into placement sets, as server and queue say (docs/placement-sets.md).
+// The resources by which vnodes are grouped into placement sets, as set at server and queue (docs/placement-sets.md).
 
 import type { Queue } from "../shapes/job-line.ts";
 import type { Universe } from "../shapes/universe.ts";
 
-/** Attributes of server, scheduler and queue that form placement sets. */
+/** The attributes of server and queue, and those of the scheduler, that form placement sets. */
 export const GROUP_ATTRS = ["node_group_enable", "node_group_key"] as const;
 export const SCHED_GROUP_ATTRS = ["only_explicit_psets"] as const;
 
-/** The resources that group vnodes for jobs of a queue without a grouping of their own; empty: none, as in reservations. */
+/** Returns the resources that group vnodes for jobs of a queue, unless the job has a grouping of its own; empty: none, as in reservations. */
 export function groupResources({ server, resv_queues }: Universe, queue: Queue | undefined): readonly string[] {
   if (server.attrs["node_group_enable"] !== true || resv_queues.has(queue?.name ?? "")) return [];
   const own = listOf(queue?.attrs["node_group_key"]);
   return own.length > 0 ? own : listOf(server.attrs["node_group_key"]);
 }
 
-/** Whether being in this queue changes how a job's vnodes are grouped. */
+/** Returns whether a job's vnodes are grouped in another way because it is in this queue. */
 export function hasOwnGrouping({ server }: Universe, queue: Queue): boolean {
   return server.attrs["node_group_enable"] === true && listOf(queue.attrs["node_group_key"]).length > 0;
 }

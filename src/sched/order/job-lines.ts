@@ -1,7 +1,7 @@
-// Queued jobs in lines: one line per class of equal jobs and queue, kept by insertion and removal (shapes/universe.ts U3, U4).
+// Queued jobs are in lines. All jobs of one class (equal jobs) in one queue form a line, which changes by insertion and removal (shapes/universe.ts U3, U4).
 //
-// The key of a class holds everything that a check may look at: the request, amounts of queue and server, the owner as far as limits exist, the queue as far
-// as it matters. Values that only order jobs (job_sort_key, rank) are not part of it.
+// The key of a class contains everything about a job that a check may use: the request, the amounts that queue and server count, the owner if limits depend
+// on the owner, the queue if it makes a difference. Values that only order jobs (job_sort_key, rank) are not part of it.
 
 import { readExecVnode } from "#model/request/exec-vnode.ts";
 import { FREE, placeOf, placeText } from "#model/request/place.ts";
@@ -20,7 +20,7 @@ import { hasOwnGrouping } from "./group-resources.ts";
 import { percentageOf, placeInStrand, shareEntity, trackKey } from "./ranking.ts";
 import { dropFromStrand, insert, jobsOf, strandOf } from "./strands.ts";
 
-/** Adds a job or takes over a new state of it. */
+/** Adds a job, or replaces it by its new state. */
 export function putEntry(universe: Universe, job: SchedJob): void {
   const old = universe.entries.get(job.id);
   if (old !== undefined && sameForScheduling(old.job, job) && sameForModules(universe, old.job, job)) {
@@ -46,8 +46,8 @@ export function putEntry(universe: Universe, job: SchedJob): void {
 }
 
 /**
- * When a job or reservation groups vnodes by a resource for the first time, placement sets are needed. They are kept, because there are at most as many as
- * resources.
+ * Notes that a job or reservation groups vnodes by a resource, for which placement sets are then needed. Such resources are never forgotten, because the
+ * sets of one resource are needed only once.
  */
 export function askGroup(universe: Universe, { place }: Request): void {
   if (place.group === undefined || universe.asked_groups.has(place.group)) return;
@@ -69,7 +69,7 @@ export function dropEntry(universe: Universe, id: string): void {
   if (line.size === 0) dropLine(universe, line);
 }
 
-/** The agreed comment of a line: jobs with another comment are kept apart. */
+/** Compares a job's comment with the agreed comment of its line. The line has sets of the jobs whose comment differs. */
 export function noteComment(entry: JobEntry): void {
   const { line, under } = entry;
   if (line === null) return;
@@ -79,20 +79,20 @@ export function noteComment(entry: JobEntry): void {
   else wrong.add(entry);
 }
 
-/** An array that has begun keeps its comment. */
+/** Returns whether a job has a comment, or needs none because it is an array that has begun and keeps its comment. */
 const isTold = ({ job }: JobEntry, said: string | undefined): boolean => job.comment === said || job.state === "B";
 
-/** The comment of jobs under the threshold. */
+/** The comment of jobs whose formula value is under the threshold. */
 export const UNDER_WHY: Why = { code: "JOB_UNDER_THRESHOLD", module: "prioritizer" };
 const UNDER_TEXT = commentText(UNDER_WHY);
 
-/** The size of a line, and the time, from which on a mere change of amounts is not sent to all its jobs. */
+/** In a line with more than this number of jobs, a new text that differs only in amounts is agreed at most once in so many seconds. */
 const MANY_JOBS = 100;
 const AMOUNTS_S = 60;
 
 /**
- * A new text for all jobs of a line. In a long line, a change of amounts alone (A: 3 instead of A: 4) waits for the next minute; otherwise every end of a job
- * would rewrite the comments of all waiting jobs. The first job of the line gets the text in any case, from the code that tries it.
+ * Sets the agreed comment of a line. In a long line, a text that differs only in amounts (A: 3 instead of A: 4) waits for the next minute. Otherwise every
+ * end of a job would change the comments of all waiting jobs. The first job of the line gets the text in any case, from the code that tries it.
  */
 export function agreeComment(line: JobLine, text: string, kind = "", now_s = 0): void {
   if (line.said === text) return;
@@ -105,7 +105,10 @@ export function agreeComment(line: JobLine, text: string, kind = "", now_s = 0):
   for (const entry of jobsOf(line)) if (!entry.under && !isTold(entry, text)) line.differ.add(entry);
 }
 
-/** The vnodes that jobs of a queue may use: those of its reservation, its own if it has some, else those of its partition that belong to no queue. */
+/**
+ * Returns the key of the set of vnodes that jobs of a queue may use. These are the vnodes of its reservation or, otherwise,
+ * those assigned to the queue. If it has none, they are the vnodes of its partition that belong to no queue.
+ */
 export function nodeSetOf(universe: Universe, queue: Queue | undefined): string {
   const resv = queue === undefined ? undefined : universe.resv_queues.get(queue.name);
   if (resv !== undefined) return resvSetKey(resv.id);
@@ -155,7 +158,7 @@ export function requestOf(universe: Universe, select: string, place: string, kee
   const key = `${select}\n${place}${keeps_cpus ? "\n" : ""}`;
   let request = universe.requests.get(key);
   if (request === undefined) {
-    // Texts that no job has any more are dropped; a job keeps its own text.
+    // Requests that no job has any more are dropped from the table; a job keeps its own request.
     if (universe.requests.size > REQUESTS_KEPT + 2 * universe.entries.size) universe.requests.clear();
     const parsed = checkedPart(parseRequest(universe.space, select, place, universe.next_id++), universe.checks);
     universe.requests.set(key, (request = keeps_cpus ? { ...parsed, keeps_cpus } : parsed));
@@ -163,7 +166,7 @@ export function requestOf(universe: Universe, select: string, place: string, kee
   return request;
 }
 
-/** A suspended job resumes where it is: it requests what it released, on its vnodes by name, exclusively or not as before. */
+/** Returns the request of a suspended job, which resumes where it was. It requests what it released, on these vnodes by name, exclusively or not as before. */
 export function resumeRequest(universe: Universe, { exec_vnode = "", released = exec_vnode, place }: SchedJob): Request {
   const parts = (readExecVnode(released) ?? []).flat();
   const select = selectText({ chunks: parts.map(({ vnode, pairs }) => ({ count: 1, pairs: [pairOf("vnode", vnode), ...pairs] })) });
@@ -197,7 +200,7 @@ function classKey(universe: Universe, job: SchedJob, request: Request): string {
   return parts.join("\t");
 }
 
-/** Whether an answer can depend on the queue within its partition. */
+/** Returns whether a check can give another answer because of the queue, among queues of one partition. */
 function matters(universe: Universe, queue: Queue | undefined): boolean {
   if (queue === undefined) return true;
   const { policy } = universe;
@@ -216,21 +219,21 @@ function matters(universe: Universe, queue: Queue | undefined): boolean {
   );
 }
 
-/** How long a job runs. */
+/** The resources that say how long a job runs. */
 const TIMES: ReadonlySet<string> = new Set(["walltime", "soft_walltime", "min_walltime", "max_walltime"]);
 
-/** Whether a check of queue, server, limits or time uses a job-wide amount. */
+/** Returns whether a check of queue, server, limits or time uses a job-wide amount of the resource. */
 function isJobWide(universe: Universe, name: string): boolean {
   if (universe.policy.resources.has(name) || universe.profile.resources.includes(name) || name === "preempt_targets") return true;
   return TIMES.has(name) && timesMatter(universe);
 }
 
-/** Bookings are in the way of jobs that run into them. */
+/** Returns whether the time of a job matters: dedicated time or bookings may be in the way of jobs that would run into them. */
 function timesMatter({ times_matter, sched, resvs }: Universe): boolean {
   return times_matter || sched.attrs["sched_preempt_enforce_resumption"] === true || resvs.size > 0;
 }
 
-/** Whether only values that a scheduler ignores have changed (mostly a comment). */
+/** Returns whether two states of a job differ only in values that a scheduler ignores (mostly the comment). */
 function sameForScheduling(a: SchedJob, b: SchedJob): boolean {
   return (
     a.state === b.state &&

@@ -1,8 +1,9 @@
-// The order in which a cycle looks at jobs (docs/reference/scheduler.md 4). Heaps merge the tracks of lines, so that the cost follows the jobs that are
-// looked at, not all queued jobs. by_queue: queue after queue; round_robin: one job of each queue of equal Priority in turn; neither: one list.
+// The order in which a cycle looks at jobs (docs/reference/scheduler.md 4). Heaps merge the tracks of lines, so that the time depends on the jobs that
+// are looked at, not on all queued jobs. With by_queue, queues follow one after the other; with round_robin, queues of equal Priority give one job each
+// in turn; with neither, all jobs are in one list.
 //
-// Running reservations come before all queues. Within a source the preemption level decides first; then jobs that were preempted come
-// first, the earliest preempted one at the head. by_queue: express and preempted jobs of all queues come before the queues.
+// Running reservations come before all queues. Within a source (one or several queues) the preemption level decides first. Within a level, jobs that
+// were preempted come first, in the order of their preemption. With by_queue, express and preempted jobs of all queues come before the queues.
 
 import { present } from "#support/assert.ts";
 import { heapPop, heapPush, heapReplace } from "#support/heap.ts";
@@ -15,17 +16,17 @@ import { type Cursor, type Source, shareSource } from "./share-source.ts";
 import { advanceTrack, openTrack, reorderTrack } from "./track-cursor.ts";
 
 export type JobsInOrder = {
-  /** the job whose turn it is; the same until advance() or skipToDiffering(); null: none is left */
+  /** Returns the job whose turn it is; null: none is left. It is the same job until advance(), stay() or skipToDiffering() is called. */
   next(): { readonly entry: JobEntry; readonly line: JobLine } | null;
-  /** the job has started: continues with the next one of its line */
+  /** Called when the job was tried: continues with the next job of its line. */
   advance(): void;
-  /** a subjob of the array has been started: the next one takes its place */
+  /** Called when a subjob of the array has been started: the next subjob of the array may be next. */
   stay(): void;
-  /** its line is blocked: continues with the next job of the line whose comment differs */
+  /** Called when the line is blocked: continues with the next job of the line whose comment differs from the agreed one. */
   skipToDiffering(): void;
 };
 
-/** Execution queues by Priority, then creation. */
+/** Returns the execution queues by Priority, and those of equal Priority in the order of creation. */
 export function queuesInOrder(universe: Universe): readonly Queue[] {
   universe.sorted_queues ??= [...universe.queues.values()]
     .filter((queue) => queue.execution)
@@ -33,10 +34,10 @@ export function queuesInOrder(universe: Universe): readonly Queue[] {
   return universe.sorted_queues;
 }
 
-/** Jobs of started execution queues at a moment. levels: present preemption levels; null: they do not matter. */
+/** Returns the jobs of started execution queues in their order at this moment. levels: the present preemption levels; null: they do not matter. */
 export function jobsInOrder(ranks: RankContext, policy: Policy, levels: LevelOf | null = null): JobsInOrder {
   const groups = groupsOf(ranks, policy, levels);
-  /** jobs that had their turn, and the rest of blocked lines */
+  /** the jobs that had their turn; and for blocked lines the jobs that are left, by track */
   const past = new Set<JobEntry>();
   const leftovers = new Map<JobLine, Map<Track, Ranked[]>>();
   let group = 0;
@@ -54,7 +55,7 @@ export function jobsInOrder(ranks: RankContext, policy: Policy, levels: LevelOf 
     return null;
   };
 
-  /** The head of the current source was tried: the next job of its track takes its place, and the next source has its turn. */
+  /** Moves on after the first job of the current source was tried: the next job of its track replaces it, and the next source has its turn. */
   const step = (move: (cursor: Cursor) => boolean): void => {
     const source = current();
     const cursor = source?.best();
@@ -95,7 +96,7 @@ export function jobsInOrder(ranks: RankContext, policy: Policy, levels: LevelOf 
   };
 }
 
-/** Jobs of a line whose comment differs and that had no turn, by track; the last one comes first. */
+/** Returns, by track, the jobs of a line whose comment differs and that had no turn. The first one to take is the last of its list. */
 function differingOf(line: JobLine, past: ReadonlySet<JobEntry>, ranks: RankContext): Map<Track, Ranked[]> {
   const tracks = new Map<Track, Ranked[]>();
   for (const entry of line.differ) {
@@ -123,7 +124,7 @@ function toHead(cursor: Cursor, { entry, value }: Ranked): true {
 
 // --- sources
 
-/** Sources that take turns, group after group. */
+/** Returns groups of sources. The sources of a group take turns, and a group follows when the one before has no job left. */
 function groupsOf(ranks: RankContext, policy: Policy, levels: LevelOf | null): Source[][] {
   const { universe } = ranks;
   const started = queuesInOrder(universe).filter((queue) => queue.started);
@@ -154,11 +155,11 @@ function groupsOfQueues(order: Order, policy: Policy, queues: readonly Queue[]):
   return [[sourceOf(order, queues, isFirst)], ...queues.map((queue) => [sourceOf(order, [queue], (line) => !isFirst(line, queue))])];
 }
 
-/** Cursors on all tracks of the queues, made when the source is first used; their values are those of that moment. */
+/** Returns a source with cursors on all tracks of the queues. They are made when the source is first used, with the values of that moment. */
 function sourceOf(order: Order, queues: readonly Queue[], filter?: LineFilter): Source {
   let made: Source | null = null;
   const make = (): Source => tiersOf(order, cursorsOf(order.ranks, queues, filter), queues);
-  /** the best cursor stays the same until it has moved, even if its job changes the use of shares meanwhile */
+  /** the best cursor; it stays the same until it has moved, even if its job changes the usage of shares meanwhile */
   let given: Cursor | undefined;
   return {
     best: () => (given ??= (made ??= make()).best()),
@@ -169,7 +170,10 @@ function sourceOf(order: Order, queues: readonly Queue[], filter?: LineFilter): 
   };
 }
 
-/** The primary order: the level, then the time of preemption; among jobs that were preempted together, the first queue. */
+/**
+ * Returns a source in the primary order: by level, then by time of preemption. Among jobs that were preempted together,
+ * those of the first queue come first.
+ */
 function tiersOf({ ranks, levels }: Order, cursors: readonly Cursor[], queues: readonly Queue[]): Source {
   const { ranking } = ranks.universe;
   const plain = (some: readonly Cursor[]): Source =>
@@ -194,7 +198,7 @@ function compareKeys(a: readonly number[], b: readonly number[]): number {
   return at < 0 ? 0 : present(a[at], "value") < present(b[at], "value") ? -1 : 1;
 }
 
-/** One source after the other. */
+/** Returns a source that uses up one source after the other. */
 function inTurn(sources: readonly Source[]): Source {
   let at = 0;
   const best = (): Cursor | undefined => {
@@ -221,7 +225,7 @@ function cursorsOf(ranks: RankContext, queues: readonly Queue[], filter?: LineFi
   return cursors;
 }
 
-/** A heap by worth; if shares decide among equals, it is made anew when they have changed. */
+/** Returns a source that is a heap in the order of jobs. If shares decide among equal jobs, the heap is made again when shares have changed. */
 function heapSource(ranks: RankContext, cursors: readonly Cursor[]): Source {
   const before = (a: Cursor, b: Cursor): boolean => comesBefore(ranks, a, b);
   const { fairshare } = ranks;
