@@ -1,13 +1,13 @@
 // Checkpoints of jobs by the site's scripts (`$action checkpoint`, `checkpoint_abort`, `restart`; qsub -c; docs/reference/execution.md 5). Pure.
 //
 //   checkpoint        at the intervals of -c; the job continues
-//   checkpoint_abort  for qhold and preemption; then the job ends with CHKP and its files wait here
-//   restart           at its next start: the script is the job's top process
+//   checkpoint_abort  for qhold and preemption; then the job ends with CHKP, and the checkpoint stays on this host
+//   restart           at the next start of the job; the script is then the job's top process
 //
 // I1. A checkpoint counts once its script has ended with 0; until then the previous one counts (the shell makes a new directory and replaces the old one with it).
-// I2. If a job ends while its script saves it, the end is reported when the script has said whether the job was saved.
-// I3. A checkpoint is removed with the end of its job. It stays only after CHKP and INITRST, for the next run.
-// I4. Interactive jobs and jobs over several hosts are not saved.
+// I2. If a job ends while a script saves it, the mom reports the end only after the script: its exit status says whether the job was saved.
+// I3. A checkpoint is removed when its job ends. Only after the exit statuses CHKP and INITRST does it stay, for the job's next run.
+// I4. Interactive jobs and jobs on several hosts are not saved.
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { PBSE } from "#model/pbse.ts";
@@ -26,7 +26,7 @@ export const NO_CHECKPOINT: Checkpointing = { asked: "no", cput_s: 0, walltime_s
 /** Directory of a job's checkpoint. */
 const checkpointPath = (config: MomConfig, job: string): string => `${config.checkpoint_path}/${job}.CK`;
 
-/** Whether a script saves the run so that the run can end. */
+/** Whether a script is saving the run in order to end it. */
 export const isLeaving = (run: Run): boolean => run.checkpointing.asked === "checkpoint_abort";
 
 /** Starts a script of the site; the event `acted` brings its answer. Returns false if the site has no such script. */
@@ -71,18 +71,18 @@ function restOf(cx: Context, run: Run, action: ActionName, path: string): readon
   });
 }
 
-/** I4: of a job with a terminal, or with processes on other hosts, a script here could save only a part. */
+/** Whether the job can be saved (I4). Of a job with a terminal, or with processes on other hosts, a script on this host could save only a part. */
 function isSavable({ job }: Run): boolean {
   return textOf(job.attrs, "Checkpoint") !== "n" && !isInteractive(job.attrs) && hostsOf(job.exec_host).length <= 1;
 }
 
 // ---- checkpoints that end the run
 
-/** The result of a request to save the job and end it; a number: why it was not possible. */
+/** Starts the script that saves the job and ends it. Returns null if that succeeds, otherwise the PBSE code of the reason why the job cannot be saved. */
 export function leaveByCheckpoint(cx: Context, run: Run): number | null {
   if (run.phase.name !== "running" || run.ending !== null || run.phase.suspended_ms !== null) return PBSE.BADSTATE;
   if (!isSavable(run)) return PBSE.NOSUP;
-  // The server repeats its request if the answer was lost.
+  // This is a repeated request: the server did not get the answer to the first one.
   if (isLeaving(run)) return null;
   if (run.checkpointing.asked !== "no") return PBSE.CKPBSY;
   if (!askAction(cx, run, "checkpoint_abort", { kind: "checkpoint", run: keyOf(run) })) return PBSE.NOSUP;
@@ -93,7 +93,7 @@ export function leaveByCheckpoint(cx: Context, run: Run): number | null {
 
 // ---- checkpoints at intervals
 
-/** Saves a running job whose interval is over. walltime_s: the present walltime. */
+/** Saves a running job if the interval of its -c is over. walltime_s: the walltime of the run until now. */
 export function checkpointInTime(cx: Context, run: Run, walltime_s: number): void {
   const interval = intervalOf(run.job.attrs);
   if (interval === null || !isSavable(run) || run.checkpointing.asked !== "no" || cx.state.config.actions.checkpoint === undefined) return;
@@ -104,7 +104,7 @@ export function checkpointInTime(cx: Context, run: Run, walltime_s: number): voi
   run.checkpointing = { asked: "checkpoint", cput_s: run.sample.cput_s, walltime_s };
 }
 
-/** `c=5`: each 5 minutes of cpu time; `w=5`: of wall clock time. */
+/** Reads the attribute Checkpoint: `c=5` means every 5 minutes of cpu time, `w=5` every 5 minutes of wall clock time. */
 function intervalOf(attrs: Attrs): { readonly clock: "c" | "w"; readonly every_s: number } | null {
   const match = /^([cw])=(\d+)$/.exec(textOf(attrs, "Checkpoint") ?? "");
   const minutes = Number(match?.[2] ?? 0);
@@ -115,7 +115,7 @@ export const hasInterval = (attrs: Attrs): boolean => intervalOf(attrs) !== null
 
 // ---- answers of scripts
 
-/** saved: there is a checkpoint. leaving: the run was to end with it. */
+/** The result of a script that saved a run. saved: a checkpoint was made. leaving: the run was to end after it. text: the message about the script. */
 export type Taken = { readonly saved: boolean; readonly leaving: boolean; readonly text: string };
 
 export function taken(cx: Context, run: Run, end: ScriptEnd): Taken {
@@ -135,7 +135,7 @@ export function taken(cx: Context, run: Run, end: ScriptEnd): Taken {
 
 // ---- at a start, at the end
 
-/** Whether this start is one from a checkpoint; an unusable checkpoint is removed. */
+/** Whether this start continues from a checkpoint. A checkpoint that cannot be used is removed. */
 export function isRestart(cx: Context, run: Run, wanted: boolean): boolean {
   const { checkpoints, config } = cx.state;
   const there = checkpoints.has(run.job.id);
@@ -146,7 +146,7 @@ export function isRestart(cx: Context, run: Run, wanted: boolean): boolean {
   return false;
 }
 
-/** Program and arguments of the restart. */
+/** Returns the restart script and its arguments. */
 export const restartCommand = (cx: Context, run: Run): readonly string[] =>
   restOf(cx, run, "restart", checkpointPath(cx.state.config, run.job.id));
 
@@ -156,7 +156,7 @@ export function checkpointAtEnd(cx: Context, job: string, exit_status: number): 
   if (!KEEPS.has(exit_status)) dropCheckpoint(cx, job);
 }
 
-/** Drops a checkpoint whose script was still running when its run was over: such files belong to no run. */
+/** Drops the checkpoint of a script that ended only after its run was over. No run needs those files. */
 export function savedTooLate(cx: Context, job: string): void {
   if (!cx.state.checkpoints.has(job)) cx.actions.push({ kind: "drop-checkpoint", path: checkpointPath(cx.state.config, job) });
 }

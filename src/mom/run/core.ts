@@ -1,13 +1,14 @@
-// The mom's core: events come in, and actions go out. Deterministic: state, event and time in, actions out; the driver (driver/mom-driver.ts) carries
-// them out and returns the results as events.
+// The mom's core. It is deterministic: it takes the state, an event and the time, and returns actions. The driver (driver/mom-driver.ts) carries out the
+// actions and returns their results as events.
 //
-// C1. A start whose run_count is not larger than the last one seen for that job is refused (mom-link.ts I1); a start of the present run is reported again.
+// C1. A start whose run_count is not larger than the last one seen for that job is refused (mom-link.ts I1). A start with the run_count of the present run is
+//     not refused: the mom reports that run again.
 // C2. An obit is sent again at every welcome until it is acknowledged (mom-link.ts I2).
 // C3. A job has one run here at a time: a later one waits until nothing of the earlier one is left.
-// C4. A discard is about files that finished runs have left (output, a checkpoint) and names no run. A run that is under way or waits is never ended by it, and
-//     takes care of those files itself. The server names unwanted runs in its welcome.
-// C5. The mom confirms accepted starts of a mom-start before it does anything for them, and starts nothing while it is not welcomed: runs that the server believed
-//     lost meanwhile may run elsewhere (mom-link.ts I4).
+// C4. A discard concerns only files that finished runs have left (output, a checkpoint), and names no run. It never ends a run that is under way or waits: such
+//     a run takes care of those files itself. The server names the runs that it does not want in its welcome.
+// C5. The server can take runs for lost after it has sent their starts, and start them elsewhere (mom-link.ts I4). So the mom confirms the accepted starts
+//     before it does anything for them, and starts nothing while it is not welcomed.
 
 import type { MomHello, MomJob, ServerToMom } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -45,7 +46,7 @@ import type { MomAction, MomConfig, MomState } from "./state.ts";
 import { adopted, deserted, seenOfRun, signalTask, taskAsked, taskExited, taskFailed, taskStarted } from "./tasks.ts";
 import { hungUp, told, walltimeOf, watch } from "./watch.ts";
 
-/** checkpoints: jobs with a checkpoint. kept: jobs whose output waits for their next run. */
+/** Makes the state of a mom that starts. checkpoints: jobs with a checkpoint. kept: jobs whose output waits for their next run. */
 export function makeMomState(config: MomConfig, checkpoints: readonly string[] = [], kept: readonly string[] = []): MomState {
   return {
     config,
@@ -67,7 +68,7 @@ export function makeMomState(config: MomConfig, checkpoints: readonly string[] =
   };
 }
 
-/** Changes the state by one event. now_ms: epoch milliseconds. */
+/** Changes the state by one event and returns the actions that follow from it. now_ms: epoch milliseconds. */
 export function reduce(state: MomState, event: MomEvent, now_ms: number): MomAction[] {
   const cx: Context = { state, now_ms, actions: [] };
   handle(cx, event);
@@ -212,7 +213,7 @@ function welcome(cx: Context, data: ServerToMom["mom-welcome"]): void {
   for (const report of state.reports.splice(0)) cx.actions.push({ kind: "send", type: "mom-hook", data: report });
 }
 
-/** C5. */
+/** Confirms the accepted starts to the server (C5). */
 function accept({ state, actions }: Context, asked: readonly RunKey[]): void {
   const runs = asked.filter(({ job, run_count }) => {
     const run = state.runs.get(job);
@@ -223,7 +224,7 @@ function accept({ state, actions }: Context, asked: readonly RunKey[]): void {
 
 function start(cx: Context, job: MomJob, owner: Owner | null): void {
   const { runs, last, stopping } = cx.state;
-  // The server gets no answer and asks again at the next hello.
+  // A start that comes while the mom stops gets no answer: the server requests it again after the next hello.
   if (stopping !== null) return;
   const run = runs.get(job.id);
   if (run === undefined) {
@@ -243,7 +244,7 @@ function start(cx: Context, job: MomJob, owner: Owner | null): void {
   }
 }
 
-/** C4. */
+/** Removes the files that finished runs of a job have left (C4). */
 function discardJob(cx: Context, job: string): void {
   const run = cx.state.runs.get(job);
   if (run !== undefined) {
@@ -280,10 +281,10 @@ function stop(cx: Context, manner: "kill" | "leave"): void {
   }
 }
 
-/** Whether nothing runs and nothing is under way. */
+/** Whether no run is left that has not ended. */
 const isQuiet = (state: MomState): boolean => [...state.runs.values()].every((run) => run.phase.name === "ended");
 
-/** The jobs in the hello (mom-link.ts I3). */
+/** Returns the jobs to name in the hello (mom-link.ts I3). */
 export function helloJobs(state: MomState): MomHello["jobs"] {
   return [...state.runs.values()].map((run) => {
     const key = keyOf(run);
@@ -297,7 +298,7 @@ export function helloJobs(state: MomState): MomHello["jobs"] {
       case "running":
         return {
           ...key,
-          // The server counts a job as running while it is stopped because of its host's load.
+          // For the server, a job that the mom stopped because of its host's load is still running.
           state: run.phase.suspended_ms === null || run.idled ? ("running" as const) : ("suspended" as const),
           session_id: run.phase.pid,
         };
@@ -314,7 +315,7 @@ export function helloJobs(state: MomState): MomHello["jobs"] {
   });
 }
 
-/** The mom's invariants, checked by tests and the simulator: throws if one is violated. */
+/** Checks the mom's invariants. Throws if one is violated. Used by tests and the simulator. */
 export function checkMomInvariants(state: MomState): void {
   for (const [id, run] of state.runs) {
     if (run.job.id !== id) throw new Error(`run ${run.job.id} stands under ${id}`);

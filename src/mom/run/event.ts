@@ -1,4 +1,4 @@
-// Every event of a mom, from its server, its starter, its file agent and its clock.
+// All events that the mom's core receives: from the server, the starter, the file agent and the clock.
 
 import type { SequenceEnd } from "#hooks/run/hook-sequence.ts";
 import type { MomHooks, MomJob, MomVnode, ServerToMom } from "#protocol/mom-link.ts";
@@ -16,53 +16,53 @@ export type MomEvent =
   | { readonly kind: "connected" }
   | { readonly kind: "disconnected" }
   | { readonly kind: "welcome"; readonly data: ServerToMom["mom-welcome"] }
-  /** owner null: the user does not exist here */
+  /** a request to start a run. owner null: the user does not exist here */
   | { readonly kind: "start"; readonly job: MomJob; readonly owner: Owner | null }
-  /** these were all the starts in a frame of the server */
+  /** all starts of one frame of the server have been passed on. runs: those starts */
   | { readonly kind: "starts-read"; readonly runs: readonly RunKey[] }
   | { readonly kind: "signal"; readonly data: ServerToMom["mom-signal"] }
   | { readonly kind: "terminate"; readonly data: ServerToMom["mom-terminate"] }
   | { readonly kind: "modify"; readonly data: ServerToMom["mom-modify"] }
   | { readonly kind: "message"; readonly data: ServerToMom["mom-message"] }
-  /** a request of a task or of another mom of the job. asked: number of the question */
+  /** a request of a task or of another mom of the job. asked: the number under which the answer is expected */
   | { readonly kind: "task-asked"; readonly asked: number; readonly by: TaskAsker; readonly wanted: TaskWanted }
   | { readonly kind: "task-signal"; readonly asked: number; readonly signal: number }
-  /** the client of a question is gone; its tasks continue */
+  /** the client that sent the request with this number is gone; the tasks that it started continue */
   | { readonly kind: "task-deserted"; readonly asked: number }
   | { readonly kind: "sisters"; readonly data: ServerToMom["mom-sisters"] }
   | { readonly kind: "acknowledged"; readonly data: ServerToMom["mom-obit-ack"] }
   | { readonly kind: "discard"; readonly job: string }
-  /** hooks: of the server, or kept from before */
+  /** new hooks. from: the server has sent them, or they were read from the disk */
   | { readonly kind: "hooks"; readonly hooks: MomHooks; readonly from: "server" | "disk" }
-  /** answers to run-hooks and run-script */
+  /** answers to the actions run-hooks and run-script */
   | { readonly kind: "hooked"; readonly step: number; readonly end: SequenceEnd }
   | { readonly kind: "scripted"; readonly step: number; readonly end: ScriptEnd }
-  /** answer to run-action */
+  /** answer to the action run-action */
   | { readonly kind: "acted"; readonly step: number; readonly end: ScriptEnd }
-  /** exechost_startup hooks are due */
+  /** the mom has started, so the exechost_startup hooks must run */
   | { readonly kind: "startup" }
   | { readonly kind: "vnodes"; readonly vnodes: readonly MomVnode[] }
   | { readonly kind: "prepared"; readonly outcome: Prepared }
   | { readonly kind: "finished"; readonly outcome: Finished }
-  /** answer to an append that names its run */
+  /** answer to an action `append` that names its run */
   | { readonly kind: "told"; readonly run: RunKey }
-  /** answer to purge */
+  /** answer to the action `purge` */
   | { readonly kind: "purged"; readonly job: string }
   | { readonly kind: "started"; readonly run: StartedRun }
   | { readonly kind: "start-failed"; readonly run: StarterToMom["starter-failed"]["runs"][number] }
   | { readonly kind: "exited"; readonly run: ExitedRun }
   | { readonly kind: "adopted"; readonly run: StarterToMom["starter-adopted"]["runs"][number] }
-  /** the terminal of an interactive run has gone */
+  /** the terminal of an interactive run is gone */
   | { readonly kind: "hung-up"; readonly run: RunKey }
   /** records found at the start of the mom */
   | { readonly kind: "recovered"; readonly saved: readonly SavedRun[] }
   /** the starter's state, sent at every connect */
   | { readonly kind: "starter-state"; readonly data: StarterToMom["starter-state"] }
-  /** sums by pid of the top process */
+  /** usage sums by the pid of each top process */
   | { readonly kind: "sampled"; readonly seen: ReadonlyMap<number, Seen> }
-  /** the host's load, and how long nobody has typed */
+  /** the load of the host, and the time since somebody last typed on it */
   | { readonly kind: "measured"; readonly measure: Measure }
-  /** present values of the site's resources in the configuration */
+  /** present values of the site's own resources in the configuration */
   | { readonly kind: "site"; readonly resources: { readonly [name: string]: string } }
   | { readonly kind: "configured"; readonly config: MomConfig }
   | { readonly kind: "tick" }

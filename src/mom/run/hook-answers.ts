@@ -1,4 +1,4 @@
-// Hooks from the server, hooks of the host itself, and the questions that answers belong to. Pure.
+// Takes over hooks from the server, runs the hooks of the host itself, and finds the question to which an answer belongs. Pure.
 
 import type { SequenceEnd } from "#hooks/run/hook-sequence.ts";
 import { JOB_EXEC } from "#model/exit-status.ts";
@@ -16,7 +16,7 @@ import { beginEnding, resume } from "./watch.ts";
 
 export const NO_HOOKS: MomHooks = { digest: "", hooks: [], resources: {} };
 
-/** The server's hooks replace the present ones; they are kept for the mom's next start. */
+/** Replaces the present hooks by those of the server and keeps them on the disk for the mom's next start. */
 export function takeHooks(cx: Context, hooks: MomHooks, from: "server" | "disk"): void {
   const { state } = cx;
   const before = filesOf(state.hooks);
@@ -29,7 +29,7 @@ export function takeHooks(cx: Context, hooks: MomHooks, from: "server" | "disk")
   if (from === "server") for (const file of filesOf(state.hooks)) if (!before.has(file)) logReceived(cx, file);
 }
 
-/** The files that moms of PBS have: attributes, script and configuration of each hook, with their contents. */
+/** Returns the files that moms of PBS would have for these hooks (attributes, script and configuration of each), with their contents. */
 function filesOf({ hooks }: MomHooks): ReadonlySet<string> {
   const files = new Set<string>();
   for (const { script, config, ...attrs } of hooks) {
@@ -45,7 +45,7 @@ function logReceived(cx: Context, file: string): void {
   cx.actions.push({ kind: "log", event: LOG_EVENT.DEBUG2, object: file.slice(0, file.indexOf(" ")), text, class: "Hook" });
 }
 
-/** Each is due freq seconds after its last start, unless it runs. */
+/** Starts each periodic hook freq seconds after its last start, unless it still runs. */
 export function periodicHooks(cx: Context): void {
   const { state, now_ms } = cx;
   for (const hook of state.hooks.hooks) {
@@ -61,10 +61,10 @@ export function periodicHooks(cx: Context): void {
 const isPeriodicRunning = (state: MomState, hook: string): boolean =>
   [...state.steps.values()].some(({ event, step }) => event === "exechost_periodic" && step.kind === "host" && step.hook === hook);
 
-/** Hooks of the start of this host have not answered yet. */
+/** Whether exechost_startup hooks have not answered yet. */
 export const isStartingUp = (state: MomState): boolean => [...state.steps.values()].some(({ event }) => event === "exechost_startup");
 
-/** Passes the question with this number to `work`. run is undefined if the question is about the host, or if its run is gone. */
+/** Finds the question with this number, removes it and passes it to `work`. run is undefined if the question is about the host, or if its run is gone. */
 export function withStep(cx: Context, number: number, work: (event: string, step: Step, run: Run | undefined) => void): void {
   const asked = cx.state.steps.get(number);
   if (asked === undefined) return;
@@ -88,7 +88,7 @@ export function answered(cx: Context, number: number, end: SequenceEnd): void {
   });
 }
 
-/** Hooks of the host may also end jobs. */
+/** Handles the answer of hooks of the host. They may also end jobs. */
 function afterHostHooks(cx: Context, event: string, end: SequenceEnd): void {
   logHooks(cx, event, end, null);
   honour(cx, event, end, null);

@@ -1,10 +1,12 @@
-// Questions to hooks and scripts in the phases of a run, and the meaning of their answers (docs/reference/execution.md 6 and 9, docs/reference/files.md 7). Pure.
+// Requests to hooks and scripts in the phases of a run, and the meaning of their answers (docs/reference/execution.md 6 and 9, docs/reference/files.md 7).
+// Pure.
 //
 //   beginning: execjob_begin · admitting: execjob_prologue or the prologue, then execjob_launch · epilogue: execjob_epilogue or the epilogue · leaving: execjob_end
-//   running: execjob_preterm before it is ended, execjob_postsuspend after, execjob_preresume before · execjob_abort when it never came to run
+//   running: execjob_preterm before the run is ended, execjob_postsuspend after it is suspended, execjob_preresume before it is resumed
+//   execjob_abort: the run could not be started
 //
-// E1. A run without hooks and scripts for its phase continues at once: absent hooks cost nothing.
-// E2. The scripts are not run if there are hooks of their event.
+// E1. If there are no hooks and scripts for a phase, the run continues at once.
+// E2. The prologue does not run if there are execjob_prologue hooks, and the epilogue does not run if there are execjob_epilogue hooks.
 
 import type { HookInput } from "#hooks/run/hook-input.ts";
 import type { SequenceEnd } from "#hooks/run/hook-sequence.ts";
@@ -21,11 +23,11 @@ import { type Context, keyOf, modify } from "./record.ts";
 
 import type { MomState, OutputFiles, Run, Step } from "./state.ts";
 
-/** Enabled hooks of an event in their order (the server sends no others). */
+/** Returns the hooks of an event in their order. All are enabled: the server sends no others. */
 export const hooksFor = (state: MomState, event: string): readonly MomHook[] =>
   state.hooks.hooks.filter((hook) => hook.event.includes(event));
 
-/** Asks the event's hooks. more: input of the event in addition to the job. Returns false if the event has no hooks. */
+/** Starts the hooks of an event. more: input of the event in addition to the job. Returns false if the event has no hooks. */
 export function askHooks(
   cx: Context,
   event: HookInput["event"],
@@ -55,7 +57,7 @@ export function askHooks(
   return true;
 }
 
-/** As askHooks, but for an event of the host. only: runs this hook alone. */
+/** Starts the hooks of an event of the host. only: the single hook to run. Returns false if there are none. */
 export function askHostHooks(cx: Context, event: "exechost_startup" | "exechost_periodic", only?: string): boolean {
   const hooks = hooksFor(cx.state, event).filter((hook) => only === undefined || hook.name === only);
   if (hooks.length === 0) return false;
@@ -82,7 +84,7 @@ function push(cx: Context, event: string, step: Step, hooks: readonly MomHook[],
   cx.actions.push({ kind: "run-hooks", step: number, hooks, input, resources: cx.state.hooks.resources, owner: run?.plan.owner ?? null });
 }
 
-/** Requests a script; the answer says whether there is one. */
+/** Requests a prologue or epilogue script. Whether the host has one is known only from the answer. */
 export function askScript(cx: Context, script: ScriptName, run: Run, step: Step, args: readonly string[], files: OutputFiles): void {
   const number = cx.state.next_step++;
   cx.state.steps.set(number, { event: script, step });
@@ -99,7 +101,7 @@ export function askScript(cx: Context, script: ScriptName, run: Run, step: Step,
   });
 }
 
-/** Whether a question of this kind about the run has no answer yet. */
+/** Whether hooks or a script were asked this about the run and have not answered yet. */
 export function isAsking(state: MomState, run: Run, kind: Step["kind"]): boolean {
   for (const { step } of state.steps.values())
     if (step.kind === kind && "run" in step && step.run.job === run.job.id && step.run.run_count === run.job.run_count) return true;
@@ -108,7 +110,7 @@ export function isAsking(state: MomState, run: Run, kind: Step["kind"]): boolean
 
 // ---- answers ----
 
-/** Messages of hooks go to the log, under the job if they concern one. */
+/** Logs the messages of hooks. A message about a job is logged under the id of that job. */
 export function logHooks(cx: Context, event: string, end: SequenceEnd, job: string | null): void {
   for (const { hook, level, job: about, text } of end.logs)
     cx.actions.push({ kind: "log", event: level, object: about ?? hook, text, class: about === null ? "Hook" : "Job" });
@@ -131,7 +133,7 @@ export function logHooks(cx: Context, event: string, end: SequenceEnd, job: stri
   }
 }
 
-/** Exit_status of a run that hooks stopped with this answer before it ran. Returns null if the run continues. */
+/** Returns the Exit_status of a run that hooks stopped with this answer before it started, or null if the run continues. */
 export function exitStatusOf(end: SequenceEnd, job: string): number | null {
   const wish = end.requests.jobs[job];
   switch (end.kind) {
@@ -149,10 +151,10 @@ export function exitStatusOf(end: SequenceEnd, job: string): number | null {
   }
 }
 
-/** Changes hold for this run at once. */
+/** The events before the job starts. What their hooks change in the job applies to this run at once. */
 const BEFORE_START: ReadonlySet<string> = new Set(["execjob_begin", "execjob_prologue", "execjob_launch"]);
 
-/** Applies the changes of hooks, here and through the server. run null: an event of the host. */
+/** Applies what hooks changed: in the run here, and in the server by a report to it. run null: an event of the host. */
 export function honour(cx: Context, event: string, end: SequenceEnd, run: Run | null): void {
   const { state } = cx;
   if (end.requests.reboot !== null) cx.actions.push({ kind: "reboot", hook: end.hook, command: end.requests.reboot });
@@ -179,13 +181,13 @@ export function honour(cx: Context, event: string, end: SequenceEnd, run: Run | 
   report(cx, told);
 }
 
-/** The parts of the failed hook's fail_action that must be done now. */
+/** Returns the actions named in the failed hook's fail_action that apply to this event. */
 function actionsOf(event: string, end: SequenceEnd): readonly string[] {
   if (end.kind !== "failed" && end.kind !== "alarm") return [];
   return end.fail_action.filter((action) => FAILURE_ACTIONS[action]?.includes(event));
 }
 
-/** Hooks of the start of a host that succeeded: vnodes that their failure had put offline come back. */
+/** Returns the exechost_startup hooks that succeeded now and have clear_vnodes_upon_recovery: vnodes that a failure of theirs had put offline come back. */
 function recovered(event: string, end: SequenceEnd, state: MomState): readonly string[] {
   if (event !== "exechost_startup") return [];
   const clearing = hooksFor(state, event).filter((hook) => hook.fail_action.includes("clear_vnodes_upon_recovery"));
@@ -197,7 +199,7 @@ const FAILURE_ACTIONS: { readonly [action: string]: readonly string[] } = {
   scheduler_restart_cycle: ["execjob_begin", "execjob_prologue"],
 };
 
-/** The report is sent now, or when the server is connected. */
+/** Sends the report about hooks to the server. If the server is not connected, the report is kept until it is. */
 function report(cx: Context, told: MomHookReport): void {
   if (cx.state.welcomed) cx.actions.push({ kind: "send", type: "mom-hook", data: told });
   else cx.state.reports.push(told);

@@ -1,4 +1,4 @@
-// The jobs and vnodes of this host as its hooks see them, and the values that hooks may set. Pure.
+// Hooks' view of the jobs and vnodes of this host, and the values that hooks may set. Pure.
 
 import type { AttrChanges, HookInput, HookObject } from "#hooks/run/hook-input.ts";
 import type { AttributeDef, AttributeValue } from "#model/attribute.ts";
@@ -16,14 +16,14 @@ import type { Attrs } from "../job/attrs.ts";
 
 export type ResourceTypes = { readonly [name: string]: string };
 
-/** The built-in resources and those that the server has sent. */
+/** Returns the built-in resources together with those that the server has sent. */
 export function resourcesOfTypes(types: ResourceTypes): ReadonlyMap<string, ResourceDef> {
   const known = builtinResources();
   for (const [name, type] of Object.entries(types)) if (!known.has(name)) known.set(name, customResource(name, type as ResourceType));
   return known;
 }
 
-/** more: other facts of this host: usage, session, exit status. */
+/** Makes the job object that hooks get. more: facts of this host that job.attrs does not have (usage, session, exit status). */
 export function jobObject(job: MomJob, more: Attrs, resources: ReadonlyMap<string, ResourceDef>): HookObject {
   const all: Attrs = { ...job.attrs, ...more };
   const attrs: { [name: string]: WireAttrs[string] } = {};
@@ -35,7 +35,7 @@ export function jobObject(job: MomJob, more: Attrs, resources: ReadonlyMap<strin
   return { id: job.id, attrs };
 }
 
-/** A vnode of this host in the form that is reported to the server. */
+/** Makes the object that hooks get for a vnode of this host, in the form in which vnodes are reported to the server. */
 export function vnodeObject({ name, attrs }: MomVnode, resources: ReadonlyMap<string, ResourceDef>): HookObject {
   const texts: { [name: string]: WireAttrs[string] } = {};
   for (const def of NODE_ATTRIBUTES.rows) {
@@ -44,13 +44,13 @@ export function vnodeObject({ name, attrs }: MomVnode, resources: ReadonlyMap<st
     try {
       texts[def.name] = renderValue(def, value as AttributeValue, resources) as WireAttrs[string];
     } catch {
-      // A definition file may set an unknown resource.
+      // The resource is unknown: a definition file may set such a one.
     }
   }
   return { id: name, attrs: texts };
 }
 
-/** The vnodes a job has here; all of the host for events that concern no job. */
+/** Returns the vnodes of this host that the job uses; for an event without a job, all vnodes of the host. */
 export function vnodesOf(job: MomJob | null, own: readonly MomVnode[]): readonly MomVnode[] {
   if (job === null) return own;
   const names = new Set(parseExecVnode(job.exec_vnode).flatMap((chunk) => chunk.map(({ vnode }) => vnode)));
@@ -61,12 +61,12 @@ export function vnodesOf(job: MomJob | null, own: readonly MomVnode[]): readonly
 const settable = (rows: readonly { readonly name: string; readonly set: string }[]): string[] =>
   rows.filter((row) => row.set !== "pbs" && row.set !== "root").map((row) => row.name);
 
-/** The mom computes resources_used, but a hook may add to it. */
+/** The attributes of a job that hooks may set. The mom computes resources_used, but a hook may add resources to it. */
 const JOB_WRITABLE: readonly string[] = [...settable(JOB_ATTRIBUTES.rows), "resources_used"];
 const VNODE_WRITABLE: readonly string[] = settable(NODE_ATTRIBUTES.rows);
 export const MOM_WRITABLE: HookInput["writable"] = { job: JOB_WRITABLE, vnode: VNODE_WRITABLE };
 
-/** resources_used as set by hooks, in the server's values; values of the wrong type are left out. */
+/** Returns the resources_used that hooks have set, in the value types of the server. Values of the wrong type are left out. */
 export function usedByHooks(changes: AttrChanges | undefined, resources: ReadonlyMap<string, ResourceDef>): Usage {
   const set = changes?.["resources_used"];
   if (typeof set !== "object" || set === null) return {};
@@ -97,7 +97,7 @@ function usedValue(type: ResourceType | undefined, text: string): string | numbe
   }
 }
 
-/** The job's attributes as set by hooks; the server refuses values of the wrong type. */
+/** Returns the job attributes that hooks have set. Values of the wrong type are passed on as they are; the server refuses them. */
 export function changedAttrs(present: Attrs, changes: AttrChanges, resources: ReadonlyMap<string, ResourceDef>): Attrs {
   const attrs: { [name: string]: unknown } = {};
   for (const [name, wanted] of Object.entries(withoutUsage(changes))) {
@@ -126,7 +126,7 @@ function mixed(
   return record;
 }
 
-/** Attributes of the job that the server must change. */
+/** Returns the changed attributes without resources_used: those that the server must change in the job. */
 export function withoutUsage(changes: AttrChanges | undefined): AttrChanges {
   return Object.fromEntries(Object.entries(changes ?? {}).filter(([name]) => name !== "resources_used"));
 }

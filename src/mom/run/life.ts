@@ -1,8 +1,9 @@
-// The life of one run of a job on this host, from making its files to the acknowledgement of its obit. Pure: it changes the given state and
-// returns nothing; actions are pushed to the context's actions.
+// The life of one run of a job on this host: from the making of its files to the acknowledgement of its obit. Pure: it changes the given state and returns
+// nothing; actions are pushed to the context's actions.
 //
 // R1. A run leaves the table only when the server has acknowledged its obit or discards it.
-// R2. Its record is removed before the starter forgets it: a mom that dies in between lets the starter forget it again, and never takes the run for lost.
+// R2. The record of a run is removed before the starter is told to forget the run. If the mom dies in between, its successor tells the starter again. In the
+//     other order, the successor would take the run for lost.
 
 import type { SequenceEnd } from "#hooks/run/hook-sequence.ts";
 import { JOB_EXEC } from "#model/exit-status.ts";
@@ -31,12 +32,15 @@ import { beginEnding, killedForMemory, pursueEnding, walltimeOf } from "./watch.
 
 const SIGNALLED = 256;
 const BEFORE_START = "ended before it was started";
-/** Exit_status of a run that was ended before it began. If the job will run again, the status says so (statusOf). */
+/** Exit_status of a run that was ended before it began. If the job is to run again, statusOf replaces it by a status that says so. */
 const ENDED_BEFORE = SIGNALLED + SIG.TERM;
 
 // ---- before the run starts ----
 
-/** The server requests a run. The caller has checked that no other run of the job is here. doomed: it was ended while it waited for that. */
+/**
+ * Begins a run that the server has requested. The caller has checked that no other run of the job is here. doomed: how the server ended the run while it waited
+ * for an earlier run of the job to be gone.
+ */
 export function beginRun(cx: Context, job: MomJob, owner: Owner | null, doomed: NextRun["doomed"] = null): void {
   const { config, runs } = cx.state;
   const whose = owner ?? { user: job.user, home: "/", shell: "", identity: null };
@@ -74,7 +78,7 @@ export function beginRun(cx: Context, job: MomJob, owner: Owner | null, doomed: 
   else begin(cx, run);
 }
 
-/** Begins a run: first its execjob_begin hooks, then its files. Also used for a run that an earlier mom had not started. */
+/** Begins a run with its execjob_begin hooks, or, without such hooks, with its files. Also used for a run that an earlier mom had accepted but not started. */
 export function begin(cx: Context, run: Run): void {
   run.phase = { name: "beginning" };
   if (!askHooks(cx, "execjob_begin", run, { kind: "begin", run: keyOf(run) })) return prepare(cx, run);
@@ -91,7 +95,7 @@ function begun(cx: Context, run: Run, end: SequenceEnd): void {
   else prepare(cx, run);
 }
 
-/** The log message about the hook that ended the job. */
+/** Returns the log message about the hook that ended the job. */
 const hookWords = (event: string, end: SequenceEnd): string => end.message ?? `${event} hook '${end.hook}': ${end.kind}`;
 
 function prepare(cx: Context, run: Run): void {
@@ -102,7 +106,7 @@ function prepare(cx: Context, run: Run): void {
   cx.actions.push({ kind: "prepare", request: { plan: run.plan, script_text, nodefile_text: nodefileText(run.job), ...kept } });
 }
 
-/** Ends a run that has neither run nor made files. Only the obit remains to be sent. */
+/** Ends a run that has not started and has no files. Only its obit remains to be sent. */
 function giveUp(cx: Context, run: Run, exit_status: number, message: string, stagein?: true): void {
   log(cx, LOG_EVENT.ERROR, run.job.id, message);
   const failed = stagein === undefined ? {} : { stagein_failed: stagein };
@@ -128,7 +132,7 @@ export function prepared(cx: Context, run: Run, outcome: Prepared): void {
   admit(cx, run, files);
 }
 
-/** The files of the run exist. The prologue and hooks may still refuse the run. */
+/** Continues a run whose files have been made. The prologue and hooks may still refuse the run. */
 function admit(cx: Context, run: Run, files: OutputFiles): void {
   run.phase = { name: "admitting", files };
   reportJoined(cx, run);
@@ -139,11 +143,13 @@ function admit(cx: Context, run: Run, files: OutputFiles): void {
   askScript(cx, "prologue", run, step, prologueArguments(run.job), files);
 }
 
-/** exit_status: set if the prologue or the hooks refuse the run; null: they accept it. told: the file in which the owner reads the reason. */
+/**
+ * Continues a run after its prologue or execjob_prologue hooks. exit_status: set if they refuse the run; null: they accept it. why: the reason, for the obit.
+ */
 function admitted(cx: Context, run: Run, files: OutputFiles, exit_status: number | null, why: string): void {
   if (run.ending !== null) return abandon(cx, run, ENDED_BEFORE);
   if (exit_status !== null) return abandon(cx, run, exit_status, why);
-  // Changes of execjob_launch hooks do not apply to a restart script.
+  // Hooks of execjob_launch do not run for a restart script.
   if (isSisters(cx, run) || run.restart || hooksFor(cx.state, "execjob_launch").length === 0) return launch(cx, run, files);
   const spec = specOf(cx, run, files);
   const launched = { progname: spec.path, argv: spec.argv, env: environmentRecord(spec.env) };
@@ -178,7 +184,7 @@ function launch(cx: Context, run: Run, files: OutputFiles): void {
   startAgain(cx, run, files);
 }
 
-/** Continues a start after the server has confirmed that it still wants the run. */
+/** Continues a run that waited until the server had confirmed that it still wants the run. */
 export function goOnStarting(cx: Context, run: Run): void {
   if (!run.awaits_welcome) return;
   run.awaits_welcome = false;
@@ -208,7 +214,7 @@ export function startAgain(cx: Context, run: Run, files: OutputFiles): void {
   });
 }
 
-// ---- while the run is running ----
+// ---- while the job is running ----
 
 export function started(cx: Context, run: Run, at: StartedRun): void {
   if (run.phase.name !== "starting") return;
@@ -224,7 +230,7 @@ export function becomeRunning(run: Run, files: OutputFiles, at: StartedRun, susp
   run.sample = { ...run.sample, at_ms: at.at_ms };
 }
 
-/** A sister has done everything that must be done before the job's other hosts are waited for. */
+/** Tells the server that this sister has done everything that must be done before the job starts on its first host. */
 export function reportJoined(cx: Context, run: Run): void {
   if (!isSisters(cx, run) || !cx.state.welcomed || (run.phase.name !== "admitting" && run.phase.name !== "starting")) return;
   cx.actions.push({ kind: "send", type: "mom-joined", data: keyOf(run) });
@@ -248,12 +254,12 @@ export function reportStarted(cx: Context, run: Run): void {
 
 export function exited(cx: Context, run: Run, exit: ExitedRun): void {
   if (run.phase.name !== "running") return;
-  // checkpoint.ts I2.
+  // The end is reported when the script has answered (checkpoint.ts I2).
   if (isLeaving(run) && run.checkpointing.unheard !== true && run.ending === null) {
     run.withheld = exit;
     return;
   }
-  // It is unknown whether the script saved the job, so the job runs again.
+  // An earlier mom started the script and its answer was lost. It is unknown whether the script saved the job, so the job runs again.
   if (run.checkpointing.unheard === true) run.ending ??= { why: "rerun", kill_at_ms: null };
   const { id } = run.job;
   desertTasks(cx, run);
@@ -275,13 +281,16 @@ export function exited(cx: Context, run: Run, exit: ExitedRun): void {
   conclude(cx, run, "code" in exit.status ? exit.status.code : SIGNALLED + exit.status.signal, walltime_s);
 }
 
-/** $restart_transmogrify: the script's status is always the job's own. Actions of the mom on the run count first. */
+/**
+ * Whether a restart script has failed. With $restart_transmogrify its status is always the job's own. If the mom was ending the run, or the run exceeded a
+ * limit, that explains the status: the restart has not failed.
+ */
 const isFailedRestart = (cx: Context, run: Run, exit: ExitedRun): boolean =>
   exit.restart_failed === true && !cx.state.config.restart_transmogrify && run.ending === null && run.breach === null;
 
 /**
- * The peak memory of a job whose mem the kernel enforces, at most its limit. The kernel's value includes files that it cached for the job, so
- * it is not used for jobs that requested no mem.
+ * Returns the peak memory of a job whose mem the kernel enforces, at most that limit; 0: not known. The kernel's peak includes files that it cached for the
+ * job, so it is not used for jobs that requested no mem.
  */
 function peakOf(cx: Context, run: Run, { group }: ExitedRun): number {
   const limit_kb = memoryLimit_kb(run.job.attrs);
@@ -289,12 +298,12 @@ function peakOf(cx: Context, run: Run, { group }: ExitedRun): number {
   return Math.min(group?.mem_peak_kb ?? 0, limit_kb);
 }
 
-/** Actions of the mom on a run count before the status of its top process. */
+/** Returns the exit status to report. If the mom ended the run (limit, rerun, checkpoint), that decides; otherwise it is the status of the top process. */
 const statusOf = (run: Run, status: number): number => run.breach?.exit_status ?? statusOfEnding(run) ?? status;
 const statusOfEnding = ({ ending }: Run): number | null =>
   ending?.why === "rerun" ? JOB_EXEC.RERUN : ending?.why === "checkpoint" ? JOB_EXEC.CHKP : null;
 
-/** The run has ended, and its epilogue follows. message: for the server. */
+/** Begins the epilogue of a run whose top process has ended. message: a text for the server. */
 export function conclude(cx: Context, run: Run, status: number, walltime_s: number, message?: string): void {
   const { phase } = run;
   if (phase.name !== "running" && phase.name !== "starting") return finish(cx, run, status, walltime_s, message);
@@ -311,7 +320,10 @@ export function conclude(cx: Context, run: Run, status: number, walltime_s: numb
 
 const usedOf = (run: Run, walltime_s: number): Usage => ({ ...usageOf(run.job.attrs, run.sample, walltime_s), ...run.used_by_hooks });
 
-/** Hooks may ask that the job is rerun or deleted. Otherwise the run's own end counts, whatever hooks or script reported. */
+/**
+ * Finishes a run after its epilogue. forced: the exit status for hooks that asked to rerun or delete the job. Otherwise the run's own exit status counts,
+ * whatever the hooks or the script reported.
+ */
 function concluded(cx: Context, run: Run, forced: number | null): void {
   if (run.phase.name !== "epilogue") return;
   const { exit_status, walltime_s, message } = run.phase;
@@ -319,7 +331,7 @@ function concluded(cx: Context, run: Run, forced: number | null): void {
   finish(cx, run, exit_status, walltime_s, message, true);
 }
 
-/** Nothing of the run is left. ran: whether the run had started. */
+/** Has the file agent finish the files of a run that has no process left. ran: whether the run had started. */
 function finish(cx: Context, run: Run, status: number, walltime_s: number, message?: string, ran = false): void {
   const exit_status = statusOf(run, status);
   const used = usedOf(run, walltime_s);
@@ -375,7 +387,7 @@ export function acknowledged(cx: Context, run: Run): void {
   leave(cx, run);
 }
 
-/** The server has the obit or does not need one. The execjob_end hooks run, and then the run is removed. */
+/** Runs the execjob_end hooks, after which the run is removed. The server has acknowledged the obit, or does not need one. */
 function leave(cx: Context, run: Run): void {
   if (run.phase.name !== "ended") return;
   const { exit_status, used } = run.phase.obit;
@@ -386,7 +398,7 @@ function leave(cx: Context, run: Run): void {
 
 // ---- answers of hooks and scripts ----
 
-/** run: the run that the question was about. */
+/** Continues a run after an answer of hooks. run: the run that the hooks were asked about. */
 export function hooked(cx: Context, run: Run, kind: Step["kind"], event: string, end: SequenceEnd): void {
   logHooks(cx, event, end, run.job.id);
   switch (kind) {
@@ -400,7 +412,7 @@ export function hooked(cx: Context, run: Run, kind: Step["kind"], event: string,
       return afterLaunchHooks(cx, run, end);
     case "epilogue":
       honour(cx, event, end, run);
-      // A failed epilogue does not undo the job; only its request counts.
+      // A failed epilogue hook does not change the result of the job. Only a request of the hook to rerun or delete the job counts.
       return concluded(cx, run, end.requests.jobs[run.job.id] === undefined ? null : exitStatusOf(end, run.job.id));
     case "end":
       if (run.phase.name === "leaving") remove(cx, run);
@@ -434,7 +446,7 @@ export function scripted(cx: Context, run: Run, kind: Step["kind"], end: ScriptE
   admitted(cx, run, files, exit_status, why);
 }
 
-/** The server discards this run. */
+/** Ends a run that the server does not want. */
 export function discard(cx: Context, run: Run): void {
   if (run.phase.name === "ended") leave(cx, run);
   else if (run.phase.name !== "leaving") {
@@ -444,8 +456,8 @@ export function discard(cx: Context, run: Run): void {
 }
 
 /**
- * Ends a run that waited for something: its top process ended while a script saved it (checkpoint.ts I2), or the run
- * waited for the server's confirmation (core.ts C5).
+ * Ends a run that waits. Either its top process ended while a script saved it (checkpoint.ts I2), or it has not started because the server's confirmation is
+ * missing (core.ts C5).
  */
 export function exitWithheld(cx: Context, run: Run): void {
   if (run.awaits_welcome) {

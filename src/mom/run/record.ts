@@ -1,4 +1,4 @@
-// The record of a run on the disk, the parts that all phases share, and attributes that qalter changes meanwhile. Pure.
+// Helpers for the phases of a run: its record on the disk, its key, its files, and the attributes that qalter changes while it is here. Pure.
 
 import type { MomJob } from "#protocol/mom-link.ts";
 import type { FilePlan, OutputPlan } from "../job/agent-link.ts";
@@ -9,7 +9,7 @@ import type { MomAction, MomState, OutputFiles, Run, SavedRun, SavedTasks } from
 
 export type Context = { readonly state: MomState; readonly now_ms: number; readonly actions: MomAction[] };
 
-/** Ids that may be part of a file name. */
+/** Job ids that may be used in a file name. */
 export const SAFE_ID = /^[\w.[\]-]+$/;
 
 export const keyOf = (run: Run): RunKey => ({ job: run.job.id, run_count: run.job.run_count });
@@ -17,7 +17,7 @@ export const keyOf = (run: Run): RunKey => ({ job: run.job.id, run_count: run.jo
 export const log = (cx: Context, event: number, run: string, text: string): void =>
   void cx.actions.push({ kind: "log", event, object: run, text });
 
-/** run_count null: the run that is here. */
+/** Calls `work` with a run of the job, if it is here. run_count null: whichever run is here. */
 export function withRun(cx: Context, job: string, run_count: number | null, work: (run: Run) => void): void {
   const run = cx.state.runs.get(job);
   if (run !== undefined && (run_count === null || run.job.run_count === run_count)) work(run);
@@ -43,7 +43,7 @@ function recordOf(run: Run): SavedRun {
   };
 }
 
-/** The top process is task 1. */
+/** Number of the first further task: the top process is task 1. */
 export const FIRST_TASK = 2;
 
 export const tasksSoFar = ({ next_task, tasks_cput_s }: Run): SavedTasks => ({ next_task, cput_s: tasks_cput_s });
@@ -52,7 +52,7 @@ export function save(cx: Context, run: Run): void {
   cx.actions.push({ kind: "save", record: recordOf(run) });
 }
 
-/** Attributes changed by qalter. Output goes to its new place; the file that the job writes meanwhile stays. */
+/** Applies attributes that qalter changed. Output goes to its new destination at the end; the file into which the job writes now does not change. */
 export function modify(cx: Context, run: Run, attrs: MomJob["attrs"]): void {
   const { exec_host = run.job.exec_host, exec_vnode = run.job.exec_vnode } = attrs as { exec_host?: string; exec_vnode?: string };
   run.job = { ...run.job, exec_host, exec_vnode, attrs: { ...run.job.attrs, ...attrs } };
@@ -70,7 +70,10 @@ function retarget(now: OutputPlan, wanted: OutputPlan): OutputPlan {
   return { ...now, remove: wanted.remove, target: wanted.how === "spool" ? wanted.target : { host: null, path: wanted.path } };
 }
 
-/** The files that a run writes, as far as the plan knows (only the file agent knows a directory as direct target). */
+/**
+ * Returns the paths of the files that a run writes, as far as the plan knows them. (Whether the final path of a -k output is a directory is known only to the
+ * file agent.)
+ */
 export function filesOf(plan: FilePlan): OutputFiles {
   const either = plan.stdout.how === "joined" ? plan.stderr.path : plan.stdout.path;
   return {

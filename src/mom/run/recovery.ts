@@ -1,8 +1,9 @@
-// Compares the records with the starter's knowledge after a restart of mom or starter. Pure, like life.ts.
+// Compares the records of runs with what the starter knows about them, after a restart of mom or starter. Pure, like
+// life.ts.
 //
-// V1. A run that the starter does not know was never started if the record is of this boot (the starter's journal is then
-//     complete); a run with a record of an earlier boot is lost.
-// V2. A run that only the starter knows cannot be reported without a record: it is killed and forgotten.
+// V1. A run with a record that the starter does not know: if the record was written since the machine was booted, the
+//     starter's journal is complete, so the run was never started. If the record is older, the run is lost.
+// V2. A run that only the starter knows cannot be reported, because it has no record. It is killed and forgotten.
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -76,7 +77,7 @@ function stray(cx: Context, entry: StarterRun): void {
   cx.actions.push({ kind: "signal", run: key, signal: SIG.KILL });
 }
 
-/** Phases of a run in which the starter is not involved. */
+/** The phases of a run in which the starter does nothing for it. */
 const AT_HOME: ReadonlySet<Run["phase"]["name"]> = new Set([
   "beginning",
   "preparing",
@@ -87,12 +88,13 @@ const AT_HOME: ReadonlySet<Run["phase"]["name"]> = new Set([
   "leaving",
 ]);
 
-/** entry: the starter's knowledge of this run. */
+/** Brings a run into agreement with the starter. entry: what the starter knows about the run; undefined: nothing. */
 function settle(cx: Context, run: Run, entry: StarterRun | undefined): void {
   const { phase } = run;
   if (AT_HOME.has(phase.name)) return;
   if (entry === undefined) {
-    // The server had acknowledged it and the starter had forgotten it; only its record was left (a full disk). It must not run again.
+    // The server had acknowledged the obit and the starter had forgotten the run. Only the record could not be removed (a full disk). The run must not be
+    // started again.
     if (phase.name === "recovered" && (cx.state.last.get(run.job.id) ?? 0) >= run.job.run_count) remove(cx, run);
     else if (phase.name === "starting") startAgain(cx, run, phase.files);
     else if (phase.name === "recovered" && run.boot === cx.state.config.boot && run.ending === null) begin(cx, run);
@@ -133,7 +135,7 @@ function goOn(cx: Context, run: Run, found: boolean): void {
   else if (found && cx.state.config.kill_found) beginEnding(cx, run, "rerun", 0);
 }
 
-/** The end of the run will never be known (docs/reference/execution.md 6, INITABT: the job is requeued if it is rerunnable). */
+/** Ends a run whose exit status will never be known (docs/reference/execution.md 6, INITABT: the job is requeued if it is rerunnable). */
 function lose(cx: Context, run: Run): void {
   const text = "the starter was lost with the job: its exit status is unknown";
   log(cx, LOG_EVENT.ERROR, run.job.id, text);

@@ -1,4 +1,4 @@
-// Requests of the server about a run that is here: signals, its end, a message. Pure.
+// Requests of the server about a run on this host: a signal, its end, a message. Pure.
 
 import { PBSE, pbseText } from "#model/pbse.ts";
 import type { ServerToMom } from "#protocol/mom-link.ts";
@@ -30,7 +30,7 @@ export function signal(cx: Context, data: ServerToMom["mom-signal"]): void {
   answer(cx, data.token, signalProblem(cx, data));
 }
 
-/** Sends the signal. Returns the refusal if that is not possible. */
+/** Sends the signal. If that is not possible, returns the refusal. */
 function signalProblem(cx: Context, data: ServerToMom["mom-signal"]): Refusal | null {
   const run = cx.state.runs.get(data.job);
   if (run === undefined) return refusal(PBSE.UNKJOBID);
@@ -39,7 +39,7 @@ function signalProblem(cx: Context, data: ServerToMom["mom-signal"]): Refusal | 
   switch (data.signal) {
     case "suspend":
     case "admin-suspend":
-      // The server repeats its request if the answer was lost.
+      // A repeated request (the first answer was lost) finds the run suspended already.
       if (!suspended || run.idled) suspend(cx, run);
       return null;
     case "resume":
@@ -59,11 +59,11 @@ function signalProblem(cx: Context, data: ServerToMom["mom-signal"]): Refusal | 
 
 export function terminate(cx: Context, data: ServerToMom["mom-terminate"]): void {
   const here = cx.state.runs.get(data.job);
-  // The run waits for an earlier run to end. When its turn comes, only its obit must be sent.
+  // This run waits for an earlier run of the job to end. It will not be started: when its turn comes, only its obit is sent.
   if (here?.next?.job.run_count === data.run_count)
     here.next = { ...here.next, doomed: here.next.doomed === "delete" ? "delete" : data.why };
   withRun(cx, data.job, data.run_count, (run) => {
-    // A run that is ended by force, or for a rerun, is ended without asking hooks.
+    // The execjob_preterm hooks are asked only for a delete with a delay, not for a forced delete or a rerun.
     if (data.why === "delete" && data.kill_delay_s > 0 && run.phase.name === "running" && run.ending === null) {
       const step = { kind: "preterm", run: keyOf(run), kill_delay_s: data.kill_delay_s } as const;
       if (isAsking(cx.state, run, "preterm")) return;
@@ -79,10 +79,10 @@ export function endUnlessOver(cx: Context, run: Run, why: "delete" | "rerun", ki
   exitWithheld(cx, run);
 }
 
-/** No process of the run is left. */
+/** The phases in which no process of the run is left. */
 export const OVER: ReadonlySet<Run["phase"]["name"]> = new Set(["epilogue", "finishing", "ended", "leaving"]);
 
-/** qmsg: a line at the end of the job's stdout, stderr or both. */
+/** Writes the text of a qmsg at the end of the job's stdout, stderr or both. */
 export function message(cx: Context, data: ServerToMom["mom-message"]): void {
   const run = cx.state.runs.get(data.job);
   if (run?.phase.name !== "running") {

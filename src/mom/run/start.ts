@@ -1,4 +1,4 @@
-// The order to the starter for a run: its program or a task, with files, limits and cpus. Pure, like life.ts.
+// Makes the order to the starter to start something for a run: the job's program or a task, with files, limits and cpus. Pure, like life.ts.
 
 import type { MomJob } from "#protocol/mom-link.ts";
 import type { FilePlan } from "../job/agent-link.ts";
@@ -12,13 +12,13 @@ import { restartCommand, siteEnvironmentOf } from "./checkpoint.ts";
 import { type Context, keyOf, save } from "./record.ts";
 import type { MomConfig, OutputFiles, Run } from "./state.ts";
 
-/** The order for the run on this host. On a sister it is a placeholder to which tasks are added. */
+/** Makes the order to start the run on this host. On a sister, an idle process is started in place of the job's program; tasks are added to it. */
 export function specOf(cx: Context, run: Run, files: OutputFiles): StartSpec {
   const spec = fullSpec(cx, run, files);
   return isSisters(cx, run) ? placeholderSpec(spec) : spec;
 }
 
-/** As specOf, but for a task with these numbers. */
+/** Makes the order to start the job's program, or the task with these numbers. */
 export function fullSpec(cx: Context, run: Run, files: OutputFiles, task?: TaskNumbers): StartSpec {
   const made = { ...keyOf(run), ok: true as const, ...files };
   const { facts, cgroups } = cx.state.config;
@@ -27,7 +27,7 @@ export function fullSpec(cx: Context, run: Run, files: OutputFiles, task?: TaskN
   const spec = startSpec(run.job, run.owner, facts, run.plan, made, cgroup, task);
   if (!run.restart || task !== undefined) return spec;
   const argv = restartCommand(cx, run);
-  // The script runs with the mom's identity, so no variable of the user may influence it.
+  // The restart script runs with the mom's identity, so no variable of the user may influence it.
   const env = { ...siteEnvironmentOf(cx, run), PBS_JOBCOOKIE: run.job.cookie };
   const words = Object.entries(env).map(([name, value]) => `${name}=${value}`);
   return { ...spec, path: argv[0] ?? "", argv, login: false, stdin: null, cwd: "/", env: words, by_mom: true };
@@ -35,13 +35,13 @@ export function fullSpec(cx: Context, run: Run, files: OutputFiles, task?: TaskN
 
 export const isSisters = (cx: Context, run: Run): boolean => isSister(run.job, cx.state.config.host);
 
-/** The files of a run on this host. On a sister these are only the files that tasks need. */
+/** Plans the files of a run on this host. On a sister these are only the files that tasks need. */
 export const planOf = (job: MomJob, owner: Owner, { facts, host }: MomConfig): FilePlan =>
   isSister(job, host) ? sisterPlan(filePlan(job, owner, facts), facts) : filePlan(job, owner, facts);
 
 const shareOf = (cx: Context, run: Run): MomJob["attrs"] => attrsHere(run.job, cx.state.config.host, cx.state.vnodes);
 
-/** Cpus that no other run here has. They are on record, so that a restarted mom does not give them away. */
+/** Gives a run cpus that no other run here has. They are written to its record, so that a restarted mom does not give them to another run. */
 function takeCpus(cx: Context, run: Run): void {
   const { cgroups, cpus } = cx.state.config;
   if (!cgroups.track || !cgroups.enforce.has("cpuset")) return;

@@ -1,4 +1,4 @@
-// A mom's knowledge about its jobs. Only core.ts changes it. README.md has the drawing of the phases.
+// What a mom knows about its jobs. Only core.ts and the files it imports from this folder change it. README.md has the drawing of the phases.
 
 import type { HookInput } from "#hooks/run/hook-input.ts";
 import type { MomHook, MomHooks, MomJob, MomToServer, MomVnode, Usage } from "#protocol/mom-link.ts";
@@ -20,11 +20,11 @@ export type OutputFiles = { readonly stdout: string; readonly stderr: string };
 export type Obit = MomToServer["mom-obit"];
 
 export type Phase =
-  /** execjob_begin hooks run */
+  /** the execjob_begin hooks run */
   | { readonly name: "beginning" }
-  /** its files are made; prologue, execjob_prologue and execjob_launch hooks run */
+  /** the files of the run exist; the prologue, execjob_prologue hooks or execjob_launch hooks run */
   | { readonly name: "admitting"; readonly files: OutputFiles }
-  /** the file agent makes its files */
+  /** the file agent makes the files of the run */
   | { readonly name: "preparing" }
   /** the starter was asked to start the run */
   | { readonly name: "starting"; readonly files: OutputFiles }
@@ -32,10 +32,10 @@ export type Phase =
       readonly name: "running";
       readonly files: OutputFiles;
       readonly pid: number;
-      readonly started_ms: number /** null: the run goes on */;
+      readonly started_ms: number /** null: the run is not suspended */;
       suspended_ms: number | null;
     }
-  /** the session of the run is gone; the epilogue or execjob_epilogue hooks run */
+  /** the run has no process left; the epilogue or execjob_epilogue hooks run */
   | {
       readonly name: "epilogue";
       readonly exit_status: number;
@@ -43,7 +43,7 @@ export type Phase =
       readonly session: number;
       readonly message?: string;
     }
-  /** nothing of the run is left; the file agent delivers its output */
+  /** the epilogue is over; the file agent delivers the output */
   | {
       readonly name: "finishing";
       readonly exit_status: number;
@@ -59,17 +59,20 @@ export type Phase =
   /** the run was read back from its record after a restart; the starter will report its state */
   | { readonly name: "recovered"; readonly suspended_ms: number | null };
 
-/** The state of a run's checkpoints. asked: a script is running. */
+/** The state of a run's checkpoints. asked: the script that is running now, if any. */
 export type Checkpointing = {
   readonly asked: "no" | "checkpoint" | "checkpoint_abort";
-  /** an earlier mom started the script, and the answer was lost */
+  /** an earlier mom started the script, so its answer will not come */
   readonly unheard?: true;
-  /** time of the last checkpoint */
+  /** cput and walltime at the last checkpoint */
   readonly cput_s: number;
   readonly walltime_s: number;
 };
 
-/** A later run of a job whose earlier run is still here. doomed: the server has ended it before it could begin, for good or to run it again. */
+/**
+ * A later run of a job whose earlier run is still here. doomed: the server has already ended this later run, either for good (delete) or to start the job again
+ * (rerun).
+ */
 export type NextRun = { readonly job: MomJob; readonly owner: Owner | null; readonly doomed: "delete" | "rerun" | null };
 
 export type Run = {
@@ -77,48 +80,48 @@ export type Run = {
   readonly owner: Owner;
   plan: FilePlan;
   phase: Phase;
-  /** the boot in which the record was written */
+  /** identifier of the machine's boot during which the record was written */
   readonly boot: string;
   sample: Sample;
   /** cpus that the job has exclusively ($cgroups cpuset); null: any */
   cpus: readonly number[] | null;
   /** total time of finished suspensions, in ms */
   suspended_total_ms: number;
-  /** the run is to end: time of a request, or of an exceeded limit. kill_at_ms null: SIGKILL was sent */
+  /** why the run is being ended. kill_at_ms: the time for SIGKILL; null: SIGKILL was sent. ending null: the run is not being ended */
   ending: { readonly why: "delete" | "rerun" | "limit" | "discard" | "hang-up" | "checkpoint"; kill_at_ms: number | null } | null;
   breach: Breach | null;
-  /** time at which the mom began to write the limit message to the job's terminal; the run ends when it is written (watch.ts) */
+  /** time at which the mom began to write the limit message to the job's terminal; the run is ended after the text has been written (watch.ts) */
   telling_since_ms: number | null;
   /** the run is suspended because its host is in use (busy.ts) */
   idled: boolean;
   checkpointing: Checkpointing;
-  /** the run ended while a script saved it; its end is reported when the script has answered */
+  /** the exit of a run that ended while a script saved it; reported when the script has answered */
   withheld: ExitedRun | null;
-  /** everything is ready; the run starts when the mom is welcomed (core.ts C5) */
+  /** everything is ready, but the mom is not welcomed: the run starts when it is (core.ts C5) */
   awaits_welcome: boolean;
   /** this run continues from a checkpoint */
   restart: boolean;
-  /** the program that execjob_launch hooks want started instead */
+  /** the changes of execjob_launch hooks to the program that is started */
   launch: LaunchChange | null;
   /** resources_used as hooks have set it */
   used_by_hooks: Usage;
-  /** running tasks besides its top process, by number */
+  /** running tasks besides the top process, by number */
   tasks: Map<number, Task>;
   next_task: number;
   /** cpu seconds of finished tasks and adopted sessions */
   tasks_cput_s: number;
   /** sessions that pbs_attach added to the job, by number */
   adopted: Map<number, Adopted>;
-  /** total usage of its sisters, if this is the mother superior */
+  /** total usage on the job's other hosts, if this is the mother superior */
   sisters: { readonly cput_s: number; readonly mem_kb: number; readonly vmem_kb: number };
   /** a later run of the same job that may start when this one is gone */
   next: NextRun | null;
 };
 
-/** owner: only this user's processes in it belong to the job. cput_s: the last value. */
+/** A session that pbs_attach added to a job. owner: only processes of this user in the session belong to the job. cput_s: cpu time at the last sample. */
 export type Adopted = { readonly owner: number; cput_s: number };
 
-/** asked: number of the question that the task answers (tasks.ts); null: the question no longer exists. pid 0: the task is being started. */
+/** A running task. asked: number of the request that started it (tasks.ts); null: nobody waits for its end any more. pid 0: the task is being started. */
 export type Task = { asked: number | null; pid: number };
 
 export type LaunchChange = {
@@ -127,14 +130,14 @@ export type LaunchChange = {
   readonly env?: { readonly [name: string]: string };
 };
 
-/** The purpose of an answer of hooks or of a script: names of the run as in RunKey, by the number of the question (hook-steps.ts). */
+/** What an answer of hooks or of a script is for. `steps` of MomState keeps one for each number of a request without an answer (hook-steps.ts). */
 export type Step =
   | { readonly kind: "begin" | "prologue" | "launch" | "epilogue" | "end"; readonly run: RunKey }
   | { readonly kind: "preterm"; readonly run: RunKey; readonly kill_delay_s: number }
   | { readonly kind: "preresume"; readonly run: RunKey; readonly token: number }
-  /** $action: a script that saves the job, or ends it */
+  /** a `$action` script that saves the job, or ends it */
   | { readonly kind: "checkpoint" | "terminate"; readonly run: RunKey }
-  /** no step waits for the answer: execjob_abort, execjob_postsuspend */
+  /** nothing waits for the answer: execjob_abort, execjob_postsuspend */
   | { readonly kind: "after"; readonly run: RunKey }
   | { readonly kind: "host"; readonly hook: string };
 
@@ -150,7 +153,7 @@ export type MomConfig = {
   /** $suspendsig: signal numbers for suspend and resume */
   readonly suspend_signal: number;
   readonly resume_signal: number;
-  /** $ideal_load, $max_load, $kbd_idle, $action multinodebusy */
+  /** $ideal_load, $max_load, $kbd_idle, and what $action multinodebusy says */
   readonly node: {
     readonly load: LoadLimits;
     readonly suspend_on_load: boolean;
@@ -159,7 +162,7 @@ export type MomConfig = {
   };
   /** $action */
   readonly actions: Actions;
-  /** $restart_transmogrify: the exit status of a restart script is always its job's status, and never means a failed restart */
+  /** $restart_transmogrify: the exit status of a restart script is always that of its job, and never means that the restart failed */
   readonly restart_transmogrify: boolean;
   /** directory of checkpoints */
   readonly checkpoint_path: string;
@@ -167,31 +170,31 @@ export type MomConfig = {
   readonly own: { readonly uid: number; readonly gid: number };
   /** $prologalarm */
   readonly prologalarm_s: number;
-  /** $reject_root_scripts: no hooks of the server's */
+  /** $reject_root_scripts: hooks of the server are refused */
   readonly reject_root_scripts: boolean;
   /** $tasks_max */
   readonly tasks_max: number;
   /** name of the server */
   readonly server: string;
-  /** pbs_mom -r: jobs found at the start are killed */
+  /** pbs_mom -r: jobs that are running when the mom starts are killed */
   readonly kill_found: boolean;
 };
 
 export type MomState = {
   config: MomConfig;
   readonly runs: Map<string, Run>;
-  /** last run count of jobs that are gone (mom-link.ts I1) */
+  /** last run count of each job that is gone (mom-link.ts I1) */
   readonly last: Map<string, number>;
-  /** the server has welcomed the mom and gets all events */
+  /** the server has welcomed the mom: messages may be sent to it */
   welcomed: boolean;
-  /** runs of the starter without a record: killed, then forgotten */
+  /** runs that the starter knows but that have no record: they are killed, then forgotten */
   readonly strays: Map<string, number>;
-  /** hooks of the server */
+  /** hooks that the server has sent */
   hooks: MomHooks;
-  /** questions to hooks and scripts that have no answer yet */
+  /** requests to hooks and scripts that have no answer yet, by number */
   readonly steps: Map<number, { readonly event: string; readonly step: Step }>;
   next_step: number;
-  /** messages about hooks for the server when it is connected */
+  /** reports about hooks that are sent when the server is connected */
   readonly reports: MomToServer["mom-hook"][];
   /** jobs with a checkpoint here */
   readonly checkpoints: Set<string>;
@@ -199,13 +202,13 @@ export type MomState = {
   readonly kept: Set<string>;
   /** resources of the site in the configuration */
   site: { readonly [name: string]: string };
-  /** whether other users use the host */
+  /** whether the host is in use by others */
   busy: Busyness;
-  /** the last reported vnodes: those that hooks see */
+  /** the vnodes as last reported to the server; hooks see these */
   vnodes: readonly MomVnode[];
-  /** hooks with event exechost_periodic: when each ran last */
+  /** the time of the last start of each exechost_periodic hook, by name */
   readonly periodic: Map<string, number>;
-  /** the mom is ending: kill ends all jobs first */
+  /** the mom is stopping. kill: it ends all jobs first. leave: jobs continue. null: it is not stopping */
   stopping: "kill" | "leave" | null;
 };
 
@@ -223,13 +226,13 @@ export type SavedRun = {
   readonly breach: Breach | null;
   readonly used_by_hooks?: Usage;
   readonly idled?: true;
-  /** a script was saving it to end it */
+  /** a script was saving the run in order to end it */
   readonly leaving?: true;
   readonly restart?: true;
   readonly tasks?: SavedTasks;
 };
 
-/** Data about finished tasks and adopted sessions of a run. */
+/** What the record keeps about tasks: the number of the next task, and the cpu time of finished tasks and adopted sessions. */
 export type SavedTasks = { readonly next_task: number; readonly cput_s: number };
 
 export type MomAction =
@@ -239,7 +242,7 @@ export type MomAction =
       "mom-hello" | "mom-vnodes"
     >]
   | { readonly kind: "prepare"; readonly request: PrepareRequest }
-  /** hooks, run one after the other; answered by the event hooked. owner: for hooks whose user is pbsuser */
+  /** runs hooks one after the other; answered by the event hooked. owner: the identity for hooks whose user is pbsuser */
   | {
       readonly kind: "run-hooks";
       readonly step: number;
@@ -248,7 +251,7 @@ export type MomAction =
       readonly resources: ResourceTypes;
       readonly owner: FileIdentity | null;
     }
-  /** a script; answered by the event scripted. files: opened with the owner's rights */
+  /** runs a prologue or epilogue; answered by the event scripted. files: the job's output, opened with the owner's rights */
   | {
       readonly kind: "run-script";
       readonly step: number;
@@ -260,9 +263,8 @@ export type MomAction =
       readonly alarm_s: number;
     }
   /**
-   * a script of $action, run with the mom's identity; answered by the event acted. checkpoint: its directory, made
-   * anew as `<path>.new` and put in place when the script ends
-   * with 0
+   * runs a script of $action with the mom's identity; answered by the event acted. checkpoint: the directory of the checkpoint. The script writes into a new
+   * directory `<path>.new`, which replaces that directory if the script ends with 0
    */
   | {
       readonly kind: "run-action";
@@ -273,17 +275,17 @@ export type MomAction =
       readonly alarm_s: number;
       readonly checkpoint: string | null;
     }
-  /** a checkpoint that is no longer needed */
+  /** removes a checkpoint that is no longer needed */
   | { readonly kind: "drop-checkpoint"; readonly path: string }
-  /** hooks to be kept for the next start */
+  /** keeps hooks on the disk for the next start */
   | { readonly kind: "keep-hooks"; readonly hooks: MomHooks }
-  /** pbs.reboot(): command "" is the system's own */
+  /** reboots the host (pbs.reboot()). command "": the reboot command of the system */
   | { readonly kind: "reboot"; readonly hook: string; readonly command: string }
   | { readonly kind: "start"; readonly spec: StartSpec }
   | { readonly kind: "signal"; readonly run: RunKey; readonly signal: number }
-  /** an answer to the client. drained: it is sent after the output of the job's tasks here has reached the mother superior */
+  /** sends an answer to the client. drained: only after the output of this job's tasks here has reached the mother superior */
   | { readonly kind: "task-say"; readonly asked: number; readonly answer: TaskAnswer; readonly drained?: RunKey }
-  /** a question for another mom of this run. most: number of tasks of the run that may run on that host at a time */
+  /** passes a request on to another mom of this run. most: number of tasks of the run that may run on that host at a time */
   | {
       readonly kind: "task-forward";
       readonly asked: number;
@@ -292,9 +294,9 @@ export type MomAction =
       readonly wanted: TaskWanted;
       readonly most: number;
     }
-  /** the processes of a session become part of the job */
+  /** makes the processes of a session part of the job */
   | { readonly kind: "adopt"; readonly run: RunKey; readonly pid: number }
-  /** the starter may forget the run */
+  /** lets the starter forget the run */
   | { readonly kind: "forget-task"; readonly run: RunKey }
   | { readonly kind: "finish"; readonly request: FinishRequest }
   | {
@@ -303,17 +305,17 @@ export type MomAction =
       readonly path: string;
       readonly text: string;
       readonly base64?: true;
-      /** the core gets the event named by `told` when the text has been written, or cannot be written */
+      /** the event `told` follows when the text has been written, or cannot be written */
       readonly for?: RunKey;
     }
   | { readonly kind: "save"; readonly record: SavedRun }
-  /** a note for the record of the run */
+  /** writes a note about tasks to the record of the run */
   | { readonly kind: "save-tasks"; readonly run: RunKey; readonly tasks: SavedTasks }
-  /** the record of the run is removed; afterwards the starter may forget the run */
+  /** removes the record of the run; afterwards the starter may forget the run */
   | { readonly kind: "drop"; readonly run: RunKey }
-  /** a note on the disk: the job's output waits in spool, or no longer waits */
+  /** writes or removes the note on the disk that the job's output waits in spool */
   | { readonly kind: "note-kept"; readonly job: string; readonly kept: boolean }
-  /** output in spool that is no longer needed; answered by the event purged */
+  /** removes output in spool that is no longer needed; answered by the event purged */
   | { readonly kind: "purge"; readonly job: string; readonly paths: readonly string[] }
   | {
       readonly kind: "log";
@@ -322,5 +324,5 @@ export type MomAction =
       readonly text: string;
       readonly class?: "Job" | "Svr" | "Hook";
     }
-  /** no job is left, and the mom has been requested to end */
+  /** ends the mom: its end was requested, and no job is left */
   | { readonly kind: "exit" };

@@ -1,8 +1,8 @@
-// Questions about the tasks of a job, the askers, and the answers (tasks.ts).
+// Requests about the tasks of a job, who makes them, and the answers (tasks.ts).
 
 import type { MomToTask, TaskRun } from "#protocol/task-link.ts";
 
-/** daemon: root, or the complex's own user. */
+/** Who makes a request. daemon: it is root, or the user that runs the daemons of the complex. */
 export type TaskAsker = { readonly uid: number; readonly daemon: boolean };
 
 export type TaskWanted = TaskRun &

@@ -1,9 +1,10 @@
 // Tasks of a job besides its top process (docs/reference/execution.md 3). pbsdsh, pbs_tmrsh and pbs_attach ask the mom of their host, which starts them here
 // or asks the mom of another host of the job. Pure, like life.ts.
 //
-// T1. Only for a run that runs here and is not ending; requested by its owner with its secret, or by a mom of the same run (task-link.ts K1, K2).
+// T1. A task is started only for a run that is running here and is not being ended. Its owner requests it with the secret of the run, or a mom of the same run
+//     does (task-link.ts K1, K2).
 // T2. A task has the job's identity, environment, limits and group; processes that it leaves end with the job.
-// T3. A question is answered by task-refused, or by task-started and then task-exited.
+// T3. A request is answered by task-refused, or by task-started and later task-exited.
 
 import { hostsOf } from "#model/request/host-entry.ts";
 import { nth } from "#support/assert.ts";
@@ -18,7 +19,7 @@ import type { TaskAnswer, TaskAsker, TaskWanted } from "./task-question.ts";
 
 const SIGNALLED = 256;
 
-/** saved: from the record of a run of an earlier mom. */
+/** Returns the fields of a run that has no running task. saved: what an earlier mom has written to the record of the run. */
 export const noTasks = (saved?: SavedTasks): Pick<Run, "tasks" | "next_task" | "tasks_cput_s" | "adopted"> => ({
   tasks: new Map<number, Task>(),
   next_task: saved?.next_task ?? FIRST_TASK,
@@ -131,7 +132,7 @@ function start(cx: Context, asked: number, run: Run, node: number, wanted: TaskW
 const nameOf = (entry: string): string => entry.slice(0, entry.indexOf("="));
 const isSafe = (entry: string): boolean => entry.indexOf("=") > 0 && !entry.includes("\0");
 
-/** Output written on a sister belongs to the job's own output. Only moms may send it. */
+/** Takes output that was written on a sister: it belongs to the job's own output. Only moms may send it. */
 function takeOutput(
   cx: Context,
   asked: number,
@@ -146,7 +147,7 @@ function takeOutput(
   say(cx, asked, { type: "task-done" });
 }
 
-// ---- the course of a task
+// ---- starts and ends of tasks
 
 function withTask(cx: Context, key: RunKey, work: (run: Run, number: number, task: Task) => void): void {
   const name = taskOf(key.job);
@@ -170,7 +171,7 @@ export function taskStarted(cx: Context, key: StartedRun): void {
 export function taskFailed(cx: Context, key: StarterToMom["starter-failed"]["runs"][number]): void {
   withTask(cx, key, (run, number, task) => {
     run.tasks.delete(number);
-    // The reason is also in the job's own output.
+    // On a sister, the answer waits until the task's output, which also has the reason, has reached the mother superior.
     say(cx, task.asked, { type: "task-refused", text: key.text }, isSisters(cx, run) ? keyOfRun(run) : undefined);
   });
 }
@@ -187,14 +188,14 @@ export function taskExited(cx: Context, exit: ExitedRun): void {
   });
 }
 
-/** The starter has taken a session into the job. */
+/** Notes that the starter has taken a session into the job. */
 export function adopted(cx: Context, { session, owner, ...key }: StarterToMom["starter-adopted"]["runs"][number]): void {
   const run = cx.state.runs.get(key.job);
   if (run?.job.run_count === key.run_count && run.phase.name === "running" && !run.adopted.has(session))
     run.adopted.set(session, { owner, cput_s: 0 });
 }
 
-/** The job's top process has ended, and all tasks with it. */
+/** Ends the tasks of a job whose top process has ended: they end with it. */
 export function desertTasks(cx: Context, run: Run): void {
   for (const { cput_s } of run.adopted.values()) run.tasks_cput_s += cput_s;
   run.adopted.clear();
@@ -215,7 +216,7 @@ export function deserted(cx: Context, asked: number): void {
 
 // ---- after a restart of mom or starter
 
-/** Takes over the starter's knowledge of a task. Returns false if the entry is not a task, or not a task of a run here. */
+/** Takes over what the starter knows about a task. Returns false if the entry is not a task, or is not of a run here. */
 export function takeTask(cx: Context, entry: StarterRun): boolean {
   const name = taskOf(entry.job);
   const run = name === null ? undefined : cx.state.runs.get(name.job);
@@ -230,7 +231,7 @@ export function takeTask(cx: Context, entry: StarterRun): boolean {
   return true;
 }
 
-/** Tasks that the starter does not know no longer exist. */
+/** Removes the tasks that the starter does not know: they no longer exist. */
 export function missTasks(cx: Context, run: Run, known: ReadonlyMap<string, StarterRun>): void {
   for (const [number, { asked }] of [...run.tasks]) {
     if (known.has(taskName(run.job.id, number))) continue;

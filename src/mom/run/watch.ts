@@ -1,4 +1,4 @@
-// A running run: suspended and resumed, kept within its limits, ended. Pure.
+// Watches a running run: suspends and resumes it, enforces its limits, ends it. Pure.
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -15,10 +15,10 @@ import { type Context, keyOf, log, save } from "./record.ts";
 
 import type { OutputFiles, Run } from "./state.ts";
 
-/** Longest time for which a terminal that accepts no text may delay the end of its job after a limit. */
+/** The longest time for which a job that exceeded a limit may live on because its terminal accepts no text. */
 const TELLING_MS_MAX = 10_000;
 
-/** Wall-clock seconds without the time suspended. */
+/** Returns the wall-clock seconds of a run without the time in which it was suspended. */
 export function walltimeOf(run: Run, until_ms: number): number {
   if (run.phase.name !== "running") return 0;
   const { started_ms, suspended_ms } = run.phase;
@@ -28,7 +28,7 @@ export function walltimeOf(run: Run, until_ms: number): number {
 
 export function suspend(cx: Context, run: Run): void {
   if (run.phase.name !== "running") return;
-  // A run that is stopped already stays stopped, now by the server's order.
+  // A run that the mom had suspended because of its host's load stays suspended, now by the server's order.
   run.phase = { ...run.phase, suspended_ms: run.phase.suspended_ms ?? cx.now_ms };
   run.idled = false;
   cx.actions.push({ kind: "signal", run: keyOf(run), signal: cx.state.config.suspend_signal });
@@ -47,7 +47,7 @@ export function resume(cx: Context, run: Run): void {
   save(cx, run);
 }
 
-/** Compares limits with the present usage; SIGKILL if SIGTERM was not enough. */
+/** Compares the usage of a run with its limits. If the run is already being ended, sends SIGKILL when the time after SIGTERM is over. */
 export function watch(cx: Context, run: Run): void {
   if (run.phase.name !== "running") return;
   if (run.ending !== null) {
@@ -58,9 +58,9 @@ export function watch(cx: Context, run: Run): void {
     if (cx.now_ms - run.telling_since_ms >= TELLING_MS_MAX) told(cx, run);
     return;
   }
-  // The mother superior enforces the job's limits, which hold for all its hosts together.
+  // The limits of a job apply to all its hosts together. Its mother superior enforces them.
   if (isSister(run.job, cx.state.config.host)) return;
-  // The usage of a run that is being saved is fixed.
+  // A script is saving the run and will end it. Limits are not checked meanwhile.
   if (isLeaving(run)) return;
   if (run.phase.suspended_ms === null) checkpointInTime(cx, run, walltimeOf(run, cx.now_ms));
   const used = {
@@ -78,21 +78,21 @@ function punish(cx: Context, run: Run, breach: Breach, files: OutputFiles): void
   run.breach = breach;
   log(cx, LOG_EVENT.JOB, run.job.id, breach.text);
   const text = `=>> PBS: job killed: ${breach.text}\n`;
-  // A terminal disappears with its shell, which may be gone before the file agent has opened it: the text comes first, and then the signals.
+  // The text must be written before the run is ended: the terminal disappears with its shell, perhaps before the file agent has opened it.
   const tells = isInteractive(run.job.attrs);
   cx.actions.push({ kind: "append", owner: run.plan.owner, path: files.stderr, text, ...(tells ? { for: keyOf(run) } : {}) });
   if (tells) run.telling_since_ms = cx.now_ms;
   else beginEnding(cx, run, "limit", run.job.kill_delay_s);
 }
 
-/** Ends the run after the message was written to the job's terminal, or could not be written. */
+/** Ends the run after the text about its limit was written to the job's terminal, or could not be written. */
 export function told(cx: Context, run: Run): void {
   if (run.telling_since_ms === null) return;
   run.telling_since_ms = null;
   if (run.ending === null) beginEnding(cx, run, "limit", run.job.kill_delay_s);
 }
 
-/** The run is to end: SIGTERM, and SIGKILL after the delay; for a rerun, or a discarded run, SIGKILL at once. */
+/** Begins to end the run: SIGTERM, and SIGKILL after the delay. For a rerun, a checkpoint or a discarded run, SIGKILL follows at once. */
 export function beginEnding(cx: Context, run: Run, why: NonNullable<Run["ending"]>["why"], delay_s: number): void {
   const at_once = why === "rerun" || why === "discard" || why === "checkpoint" || delay_s <= 0;
   if (run.ending !== null && !at_once) return;
@@ -110,18 +110,18 @@ export function pursueEnding(cx: Context, run: Run): void {
     return;
   }
   const { host, actions } = cx.state.config;
-  // Sisters end with their mother superior. The end of a terminal is handled without a script.
+  // Sisters have no script: they end with their mother superior. Nor has a run whose terminal is gone.
   const scripted = run.ending.why !== "hang-up" && !isSister(run.job, host);
   const limit_s = !scripted || actions.terminate === undefined ? 0 : actionLimit_s(actions.terminate);
   if (limit_s > 0 && askAction(cx, run, "terminate", { kind: "terminate", run: keyOf(run) })) {
-    // The script gets its time first. The time of the job begins after that.
+    // The script gets its time first. The kill_delay of the job begins after it.
     run.ending.kill_at_ms = Math.max(kill_at_ms, cx.now_ms + limit_s * 1000);
     return;
   }
   askToEnd(cx, run);
 }
 
-/** The site's script to end the job has ended. The remaining processes get the queue's kill_delay. If the script failed, they also get SIGTERM. */
+/** Handles the end of the site's script that ends jobs. Processes that remain get the queue's kill_delay. If the script failed, they also get SIGTERM. */
 export function terminateScripted(cx: Context, run: Run, end: ScriptEnd): void {
   const failed = end.kind === "none" || end.code !== 0;
   if (end.kind === "ended" && failed) log(cx, LOG_EVENT.ERROR, run.job.id, `terminate script failed, exit=${end.code}, ${end.text}`);
@@ -135,11 +135,11 @@ function askToEnd(cx: Context, run: Run): void {
   if (run.ending.why !== "hang-up") cx.actions.push({ kind: "signal", run: keyOf(run), signal: SIG.TERM });
   // Shells at a terminal ignore SIGTERM.
   if (isInteractive(run.job.attrs)) cx.actions.push({ kind: "signal", run: keyOf(run), signal: SIG.HUP });
-  // A stopped process takes SIGTERM only after SIGCONT.
+  // A suspended process receives SIGTERM only after SIGCONT.
   if (run.phase.suspended_ms !== null) cx.actions.push({ kind: "signal", run: keyOf(run), signal: SIG.CONT });
 }
 
-/** The terminal of the run is gone: the user left, or the connection broke. An interactive job ends with its terminal. */
+/** Ends a run whose terminal is gone, because the user left or the connection broke. An interactive job ends with its terminal. */
 export function hungUp(cx: Context, run: Run): void {
   if (run.phase.name !== "running" || run.ending !== null) return;
   log(cx, LOG_EVENT.JOB, run.job.id, "the terminal of the interactive job has gone");
@@ -152,7 +152,7 @@ function kill(cx: Context, run: Run): void {
   cx.actions.push({ kind: "signal", run: keyOf(run), signal: SIG.KILL });
 }
 
-/** The kernel killed the job at its limit. The report is the same as if the mom had killed it. */
+/** Reports a job that the kernel killed at its memory limit, in the same way as one that the mom killed. */
 export function killedForMemory(cx: Context, run: Run, peak_kb: number | null, files: OutputFiles): void {
   const limit_kb = memoryLimit_kb(run.job.attrs);
   if (limit_kb === null) return;
