@@ -1,24 +1,25 @@
-// Requests of the mom to its file agent (frames over the agent's stdin and stdout). The mom plans all work; the agent carries it out with the
-// owner's rights. Every request may be repeated, because the agent may have died during the first one.
+// Requests of the mom to its file agent (frames over the agent's stdin and stdout). The mom plans all work; the agent carries it out with the owner's rights.
+// Every request may be sent again, because an agent may die before it answers.
 
 import type { FileIdentity } from "./process.ts";
 import type { Place, StageItem } from "./stage-list.ts";
 
-/** The destination of one output stream of a job. */
+/** Where one output stream of a job goes. */
 export type OutputPlan = {
-  /** `o` or `e` of -k and -R */
+  /** `o` or `e`, as in -k and -R */
   readonly letter: "o" | "e";
   /**
-   * spool: written in HOME/spool, delivered at the end · direct: written at its final place (-k) · null: /dev/null joined: the other stream's file takes it
+   * spool: written in HOME/spool and delivered when the job ends. direct: written at its final place (-k). null: /dev/null. joined: the job writes it to the
+   * file of the other stream.
    */
   readonly how: "spool" | "direct" | "null" | "joined";
-  /** the file in spool (how spool), or the final place (how direct; in a directory the file gets the name `name`) */
+  /** how spool: the file in spool. how direct: the final place; if that is a directory, the file in it gets the name `name` */
   readonly path: string;
-  /** final place of a spool file */
+  /** the final place of a file in spool */
   readonly target: Place | null;
-  /** name in a directory: `<jobid>.OU` */
+  /** name of the file in a directory: `<jobid>.OU` */
   readonly name: string;
-  /** -R: removed when the job ends with 0 */
+  /** -R: removed when the job ends with exit status 0 */
   readonly remove: boolean;
 };
 
@@ -37,30 +38,30 @@ export type FilePlan = {
   readonly stdout: OutputPlan;
   readonly stderr: OutputPlan;
   readonly undelivered: string;
-  /** copied before the job starts; removed when everything that is to be copied after it has been copied */
+  /** copied to this host before the job starts; removed after all of stageout has been copied */
   readonly stagein: readonly StageItem[];
   readonly stageout: readonly StageItem[];
-  /** mom_priv/jobs/<jobid>.SI: the record of staged-in files */
+  /** mom_priv/jobs/<jobid>.SI: the list of files that were staged in */
   readonly staged: string;
-  /** the user, the directory and the program of copies to and from other hosts: the words before the two places */
+  /** for copies to and from other hosts: the user, the user's home, and the copy program with its first arguments; source and destination follow them */
   readonly user: string;
   readonly home: string;
   readonly scp: readonly string[];
 };
 
-/** The directories that are made for a job, and the paths of files in them. */
+/** The directories that are made for a job, and the paths of staged files in them. */
 export type JobDirectories = Pick<FilePlan, "tmpdir" | "sandbox" | "stagein" | "stageout">;
 
 export type PrepareRequest = {
   readonly plan: FilePlan;
   readonly script_text: string | null;
   readonly nodefile_text: string;
-  /** output of an earlier run exists; it stays even if the files cannot be made */
+  /** output of an earlier run exists: it stays even if the files of this run cannot be made */
   readonly kept?: true;
 };
 export type FinishRequest = {
   readonly plan: FilePlan /** Exit_status was 0 */;
-  readonly success: boolean /** keep: the job is rerun, and the output waits for the next run; drop: the output is not needed */;
+  readonly success: boolean /** keep: the job is rerun, and the output stays for the next run. drop: the output is not needed */;
   readonly output: "deliver" | "keep" | "drop";
 };
 export type DropRequest = { readonly job: string; readonly paths: readonly string[] };
@@ -68,20 +69,20 @@ export type DropRequest = { readonly job: string; readonly paths: readonly strin
 export type Prepared = { readonly job: string; readonly run_count: number } & (
   | {
       readonly ok: true;
-      /** files to open for the job */
+      /** the files to open as the job's output */
       readonly stdout: string;
       readonly stderr: string;
-      /** a foreign entry was in the way of the plan's directories: these were made instead */
+      /** something of another user was in the way of the planned directories, so these were made instead */
       readonly places?: JobDirectories;
     }
   | {
-      readonly ok: false /** a code of docs/reference/execution.md 6 */;
+      readonly ok: false /** one of the codes in docs/reference/execution.md 6 */;
       readonly exit_status: number;
-      readonly text: string /** the failed step was the copying of files to this host */;
+      readonly text: string /** the step that failed was the copying of files to this host */;
       readonly stagein?: true;
     }
 );
-/** delivered: number of the total outputs; failures: a sentence each. */
+/** What became of a run's output and stageout. delivered: how many of the `total` outputs reached their place. failures: one sentence for each. */
 export type Finished = {
   readonly job: string;
   readonly run_count: number;
@@ -93,33 +94,33 @@ export type Finished = {
 export type MomToAgent = {
   "agent-prepare": { readonly jobs: readonly PrepareRequest[] };
   "agent-finish": { readonly jobs: readonly FinishRequest[] };
-  /** text at the end of a file that exists */
+  /** adds a text at the end of a file that exists */
   "agent-append": {
     readonly files: readonly {
       readonly owner: FileIdentity | null;
       readonly path: string;
       readonly text: string;
-      /** text is bytes in base64 */
+      /** the text is base64 of the bytes to add */
       readonly base64?: true;
-      /** the run that waits for `agent-appended` */
+      /** the run that waits for the answer `agent-appended` */
       readonly for?: { readonly job: string; readonly run_count: number };
     }[];
   };
-  /** files in spool that are no longer needed */
+  /** removes files in spool that are no longer needed */
   "agent-drop": { readonly jobs: readonly DropRequest[] };
 };
 export type AgentToMom = {
   "agent-prepared": { readonly jobs: readonly Prepared[] };
   "agent-finished": { readonly jobs: readonly Finished[] };
-  /** the text is written, or cannot be */
+  /** the text for these runs was written, or cannot be written */
   "agent-appended": { readonly runs: readonly { readonly job: string; readonly run_count: number }[] };
-  /** names of the jobs */
+  /** the jobs whose files were removed */
   "agent-dropped": { readonly jobs: readonly string[] };
   /**
-   * the request was not begun, because it would copy or remove so much that other jobs would wait; the mom gives
-   * it to a second agent, which does only such work
+   * these requests were not begun: so much would be copied or removed that other jobs would have to wait. The mom gives them to a second agent, which does only
+   * such work
    */
   "agent-bulky": { readonly jobs: readonly { readonly job: string; readonly run_count: number }[] };
-  /** for the log */
+  /** a message for the log */
   "agent-complaint": { readonly job: string; readonly text: string };
 };

@@ -1,4 +1,4 @@
-// A job's attributes as the mom reads them: typed values by PBS name (src/model), with their defaults. Pure.
+// Reads the attributes of a job for the mom: typed values by PBS name (src/model), with their defaults. Pure.
 
 import { eachChunk, readSelect } from "#model/request/select.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
@@ -25,14 +25,17 @@ export const resourcesOf = (attrs: Attrs): { readonly [resource: string]: string
 export const isInteractive = (attrs: Attrs): boolean =>
   attrs["interactive"] !== undefined && attrs["interactive"] !== 0 && attrs["interactive"] !== false;
 
-/** The address of the qsub of an interactive job; null: the job is not interactive, or no qsub waits. */
+/** The address of the qsub that waits for an interactive job; null: the job is not interactive, or no qsub waits. */
 export function ticketOf(attrs: Attrs): TerminalTicket | null {
   const { socket, secret } = (attrs["terminal"] ?? {}) as { readonly [name: string]: unknown };
   const known = typeof socket === "string" && TICKET_SOCKET.test(socket) && typeof secret === "string" && TICKET_SECRET.test(secret);
   return isInteractive(attrs) && known ? { socket, secret } : null;
 }
 
-/** The octal digits of -W umask (kept as a decimal number with the same digits); default 077. Digits that are not octal end the number. */
+/**
+ * Returns the umask of -W umask; default 077. The attribute is a decimal number whose digits are meant as octal. Digits after one that is not octal are
+ * ignored.
+ */
 export function umaskOf(attrs: Attrs): number {
   const value = attrs["umask"];
   if (value === undefined || value === null) return 0o077;
@@ -40,13 +43,13 @@ export function umaskOf(attrs: Attrs): number {
   return Number.isNaN(octal) ? 0 : octal & 0o777;
 }
 
-/** `12.svr` -> 12, null; `12[3].svr` -> 12, 3. */
+/** Splits a job id: `12.svr` -> 12, null; `12[3].svr` -> 12, 3. */
 export function jobNumbers(id: string): { readonly sequence: string; readonly index: string | null } {
   const match = /^(\d+)(?:\[(\d+)\])?/.exec(id);
   return { sequence: match?.[1] ?? id, index: match?.[2] ?? null };
 }
 
-/** Path of the shell: from -S for this host, else from -S without a host, else the login shell. */
+/** Returns the path of the job's shell: the -S entry for this host, else the -S entry without a host, else the login shell. */
 export function shellOf(attrs: Attrs, host: string, login_shell: string): string {
   let anywhere: string | null = null;
   for (const element of listOf(attrs, "Shell_Path_List")) {
@@ -57,13 +60,13 @@ export function shellOf(attrs: Attrs, host: string, login_shell: string): string
   return anywhere ?? (login_shell === "" ? "/bin/sh" : login_shell);
 }
 
-/** Short names are compared: `svr` is `svr.example.org`. */
+/** Whether two names are of the same host. A short name equals the full one: `svr` is `svr.example.org`. */
 export function isSameHost(name: string, host: string): boolean {
   const short = (full: string): string => (/^[\d.]+$/.test(full) ? full : (full.split(".")[0] ?? full)).toLowerCase();
   return name.toLowerCase() === host.toLowerCase() || short(name) === short(host);
 }
 
-/** Program and arguments of `qsub -- program args` (stored as XML elements, docs/reference/commands.md 1.1); null: the job is a script. */
+/** Returns program and arguments of `qsub -- program args` (stored as XML elements, docs/reference/commands.md 1.1); null: the job has a script. */
 export function commandOfJob(attrs: Attrs): readonly string[] | null {
   const executable = textOf(attrs, "executable");
   if (executable === null) return null;
@@ -71,7 +74,7 @@ export function commandOfJob(attrs: Attrs): readonly string[] | null {
   return [program, ...elements(textOf(attrs, "argument_list") ?? "", "Argument")];
 }
 
-/** Contents of <jsdl-hpcpa:NAME> elements; a text without such elements is itself the content. */
+/** Returns the contents of the <jsdl-hpcpa:NAME> elements. A text without such elements counts as the content of one. */
 function elements(text: string, name: string): string[] {
   if (text === "") return [];
   const found = [...text.matchAll(new RegExp(`<jsdl-hpcpa:${name}>([^<]*)</jsdl-hpcpa:${name}>`, "g"))].map((match) =>
@@ -88,7 +91,7 @@ const unescapeXml = (text: string): string =>
     return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : whole;
   });
 
-/** One chunk after another with its resources: `2:ncpus=2:mpiprocs=2+1:ncpus=1` has three. */
+/** Returns the resources of each chunk, one entry for every copy of a chunk: `2:ncpus=2:mpiprocs=2+1:ncpus=1` gives three entries. */
 export function chunksOf(attrs: Attrs): readonly { readonly [resource: string]: string }[] {
   const select = textOf(attrs, "schedselect") ?? String(resourcesOf(attrs)["select"] ?? "1:ncpus=1");
   const chunks = eachChunk(readSelect(select) ?? { chunks: [] });

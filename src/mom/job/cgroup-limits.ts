@@ -3,14 +3,20 @@
 import { parseSize, sizeBytes } from "#model/values/size.ts";
 import { type Attrs, resourcesOf } from "./attrs.ts";
 
-/** memory: exceeding mem kills · cpuset: exclusive cpus · cpu: no more time than ncpus · pids: number of processes */
+/**
+ * memory: a job that exceeds mem is killed. cpuset: a job has cpus of its own. cpu: a job gets no more cpu time than its ncpus. pids: the number of processes
+ * is limited.
+ */
 export const CGROUP_LIMITS = ["memory", "cpuset", "cpu", "pids"] as const;
 export type CgroupLimit = (typeof CGROUP_LIMITS)[number];
 
-/** off: none are used. track: each job has a group, so that no process outlives it. enforce: the limits that the groups enforce in addition. */
+/**
+ * The settings of `$cgroups`. track: each job has a group, so that no process outlives its job; false: no groups are used. enforce: the limits that the groups
+ * enforce in addition.
+ */
 export type CgroupSettings = { readonly track: boolean; readonly enforce: ReadonlySet<CgroupLimit>; readonly pids_max: number };
 
-/** A job's group. null: not limited. cpus: as the kernel writes lists, `0-1,3`. */
+/** The limits of a job's group; null: not limited. cpus: a list in the form of the kernel, `0-1,3`. */
 export type JobLimits = {
   readonly memory_bytes: number | null;
   readonly pids_max: number | null;
@@ -18,10 +24,10 @@ export type JobLimits = {
   readonly ncpus: number | null;
 };
 
-/** A program cannot even start below this. */
+/** Lowest memory limit. With less, a program cannot even start. */
 const MEMORY_BYTES_MIN = 4 * 1024 * 1024;
 
-/** null: the job has no group. cpus: its cpus (pickCpus). */
+/** Returns the limits of a job's group; null: the job gets no group. cpus: those that pickCpus chose for the job. */
 export function jobLimits(attrs: Attrs, { track, enforce, pids_max }: CgroupSettings, cpus: readonly number[] | null): JobLimits | null {
   if (!track) return null;
   const resources = resourcesOf(attrs);
@@ -35,13 +41,13 @@ export function jobLimits(attrs: Attrs, { track, enforce, pids_max }: CgroupSett
   };
 }
 
-/** Cpus for a job: the lowest that no other job has. null: there are not enough (an administrator may have set ncpus beyond the real number). */
+/** Chooses the lowest cpus that no other job has. Returns null if too few are free (an administrator may have set ncpus higher than the real number). */
 export function pickCpus(online: readonly number[], taken: ReadonlySet<number>, ncpus: number): number[] | null {
   const free = online.filter((cpu) => !taken.has(cpu));
   return ncpus > 0 && free.length >= ncpus ? free.slice(0, ncpus) : null;
 }
 
-/** `0-1,3` -> 0 1 3; the kernel's form of a list. */
+/** Parses a list of the kernel: `0-1,3` -> 0 1 3. */
 export function parseCpuList(text: string): number[] {
   return text
     .trim()

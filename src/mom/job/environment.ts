@@ -1,4 +1,4 @@
-// The environment of a job (docs/reference/files.md 6): exactly these variables, and none of the mom's own. Pure.
+// The environment of a job (docs/reference/files.md 6): it has only the variables that are set here, and none of the mom's own environment. Pure.
 
 import { chunkHosts } from "#model/request/host-entry.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
@@ -11,17 +11,20 @@ export type EnvironmentFacts = JobPlaces & {
   readonly shell: string;
   /** PBS_MOMPORT */
   readonly port: number;
-  /** lines of pbs_environment, already resolved */
+  /** variables of the file pbs_environment */
   readonly site: readonly (readonly [name: string, value: string])[];
 };
 
-/** The number of the host among the job's hosts, and the number of the task there: the mother superior is 0, and the script is its first task. */
+/**
+ * node: the number of the host among the job's hosts; the mother superior is 0. task: the number of the task on that host; the job's script is task 1 of the
+ * mother superior.
+ */
 export type TaskNumbers = { readonly node: number; readonly task: number };
 const FIRST_TASK: TaskNumbers = { node: 0, task: 1 };
 
 const PATH_DEFAULT = "/usr/local/bin:/usr/bin:/bin";
 
-/** `NAME=value` entries. Variables of PBS replace those of the user, and those replace the site's file. */
+/** Returns `NAME=value` entries. If a name occurs several times, PBS's own variable counts, else the user's (-v, -V), else that of the site's file. */
 export function jobEnvironment(job: MomJob, facts: EnvironmentFacts, task: TaskNumbers = FIRST_TASK): string[] {
   const env = new Map<string, string>([["PATH", PATH_DEFAULT]]);
   for (const [name, value] of facts.site) env.set(name, value);
@@ -56,7 +59,7 @@ export function jobEnvironment(job: MomJob, facts: EnvironmentFacts, task: TaskN
   return [...env].filter(([name, value]) => name !== "" && !`${name}${value}`.includes("\0")).map(([name, value]) => `${name}=${value}`);
 }
 
-/** Elements `NAME=value`, in which a backslash protects a comma, a quote or a backslash. An element without `=` is an empty variable. */
+/** Reads elements `NAME=value`. In them, a backslash protects a comma, a quote or a backslash. An element without `=` is a variable with an empty value. */
 export function variableList(elements: readonly string[]): [string, string][] {
   return elements.map((element) => {
     const plain = element.replaceAll(/\\([,\\'"])/g, "$1");
@@ -65,14 +68,14 @@ export function variableList(elements: readonly string[]): [string, string][] {
   });
 }
 
-/** ompthreads of the first chunk, else its ncpus, else 1. */
+/** Returns ompthreads of the job's first chunk, else its ncpus, else 1. */
 function threadsOf(job: MomJob): number {
   const [chunk = {}] = chunksOf(job.attrs);
   const stated = Number(chunk["ompthreads"] ?? chunk["ncpus"] ?? 1);
   return Number.isInteger(stated) && stated > 0 ? stated : 1;
 }
 
-/** PBS_NODEFILE: each chunk's host once for each of its mpiprocs (1 unless stated). */
+/** Returns the text of PBS_NODEFILE. It has the host of each chunk as often as the chunk's mpiprocs says (default 1). */
 export function nodefileText(job: MomJob): string {
   const chunks = chunksOf(job.attrs);
   const lines = chunkHosts(job.exec_host).flatMap((host, at) => {
@@ -82,7 +85,7 @@ export function nodefileText(job: MomJob): string {
   return lines.join("");
 }
 
-/** pbs_environment: `NAME=value`, or a bare NAME taken from the daemon's environment; `#` comments. */
+/** Reads the text of pbs_environment. A line is `NAME=value`, or a NAME alone: its value then comes from the daemon's own environment. `#` begins a comment. */
 export function siteEnvironment(text: string, own: { readonly [name: string]: string | undefined }): [string, string][] {
   const found: [string, string][] = [];
   for (const raw of text.split("\n")) {

@@ -5,7 +5,7 @@ import { parseSize, sizeBytes, sizeKb } from "#model/values/size.ts";
 
 import { type Attrs, resourcesOf } from "./attrs.ts";
 
-/** Set by prlimit before the program runs: name of the limit -> bytes or seconds. */
+/** Limits that prlimit sets before the program runs: name of the limit -> bytes or seconds. */
 export function kernelLimits(attrs: Attrs, several_hosts = false): { [name: string]: number } {
   const resources = resourcesOf(attrs);
   const limits: { [name: string]: number } = {};
@@ -19,14 +19,14 @@ export function kernelLimits(attrs: Attrs, several_hosts = false): { [name: stri
   lower("fsize", bytes("file"));
   lower("rss", bytes("pmem"));
   lower("as", bytes("pvmem"));
-  // With several hosts, no host knows the usage of the others: there the limit is only checked by the mom (docs/reference/execution.md 4).
+  // On several hosts, no kernel knows how much vmem the job uses on the others. The mom alone checks that limit (docs/reference/execution.md 4).
   if (!several_hosts) lower("as", bytes("vmem"));
   lower("core", bytes("core"));
   lower("cpu", secondsOf(resources["pcput"]));
   return limits;
 }
 
-/** The requested nice value; null: none. */
+/** The requested nice value, brought into the range -20 to 19; null: none was requested. */
 export function niceOf(attrs: Attrs): number | null {
   const value = resourcesOf(attrs)["nice"];
   return typeof value === "number" && Number.isInteger(value) ? Math.max(-20, Math.min(19, value)) : null;
@@ -37,15 +37,17 @@ export type Used = {
   readonly cput_s: number;
   readonly mem_kb: number;
   readonly vmem_kb: number;
-  /** moving, of one cpu */
+  /** moving average, in per cent of one cpu */
   readonly cpupercent: number;
 };
 
-/** `$enforce cpuaverage`: cput against walltime · `$enforce cpuburst`: the moving cpupercent. The limit is ncpus x factor + percent/100 cpus. */
+/**
+ * `$enforce cpuaverage` compares cput with walltime, `$enforce cpuburst` uses the moving average cpupercent. The limit in cpus is ncpus x factor + percent/100.
+ */
 export type CpuEnforcement = {
   readonly average: boolean;
   readonly burst: boolean;
-  /** the average counts after this walltime */
+  /** the average is checked only after this walltime */
   readonly trialperiod_s: number;
   readonly average_percent_over: number;
   readonly average_cpufactor: number;
@@ -68,7 +70,7 @@ export type Breach = { readonly exit_status: number; readonly text: string };
 
 const KILL = { vmem: JOB_EXEC.KILL_VMEM, mem: JOB_EXEC.KILL_MEM, cput: JOB_EXEC.KILL_CPUT, walltime: JOB_EXEC.KILL_WALLTIME } as const;
 
-/** null: within its limits. */
+/** Returns the first limit that the job exceeds; null: it is within all limits. */
 export function breachOf(attrs: Attrs, used: Used, enforce: Enforcement): Breach | null {
   const resources = resourcesOf(attrs);
   const over = (what: keyof typeof KILL, amount: number, limit: number | null, unit: string): Breach | null =>
@@ -95,14 +97,14 @@ function cpuBreach(asked: unknown, used: Used, cpu: CpuEnforcement): Breach | nu
   return { exit_status: JOB_EXEC.KILL_NCPUS_SUM, text: `ncpus ${average.toFixed(2)} exceeded limit ${ncpus} (sum)` };
 }
 
-/** Whether the job has a limit that can only be enforced by checking its processes. */
+/** Whether the job has a limit that the mom enforces by sampling its processes. */
 export function needsWatching(attrs: Attrs, enforce: Enforcement): boolean {
   const resources = resourcesOf(attrs);
   if (enforce.cpu.average || enforce.cpu.burst) return true;
   return resources["cput"] !== undefined || resources["vmem"] !== undefined || (enforce.mem && resources["mem"] !== undefined);
 }
 
-/** mem of the job in kb; null: not requested. */
+/** Returns the requested mem in kb; null: no mem was requested. */
 export function memoryLimit_kb(attrs: Attrs): number | null {
   const mem = resourcesOf(attrs)["mem"];
   return typeof mem === "string" ? sizeKb(mem) : null;

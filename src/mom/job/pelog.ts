@@ -7,10 +7,10 @@ import type { MomJob, Usage } from "#protocol/mom-link.ts";
 import { type Attrs, isInteractive, resourcesOf, textOf } from "./attrs.ts";
 
 export type ScriptName = "prologue" | "epilogue";
-/** code: the script's exit status, or one of PELOG; text: the reason, for the log. none: there is no script. */
+/** The end of a script. code: its exit status, or one of PELOG. text: the reason, for the log. none: the host has no such script. */
 export type ScriptEnd = { readonly kind: "none" } | { readonly kind: "ended"; readonly code: number; readonly text: string };
 
-/** Codes for failures without an exit status. */
+/** Codes of failures in which the script has no exit status. */
 export const PELOG = { PERMISSION: -1, NO_INPUT: -2, WAIT_FAILED: -3 } as const;
 export const PELOG_TEXTS = {
   nonzero: "nonzero p/e exit status",
@@ -19,7 +19,7 @@ export const PELOG_TEXTS = {
   wait: "wait failed",
 } as const;
 
-/** `ncpus=1,walltime=00:10:00`: durations as PBS writes them. */
+/** Writes resources as `ncpus=1,walltime=00:10:00`, with durations in the form of PBS. */
 function resourceText(resources: { readonly [name: string]: string | number | boolean }): string {
   return Object.entries(resources)
     .map(([name, value]) => `${name}=${DURATIONS.has(name) && typeof value === "number" ? renderDuration(value) : String(value)}`)
@@ -46,7 +46,7 @@ export function epilogueArguments(job: MomJob, session: number, used: Usage, exi
   ];
 }
 
-/** Variables for the scripts, in addition to the site's variables. */
+/** Returns the variables that the scripts get in addition to those of the site. */
 export function scriptEnvironment(
   job: MomJob,
   jobdir: string,
@@ -62,11 +62,14 @@ export function scriptEnvironment(
   };
 }
 
-/** `pro/epilogue failed, file: ..., exit: N, why` */
+/** Returns `pro/epilogue failed, file: ..., exit: N, why`. */
 export const failureText = (file: string, { code, text }: { readonly code: number; readonly text: string }): string =>
   `pro/epilogue failed, file: ${file}, exit: ${code}, ${text}`;
 
-/** Exit_status of a job whose prologue ended in this way; null: the job runs. An interactive job is not tried again, because its terminal would be gone. */
+/**
+ * Returns the Exit_status of a job whose prologue ended with this code; null: the job is started. An interactive job is not requeued, because its terminal
+ * would be gone.
+ */
 export function afterPrologue(attrs: Attrs, code: number): number | null {
   if (code === 0) return null;
   if (code === 1) return JOB_EXEC.FAIL2;

@@ -1,21 +1,21 @@
-// Facts on which the plans of all jobs on this host depend: names, directories and programs of the host. Pure.
+// The facts about this host on which the plan of every job depends: names, directories, programs. Pure.
 
 export type PlanFacts = {
   /** PBS_HOME (or PBS_MOM_HOME) */
   readonly home: string;
-  /** names of this host */
+  /** the names and addresses of this machine */
   readonly hosts: readonly string[];
-  /** $tmpdir */
+  /** $tmpdir: where the TMPDIR of jobs is made */
   readonly tmpdir: string;
-  /** $jobdir_root; null: the owner's home */
+  /** $jobdir_root: where PRIVATE sandboxes are made; null: in the owner's home */
   readonly jobdir_root: string | null;
   /** $usecp: [host pattern, path prefix, local prefix] */
   readonly usecp: readonly (readonly [host: string, prefix: string, local: string])[];
-  /** PBS_SCP and PBS_SCP_ARGS: the program that copies to and from other hosts, with its arguments; no words: there is none */
+  /** PBS_SCP and PBS_SCP_ARGS: the program that copies to and from other hosts, with its arguments; an empty list: there is none */
   readonly scp: readonly string[];
   /** PBS_MOMPORT */
   readonly port: number;
   readonly site: readonly (readonly [name: string, value: string])[];
-  /** PBS_EXEC/bin if login files do not put it into PATH; null: they do */
+  /** PBS_EXEC/bin if the shells' login files do not put it into PATH; null: they do */
   readonly commands: string | null;
 };

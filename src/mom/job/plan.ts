@@ -1,4 +1,4 @@
-// The files, the program and the environment of a job: what must be made, started and delivered (docs/reference/files.md 5 and 6). Pure.
+// The files, the program and the environment of a job: what is made, started and delivered (docs/reference/files.md 5 and 6). Pure.
 
 import { hostsOf } from "#model/request/host-entry.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
@@ -13,7 +13,7 @@ import { pathLine, promptEntry } from "./shell-path.ts";
 import { type Place, placeOn, stageItems } from "./stage-list.ts";
 import type { StartSpec } from "./starter-link.ts";
 
-/** The user that a job runs as. identity null: the mom's own. */
+/** The user that a job runs as. identity null: the mom's own user. */
 export type Owner = { readonly user: string; readonly home: string; readonly shell: string; readonly identity: FileIdentity | null };
 
 export function filePlan(job: MomJob, owner: Owner, facts: PlanFacts): FilePlan {
@@ -63,13 +63,13 @@ function outputPlan(letter: "o" | "e", job: MomJob, owner: Owner, facts: PlanFac
   return { ...common, how: "spool", path: `${facts.home}/spool/${name}`, target: place };
 }
 
-/** -k o, -k e: `<jobname>.o<seq>[.<index>]` in the owner's home. */
+/** Returns the path of output with -k o or -k e: `<jobname>.o<seq>[.<index>]` in the owner's home. */
 function keptPath(letter: "o" | "e", attrs: Attrs, owner: Owner, id: string): string {
   const { sequence, index } = jobNumbers(id);
   return `${owner.home}/${textOf(attrs, "Job_Name") ?? "STDIN"}.${letter}${sequence}${index === null ? "" : `.${index}`}`;
 }
 
-/** The place that Output_Path or Error_Path (`[host:]path`) names. */
+/** Returns the place that Output_Path or Error_Path (`[host:]path`) names. */
 function placeOf(letter: "o" | "e", attrs: Attrs, owner: Owner, facts: PlanFacts, id: string): Place {
   const stated = textOf(attrs, letter === "o" ? "Output_Path" : "Error_Path");
   if (stated === null) return { host: null, path: keptPath(letter, attrs, owner, id) };
@@ -80,7 +80,7 @@ function placeOf(letter: "o" | "e", attrs: Attrs, owner: Owner, facts: PlanFacts
   return placeOn(host, host === null ? whole : whole.slice(colon + 1), owner.home, facts);
 }
 
-/** files: those that the file agent made. */
+/** Makes the order to start a job's top process. files: the files that the file agent has made. */
 export function startSpec(
   job: MomJob,
   owner: Owner,
@@ -126,6 +126,6 @@ export function startSpec(
   };
 }
 
-/** The login shell reads the script's path as a command, so that `#!` lines count and $0 is that path. */
+/** Quotes the path of the script. The login shell reads this path as a command, so that a `#!` line of the script counts and its $0 is the path. */
 const quoted = (path: string): string =>
   /^[\w@%+=:,./[\]-]+$/.test(path) && !path.includes("[") ? path : `'${path.replaceAll("'", "'\\''")}'`;

@@ -1,4 +1,4 @@
-// Processes of jobs as data: owners, usage, ends. ../host makes and reads them.
+// Data about processes of jobs: owners, usage, ends. The folder ../host makes processes and reads these data.
 
 export type FileIdentity = { readonly uid: number; readonly gid: number; readonly groups: readonly number[] };
 
@@ -8,7 +8,7 @@ export type ProcessInfo = {
   readonly session: number;
   /** R S D Z T ... */
   readonly state: string;
-  /** cpu ticks of itself and of its children that were waited for */
+  /** cpu time in ticks, of the process itself and of its children that it waited for */
   readonly ticks: number;
   /** start time in ticks since boot */
   readonly start_ticks: number;
@@ -16,7 +16,9 @@ export type ProcessInfo = {
   readonly rss_pages: number;
 };
 
-/** The kernel's knowledge of a job's processes when its group was removed. null: unknown. */
+/**
+ * What the kernel knew about a job's processes when the job's control group was removed. null: not known. oom: the kernel killed a process for lack of memory.
+ */
 export type GroupUsage = { readonly cput_s: number | null; readonly mem_peak_kb: number | null; readonly oom: boolean };
 
 export type WaitStatus = { readonly code: number } | { readonly signal: number };

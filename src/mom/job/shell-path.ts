@@ -1,5 +1,5 @@
-// Commands of PBS in the PATH of a job's login shell. Login files (/etc/profile of Debian) set PATH anew, so the PATH of pbs_environment is lost, and only
-// an installation for the whole machine has a file in /etc/profile.d. Otherwise the shell gets the directory after its login files. Pure.
+// Puts the commands of PBS into the PATH of a job's login shell. Login files (/etc/profile of Debian) set PATH anew, so the PATH of pbs_environment is lost. An
+// installation for the whole machine has a file in /etc/profile.d; without it, the shell gets the directory of the commands after its login files. Pure.
 
 import type { Attrs } from "./attrs.ts";
 import { isInteractive } from "./attrs.ts";
@@ -9,12 +9,12 @@ const CSH_FAMILY: ReadonlySet<string> = new Set(["csh", "tcsh"]);
 
 const nameOf = (shell: string): string => shell.slice(shell.lastIndexOf("/") + 1);
 
-/** A word in a form that every shell reads back; Returns null if there is no such form. */
+/** Quotes a path so that every shell reads it back unchanged. Returns null if that is not possible. */
 const quoted = (path: string): string | null => (/['!\n\\]/.test(path) ? null : `'${path}'`);
 
 /**
- * A line for the shell's stdin that puts a directory first in its PATH unless PATH already contains it. Empty: the
- * shell is unknown, or the path cannot be quoted.
+ * Returns a line for the shell's stdin that puts a directory first in PATH unless PATH already contains it. Returns "" if the shell is unknown or the path
+ * cannot be quoted.
  */
 export function pathLine(shell: string, directory: string): string {
   const word = quoted(directory);
@@ -26,7 +26,10 @@ export function pathLine(shell: string, directory: string): string {
   return "";
 }
 
-/** A command that bash runs on a terminal before its first prompt, as an environment entry. Other shells have nothing similar that login files leave alone. */
+/**
+ * Returns an environment entry whose command bash runs on a terminal before its first prompt. For other shells there is no such entry that login files leave
+ * alone.
+ */
 export function promptEntry(attrs: Attrs, shell: string, directory: string): readonly string[] {
   if (!isInteractive(attrs) || nameOf(shell) !== "bash") return [];
   const line = pathLine(shell, directory).trimEnd();

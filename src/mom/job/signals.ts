@@ -1,4 +1,4 @@
-// Signals by name (with or without SIG) or number. Pure: the numbers of Linux on the machines we run on.
+// Signals by name (with or without SIG) or number. The numbers are those of Linux on the supported machines. Pure.
 
 const NUMBERS: { readonly [name: string]: number } = {
   HUP: 1,
@@ -40,7 +40,7 @@ const NUMBER_MAX = 64;
 
 export const SIG = { HUP: 1, KILL: 9, TERM: 15, CONT: 18, STOP: 19 } as const;
 
-/** Returns null if the signal does not exist. Signal 0 asks whether the job is alive. */
+/** Returns the number of a signal, or null if it does not exist. Signal 0 only asks whether the job is alive. */
 export function signalNumber(text: string): number | null {
   if (/^\d{1,3}$/.test(text)) return Number(text) <= NUMBER_MAX ? Number(text) : null;
   return NUMBERS[text.toUpperCase().replace(/^SIG/, "")] ?? null;

@@ -1,8 +1,8 @@
-// A run on a host that is not the first of its job (docs/reference/execution.md 3). A sister makes the files that tasks of the job need there, and holds a
-// place for the job; the end of the place is the end of all processes of the job on this host. Pure.
+// A job's run on a host that is not the first of the job (docs/reference/execution.md 3). The mom there makes the files that tasks of the job need, and starts
+// a placeholder. Pure.
 //
-// The place is an idle process in a session and a control group, like a job's top process. Signals, usage, survival of the mom's restart and
-// removal of files are therefore the same as for any run.
+// The placeholder is an idle process in a session and a control group, in place of the job's top process. Signals, usage, survival of a restarted mom and the
+// removal of files therefore work as for any run. When the placeholder ends, all processes of the job on this host end.
 
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
 import { hasSeveralEntries, hostsOf } from "#model/request/host-entry.ts";
@@ -15,21 +15,21 @@ import type { StartSpec } from "./starter-link.ts";
 
 export const NO_SISTERS = { cput_s: 0, mem_kb: 0, vmem_kb: 0 } as const;
 
-/** Whether this host is one of the job's further hosts. */
+/** Whether this host is one of the job's hosts, but not the first. */
 export function isSister(job: Pick<MomJob, "exec_host">, host: string): boolean {
   if (!hasSeveralEntries(job.exec_host)) return false;
   const [first = "", ...others] = hostsOf(job.exec_host);
   return !isSameHost(first, host) && others.some((other) => isSameHost(other, host));
 }
 
-/** The files of a job that its tasks need here: node file, TMPDIR, a place for their output. Nothing is staged or delivered. */
+/** Plans only the files that tasks of the job need here: node file, TMPDIR, files for their output. Nothing is staged or delivered. */
 export function sisterPlan(plan: FilePlan, facts: PlanFacts): FilePlan {
   const output = (letter: "o" | "e", name: string) =>
     ({ letter, how: "spool", path: `${facts.home}/spool/${name}`, target: null, name, remove: false }) as const;
   return {
     ...plan,
     script: null,
-    // The home directory is usually the same on all hosts, so the mother superior makes and removes the files in it.
+    // A sandbox in the home directory is made and removed by the mother superior, because the home directory is usually the same on all hosts.
     sandbox: facts.jobdir_root === null ? null : plan.sandbox,
     stdout: output("o", `${plan.job}.OU`),
     stderr: output("e", `${plan.job}.ER`),
@@ -38,11 +38,11 @@ export function sisterPlan(plan: FilePlan, facts: PlanFacts): FilePlan {
   };
 }
 
-/** A number of seconds that never passes. */
+/** A number of seconds that is never over. */
 const FOR_EVER_S = "2147483647";
 export const PLACEHOLDER = "/bin/sleep";
 
-/** spec: of the job's top process, as if it were here. */
+/** Makes the order for a placeholder. spec: the order that would start the job's top process here. */
 export const placeholderSpec = (spec: StartSpec): StartSpec => ({
   ...spec,
   path: PLACEHOLDER,
@@ -55,7 +55,7 @@ export const placeholderSpec = (spec: StartSpec): StartSpec => ({
   stderr: "/dev/null",
 });
 
-/** The job's attributes, with the ncpus and mem that it has on this host if it has several. vnodes: of this host. */
+/** Returns the job's attributes. If the job has several hosts, ncpus and mem are those on this host. vnodes: the vnodes of this host. */
 export function attrsHere(job: MomJob, host: string, vnodes: readonly MomVnode[]): Attrs {
   if (hostsOf(job.exec_host).length < 2) return job.attrs;
   const own = new Set([host, ...vnodes.map(({ name }) => name)]);

@@ -4,16 +4,16 @@ import { parseStageItem } from "#model/values/stage-item.ts";
 import { type Attrs, isSameHost } from "./attrs.ts";
 import type { PlanFacts } from "./plan-facts.ts";
 
-/** A path on the storage host. host null: it is a path of this host. */
+/** A path on the storage host. host null: a path of this host. */
 export type Place = { readonly host: string | null; readonly path: string };
 
 /**
- * local: absolute path on this host, may end in a pattern (stageout); remote: path on the storage host, absolute or
- * relative to the owner's home; may end in a pattern (stagein).
+ * local: an absolute path on this host; in stageout, its last name may be a pattern. remote: a path on the storage host, absolute or relative to the owner's
+ * home; in stagein, its last name may be a pattern.
  */
 export type StageItem = { readonly local: string; readonly remote: Place };
 
-/** The items of one attribute. Relative paths begin in the job's directory on this host, and in the owner's home on the storage host. */
+/** Returns the items of stagein or stageout. A relative local path begins in the job's directory, a relative remote path in the owner's home. */
 export function stageItems(
   attrs: Attrs,
   name: "stagein" | "stageout",
@@ -23,7 +23,7 @@ export function stageItems(
   const list = attrs[name];
   if (!Array.isArray(list)) return [];
   return (list as string[]).flatMap((text) => {
-    // The server has refused malformed items.
+    // Malformed items are skipped: the server has refused them already.
     const item = parseStageItem(text);
     if (item === null) return [];
     const { local, host, path } = item;
@@ -31,7 +31,7 @@ export function stageItems(
   });
 }
 
-/** A path of a host as seen from here: on this host, mapped by $usecp, or on another host. */
+/** Returns how this host reaches a path of a host: as a local path (on this host, or mapped by $usecp), or as a path on another host. */
 export function placeOn(host: string | null, path: string, home: string, facts: PlanFacts): Place {
   const absolute = path.startsWith("/") ? path : `${home}/${path}`;
   if (host === null || facts.hosts.some((own) => isSameHost(host, own))) return { host: null, path: absolute };
@@ -40,6 +40,6 @@ export function placeOn(host: string | null, path: string, home: string, facts: 
   return { host, path };
 }
 
-/** `*` stands for the beginning of a name, as in `*.example.org`. */
+/** Whether a host matches a pattern of $usecp. `*` stands for the beginning of a name, as in `*.example.org`. */
 const hostMatches = (pattern: string, host: string): boolean =>
   pattern.startsWith("*") ? host.toLowerCase().endsWith(pattern.slice(1).toLowerCase()) : isSameHost(pattern, host);

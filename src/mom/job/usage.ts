@@ -1,21 +1,22 @@
 // resources_used of a job (docs/reference/execution.md 4): computed from samples of its processes and the kernel's final values. Pure.
 //
-// U1. mem and vmem are the peaks of samples. mem is at least the peak of the job's largest process, which the kernel reports at its end. A job that
-//     is shorter than the first sample and smaller than the starter has 0kb, as in PBS: its peak cannot be distinguished from the starter's (starter/starter.ts).
+// U1. mem and vmem are the largest sampled values. mem is at least the peak of the job's largest process, which the kernel reports at its end. If a job ends
+//     before its first sample and uses less memory than the starter, its mem is 0kb, as in PBS: the kernel's peak is then that of the starter
+//     (starter/starter.ts).
 
 import type { Usage } from "#protocol/mom-link.ts";
 import { type Attrs, resourcesOf } from "./attrs.ts";
 import type { ProcessInfo } from "./process.ts";
 
 export type Sample = {
-  /** cpu seconds seen so far; never goes back */
+  /** cpu seconds so far; never decreases */
   readonly cput_s: number;
   readonly mem_kb: number;
   readonly vmem_kb: number;
-  /** of the moment, for limits */
+  /** the values at this moment, which are compared with limits */
   readonly mem_now_kb: number;
   readonly vmem_now_kb: number;
-  /** moving average, per cent of one cpu */
+  /** moving average, in per cent of one cpu */
   readonly cpupercent: number;
   readonly at_ms: number;
 };
@@ -30,7 +31,7 @@ export const noSample = (at_ms: number): Sample => ({
   at_ms,
 });
 
-/** Sums of one job's processes at one moment. */
+/** The usage of one job's processes at one moment, added up. */
 export type Seen = { readonly cput_s: number; readonly mem_kb: number; readonly vmem_kb: number };
 
 export function seenOf(processes: readonly ProcessInfo[], ticks_per_s: number, page_kb: number): Seen {
@@ -47,7 +48,7 @@ export function seenOf(processes: readonly ProcessInfo[], ticks_per_s: number, p
 
 export type CpuWeights = { readonly up: number; readonly down: number };
 
-/** The next sample. The moving average rises with one weight and falls with another ($enforce delta_weightup, delta_weightdown). */
+/** Returns the next sample. The moving average uses one weight when it rises and another when it falls ($enforce delta_weightup, delta_weightdown). */
 export function nextSample(before: Sample, seen: Seen, now_ms: number, weights: CpuWeights): Sample {
   const cput_s = Math.max(before.cput_s, seen.cput_s);
   const elapsed_s = (now_ms - before.at_ms) / 1000;
@@ -64,7 +65,7 @@ export function nextSample(before: Sample, seen: Seen, now_ms: number, weights: 
   };
 }
 
-/** resources_used in the server's values: durations in seconds, sizes as text. */
+/** Returns resources_used in the value types of the server: durations in seconds, sizes as text. */
 export function usageOf(attrs: Attrs, sample: Sample, walltime_s: number): Usage {
   const ncpus = resourcesOf(attrs)["ncpus"];
   return {

@@ -1,5 +1,5 @@
-// The starter's journal: runs that it started, their ends, and forgotten runs. One JSON record on each line, appended; exits are synced to the disk
-// in groups before they are reported.
+// The starter's journal: the runs that were started, their ends, and which runs were forgotten. One JSON record on each line, appended; exits are synced to the
+// disk in groups before they are reported.
 //
 // J1. append() reaches the page cache before it returns (and so survives the starter); sync() resolves when everything appended so far is on the disk.
 // J2. A torn last line (the host went down while writing) is left out.
@@ -12,20 +12,20 @@ import { type ExitedRun, type RunKey, type StartedRun, type StarterRun, taskOf }
 export type JournalRecord =
   | { readonly t: "boot"; readonly boot: string }
   | (StartedRun & {
-      readonly t: "start" /** start time of the process in ticks since boot; it distinguishes a process from a later one with the same pid */;
+      readonly t: "start" /** start time of the process in ticks since boot: it tells the process from a later one with the same pid */;
       readonly ticks: number;
-      /** PBS_JOBCOOKIE of its processes */
+      /** PBS_JOBCOOKIE in the environment of its processes */
       readonly cookie?: string;
     })
   | (ExitedRun & { readonly t: "exit" })
-  /** it could not be started, so there is no such run */
+  /** a run that could not be started: the `start` record before this one is void */
   | (RunKey & { readonly t: "failed" })
   | (RunKey & { readonly t: "forget" });
 
-/** A run with the facts needed to find its leftover processes. */
+/** A run, with what is needed to find processes that it left. */
 export type JournalRun = StarterRun & { readonly ticks: number; readonly cookie?: string };
 
-/** Runs read back. */
+/** What was read from a journal. boot: the boot in which it was written. runs: by name of job or task. last: run counts of forgotten jobs. */
 export type JournalState = {
   readonly boot: string;
   readonly runs: Map<string, JournalRun>;
@@ -33,15 +33,15 @@ export type JournalState = {
 };
 
 export type Journal = {
-  /** appends all records; if it throws, a part of them may be written */
+  /** appends all records. If it throws, some of them may have been written */
   append(records: readonly JournalRecord[]): void;
   sync(): Promise<void>;
-  /** writes a fresh file with the records that still matter */
+  /** replaces the file by a new one with only the records that are still needed */
   compact(state: JournalState): void;
   readonly bytes: number;
 };
 
-/** Appends records that need not be on the disk at once. */
+/** Appends records that need not be on the disk at once. An error is only reported. */
 export function noteInJournal(journal: Journal, records: readonly JournalRecord[], complain: (text: string) => void): void {
   try {
     if (records.length > 0) journal.append(records);
@@ -50,10 +50,10 @@ export function noteInJournal(journal: Journal, records: readonly JournalRecord[
   }
 }
 
-/** How many forgotten jobs' run counts are kept (a start that comes late must still be seen to be stale). */
+/** For how many forgotten jobs the run count is kept: a start that arrives late must still be recognised as out of date. */
 const LAST_RUNS_MAX = 10_000;
 
-/** Pure: the contents of a journal from its lines. */
+/** Reads the contents of a journal from its text. Pure. */
 export function readJournal(text: string): JournalState {
   const runs: JournalState["runs"] = new Map();
   const last: JournalState["last"] = new Map();
@@ -66,7 +66,7 @@ export function readJournal(text: string): JournalState {
         boot = record.boot;
         break;
       case "start":
-        // pid 0: about to be launched.
+        // A record with pid 0 was written before the launch.
         runs.set(record.job, {
           job: record.job,
           run_count: record.run_count,
@@ -128,7 +128,7 @@ function parseLine(line: string): JournalRecord | null {
   }
 }
 
-/** Opens (and makes) the journal at path. Throws on a file system error. */
+/** Opens the journal at path, and makes it if it does not exist. Throws on a file system error. */
 export function openJournal(path: string): { readonly journal: Journal; readonly state: JournalState } {
   const state = readJournal(readText(path));
   let fd = openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
@@ -148,13 +148,13 @@ export function openJournal(path: string): { readonly journal: Journal; readonly
   };
   const journal: Journal = {
     append(records) {
-      // After a torn line (a full disk) a new line begins; otherwise both would be lost.
+      // The last write may have left a torn line (a full disk). A line break ends that line, so that the next record is not lost with it.
       const lines = `${torn ? "\n" : ""}${textOf(records)}`;
       torn = true;
       bytes += writeWhole(fd, lines);
       torn = false;
     },
-    /** One sync runs at a time; callers that come meanwhile share the next one. */
+    /** Only one sync runs at a time. Calls during a sync share the one after it. */
     sync() {
       if (running === null) return begin();
       waiting ??= running
@@ -191,14 +191,16 @@ export function openJournal(path: string): { readonly journal: Journal; readonly
   return { journal, state };
 }
 
-/** Writes all bytes and returns their number. Throws if the disk refuses. */
+/** Writes all bytes and returns their number. Throws if the disk refuses a write. */
 export function writeWhole(fd: number, text: string): number {
   const buffer = Buffer.from(text);
   for (let at = 0; at < buffer.length; ) at += writeSync(fd, buffer, at);
   return buffer.length;
 }
 
-/** A lost run has no exit: it is written as started, and is found lost again at the next start. */
+/**
+ * Returns the lines of a journal with this state. A lost run has no exit record: it is written as started, and the next starter finds again that it is lost.
+ */
 export function linesOf(state: JournalState): string {
   const records: JournalRecord[] = [{ t: "boot", boot: state.boot }];
   for (const [job, run_count] of state.last) records.push({ t: "forget", job, run_count });
@@ -217,7 +219,7 @@ export function linesOf(state: JournalState): string {
   return textOf(records);
 }
 
-/** The cookie is needed only while the run may have processes. */
+/** Returns the cookie to record. It is needed only while the run may have processes. */
 const cookieOf = ({ state, cookie }: { readonly state: string; readonly cookie?: string }): { cookie?: string } =>
   cookie === undefined || state === "ended" ? {} : { cookie };
 

@@ -1,10 +1,12 @@
-// Starts a job's top process: opens its files with its owner's rights, takes on the owner's identity and limits, executes. No shell is involved.
+// Starts a job's top process: opens its files with the owner's rights, takes on the owner's identity and the job's limits, and executes the program. No shell
+// is involved.
 //
-// L1. Files and directory are opened under the owner's identity, so that a link planted in spool or home gives the owner no additional rights.
-// L2. With the starter's own identity the program is executed directly. Otherwise programs of the system set identity, limits and nice value (exec, no fork), in an
-//     order in which each still has the right: nice, chroot or setpriv (host/identity-words.ts), prlimit, program.
+// L1. The job's files and its directory are opened under the owner's identity, so that a link planted in spool or home gives the owner no additional rights.
+// L2. With the starter's own identity the program is executed directly. Otherwise programs of the system set nice value, identity and limits: nice, then chroot
+//     or setpriv (host/identity-words.ts), then prlimit, then the program. Each executes the next without a fork. In this order each of them still has the
+//     right that it needs.
 // L3. If a program cannot be executed, the job's stderr says so, and the job ends with 254 (docs/reference/execution.md 6).
-// L4. Programs that run as root on the way get no variables of the user that could influence them: env sets these once the identity is the owner's.
+// L4. Those programs that still run as root get no variables of the user that could influence them. env sets these variables once the identity is the owner's.
 // L5. The start never waits for anything under the user's control: a FIFO in place of a file is refused, because the starter serves all jobs of the host.
 // L6. A restart script belongs to the site, not to the job: it runs with the starter's identity, and only if no other user could have written it.
 
@@ -21,7 +23,7 @@ import { isPseudoTerminal } from "../host/pseudo-terminal.ts";
 import { toolPath } from "../host/tool-path.ts";
 import type { StartSpec } from "../job/starter-link.ts";
 
-/** script: the real path of the script that was executed for a restart. */
+/** A process that was started. script: the real path of the script that was executed for a restart. */
 export type Launched = { readonly pid: number; readonly script?: string };
 export type LaunchFailure = { readonly exit_status: number; readonly text: string };
 
@@ -30,7 +32,7 @@ const ENOENT = 2;
 const ENOEXEC = 8;
 const TRY_AGAIN: ReadonlySet<number> = new Set([/* EAGAIN */ 11, /* ENOMEM */ 12, /* ENFILE */ 23, /* EMFILE */ 24]);
 
-/** Starts the run's top process and returns its pid, or the reason of a failure. terminal: used in place of its files. */
+/** Starts the run's top process. Returns its pid, or the reason of a failure. terminal: path of a terminal to use in place of the run's files. */
 export function launch(spec: StartSpec, terminal: string | null = null): Launched | LaunchFailure {
   const opened: number[] = [];
   try {
@@ -62,18 +64,18 @@ function start(spec: StartSpec, terminal: string | null, opened: number[]): Laun
     return restart(spec, { stdin: keep(openSync("/dev/null", constants.O_RDONLY)), stdout, stderr, directory }, tell);
   const path = spec.path.includes("/") ? spec.path : searchPath(spec.path, spec.env);
   const command = commandOf({ ...spec, path });
-  // If the program is executed directly, the kernel itself reports the error.
+  // If no other program comes before this one, execve itself reports the error.
   const errno = isDirect(spec) ? 0 : programError(path);
   if (errno !== 0) return notExecuted(spec, errno, tell);
   const stdin = terminal !== null ? stdout : keep(spec.stdin === null ? openSync("/dev/null", constants.O_RDONLY) : filledPipe(spec.stdin));
-  // The program is executed with this identity. With another one the kernel would take it for a set-id program, and
-  // the C library would drop TMPDIR and others.
+  // The process is spawned with the starter's own file identity. With the owner's, the kernel would treat the program as set-id, and the C library would drop
+  // TMPDIR and other variables.
   actAs(null);
   const mask = process.umask(spec.umask);
   const files = { stdin, stdout, stderr, ...(terminal === null ? {} : { terminal }) };
   let outcome = spawnSession({ ...command, ...files, directory });
   if ("errno" in outcome && outcome.errno === EACCES && spec.owner !== null) {
-    // A file server may close a home to root: the directory is entered after the owner's identity was taken.
+    // A file server may forbid root to enter the owner's home: the directory is then entered after the owner's identity was taken on.
     outcome = spawnSession({ ...commandOf({ ...spec, path }, toolPath, spec.cwd), ...files, directory: keep(openSync("/", O_PATH)) });
   }
   process.umask(mask);
@@ -83,8 +85,8 @@ function start(spec: StartSpec, terminal: string | null, opened: number[]): Laun
 }
 
 /**
- * Writes a message to the job's terminal. The terminal is opened again for this, because a write through the
- * program's own file description would wait while its user has stopped the terminal (L5).
+ * Writes a message to the job's terminal. The terminal is opened again for this, because a write through the program's own file description would wait if the
+ * user has stopped the terminal (L5).
  */
 function tellTerminal(path: string, text: string): void {
   let fd: number;
@@ -100,7 +102,7 @@ function tellTerminal(path: string, text: string): void {
   }
 }
 
-/** The starter does not wait for a device that accepts nothing at present (L5). */
+/** Writes a message to the owner. A device that accepts nothing at present is not waited for (L5). */
 function tellOwner(fd: number, text: string): void {
   try {
     writeSync(fd, text);
@@ -111,7 +113,7 @@ function tellOwner(fd: number, text: string): void {
 
 type Descriptors = { readonly stdin: number; readonly stdout: number; readonly stderr: number; readonly directory: number };
 
-/** L6. After a failure the job is requeued to run from its beginning. */
+/** Starts the restart script (L6). If that fails, the job is requeued and runs from its beginning. */
 function restart(spec: StartSpec, files: Descriptors, tell: (text: string) => void): Launched | LaunchFailure {
   actAs(null);
   const failed = (why: string): LaunchFailure => {
@@ -137,7 +139,7 @@ function notExecuted(spec: StartSpec, errno: number, tell: (text: string) => voi
   return { exit_status: EXEC_FAILED, text };
 }
 
-/** Searches a bare name in the job's PATH. A name that is not found is returned unchanged, and its execution fails. */
+/** Searches for a program name without slash in the job's PATH. A name that is not found is returned unchanged, and its execution then fails. */
 function searchPath(name: string, env: readonly string[]): string {
   const path = env.find((entry) => entry.startsWith("PATH="))?.slice("PATH=".length) ?? "";
   for (const directory of path.split(":")) {
@@ -148,7 +150,7 @@ function searchPath(name: string, env: readonly string[]): string {
 
 function openOutput(path: string, keep: (fd: number) => number): number {
   if (path === "/dev/null") return keep(openSync(path, constants.O_WRONLY));
-  // The terminal of an interactive job, for a task: it must not become the starter's, and its programs expect blocking writes.
+  // A task writes to the terminal of an interactive job. The terminal must not become that of the starter, and programs on it expect blocking writes.
   if (isPseudoTerminal(path)) return keep(openSync(path, constants.O_WRONLY | constants.O_NOCTTY | constants.O_NOFOLLOW));
   const fd = keep(openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK));
   const stat = fstatSync(fd);
@@ -156,7 +158,7 @@ function openOutput(path: string, keep: (fd: number) => number): number {
   return fd;
 }
 
-/** A terminal that a process of the owner named: it must belong to the owner, and does not become the starter's (terminals.ts T3). */
+/** Opens a terminal that a process of the owner named. It must belong to the owner, and does not become the terminal of the starter (terminals.ts T3). */
 function openTerminal(path: string, { owner }: StartSpec, keep: (fd: number) => number): number {
   const fd = keep(openSync(path, constants.O_RDWR | constants.O_NOCTTY | constants.O_NOFOLLOW | constants.O_NONBLOCK));
   const stat = fstatSync(fd);
@@ -166,7 +168,7 @@ function openTerminal(path: string, { owner }: StartSpec, keep: (fd: number) => 
 
 const O_PATH = 0o10000000;
 
-/** A descriptor, or the words of the error. */
+/** Opens a directory. Returns a descriptor, or the text of the error. */
 function openDirectory(path: string): number | string {
   const errno = executeError(path);
   if (errno !== 0) return errorText(errno);
@@ -177,7 +179,7 @@ function openDirectory(path: string): number | string {
   }
 }
 
-/** A short text as a readable descriptor. */
+/** Returns a descriptor from which a short text can be read. */
 function filledPipe(text: string): number {
   const [read, write] = makePipe();
   try {
@@ -192,8 +194,8 @@ type Command = Pick<StartSpec, "path" | "argv" | "login" | "env" | "owner" | "li
 export type ExecChain = { readonly path: string; readonly argv: readonly string[]; readonly env: readonly string[] };
 
 /**
- * Variables by which a user influences what a program loads or reads: those that the C library ignores in set-id programs, and message catalogues.
- * Programs that still run as root must not get them (L4).
+ * Names of variables by which a user influences what a program loads or reads: those that the C library ignores in set-id programs, and those that name message
+ * catalogues. Programs that still run as root must not get them (L4).
  */
 const STEERING_NAMES: ReadonlySet<string> = new Set(
   "GCONV_PATH GETCONF_DIR HOSTALIASES LOCALDOMAIN LOCPATH NIS_PATH NLSPATH TZDIR LANGUAGE OUTPUT_CHARSET TEXTDOMAIN TEXTDOMAINDIR".split(
@@ -203,7 +205,10 @@ const STEERING_NAMES: ReadonlySet<string> = new Set(
 const STEERING_FAMILIES = /^(LD|GLIBC|MALLOC|RES|RESOLV|MEMUSAGE|PCPROFILE|SEGFAULT)_/;
 const steers = (entry: string): boolean => STEERING_FAMILIES.test(entry) || STEERING_NAMES.has(entry.slice(0, entry.indexOf("=")));
 
-/** The first program executed, its arguments and environment (L2, L4). directory: entered on the way; null: it is entered already. */
+/**
+ * Returns the first program to execute, with its arguments and environment (L2, L4). directory: entered before the program is executed; null: it has been
+ * entered already.
+ */
 export function commandOf(spec: Command, find = toolPath, directory: string | null = null, tool?: IdentityTool): ExecChain {
   const limits = Object.entries(spec.limits);
   const wrapped: string[] = [];
@@ -213,17 +218,17 @@ export function commandOf(spec: Command, find = toolPath, directory: string | nu
   if (limits.length > 0) wrapped.push(find("prlimit"), ...limits.map(([name, amount]) => `--${name}=${amount}`), "--");
   const steering = spec.owner === null ? [] : spec.env.filter(steers);
   if (steering.length > 0) wrapped.push(find("env"), ...steering);
-  // env would take a program with = in its path for a variable.
+  // Before a program with = in its path, a nice without effect is inserted: env would take that path for a variable.
   if (steering.length > 0 && spec.path.includes("=")) wrapped.push(find("nice"), "-n", "0");
   const [, ...rest] = spec.argv;
   if (wrapped.length === 0) return { path: spec.path, argv: spec.login ? [`-${baseName(spec.path)}`, ...rest] : spec.argv, env: spec.env };
-  // A wrapper cannot give argv[0] a dash; these shells accept -l instead.
+  // A program that executes another cannot give it an argv[0] with a dash. These shells accept -l instead.
   const login = spec.login && LOGIN_OPTION.has(baseName(spec.path)) ? ["-l"] : [];
   const env = steering.length > 0 ? spec.env.filter((entry) => !steers(entry)) : spec.env;
   return { path: nth(wrapped, 0), argv: [...wrapped, spec.path, ...login, ...rest], env };
 }
 
-/** Whether no separate program sets identity or limits. (Variables with influence are withheld only from such programs.) */
+/** Whether the program needs no other program that sets identity or limits. (Only from such other programs are variables withheld.) */
 const isDirect = ({ owner, limits, nice }: Command): boolean => owner === null && nice === null && Object.keys(limits).length === 0;
 
 const LOGIN_OPTION: ReadonlySet<string> = new Set([
@@ -242,7 +247,10 @@ const LOGIN_OPTION: ReadonlySet<string> = new Set([
 ]);
 const baseName = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 
-/** Why the present identity could not execute the program: the error number of execve; 0: none seen. A wrapper could not report it in this form. */
+/**
+ * Returns the error number with which execve would refuse the program to the present identity; 0: no error is foreseen. A program such as prlimit could not
+ * report it in this form.
+ */
 function programError(path: string): number {
   const errno = executeError(path);
   if (errno !== 0) return errno;
@@ -256,7 +264,7 @@ function programError(path: string): number {
   return interpreter === undefined ? ENOEXEC : executeError(interpreter);
 }
 
-/** Returns null if this identity cannot read the file (it may still be able to execute it). */
+/** Returns the beginning of a file, or null if this identity cannot read it (it may still be able to execute the file). */
 function firstBytes(path: string): string | null {
   let fd: number;
   try {

@@ -1,4 +1,4 @@
-// Leftovers of an earlier starter: runs that can no longer be waited for, and processes in the control groups of jobs.
+// What an earlier starter has left: runs that can no longer be waited for, and processes in the control groups of jobs.
 
 import type { JobGroups } from "../host/cgroup.ts";
 import { processesOf, processVariable, readProcesses } from "../host/proc-table.ts";
@@ -13,8 +13,8 @@ const SURVIVOR_ROUNDS = 100;
 const ROUND_MS = 10;
 
 /**
- * At the start of a new starter: runs that an earlier one left running are lost, because they can no longer be waited for. Their processes are killed.
- * boot: the present boot's id.
+ * Marks runs as lost that were running when an earlier starter ended: this starter cannot wait for them. Their processes are killed. boot: id of the machine's
+ * present boot.
  */
 export function settleLostRuns(state: JournalState, boot: string, groups: JobGroups | null): void {
   if (groups !== null) clearGroups(groups);
@@ -26,7 +26,7 @@ export function settleLostRuns(state: JournalState, boot: string, groups: JobGro
   }
 }
 
-/** Kills processes in the groups of jobs, and waits for their end (a second at most). */
+/** Kills all processes in the groups of jobs, and waits until they have ended (a second at most). */
 export function clearGroups(groups: JobGroups): void {
   for (let round = 0; round < CLEAR_ROUNDS; round++) {
     let left = 0;
@@ -37,7 +37,7 @@ export function clearGroups(groups: JobGroups): void {
   for (const job of groups.jobs()) groups.close(job);
 }
 
-/** Kills and waits (a second at most) until nothing of the run is left. */
+/** Kills the processes of a lost run, and waits until none is left (a second at most). */
 function killSurvivors(run: JournalRun, all: readonly ProcessInfo[]): void {
   let left = survivors(run, all);
   for (let round = 0; left.length > 0 && round < SURVIVOR_ROUNDS; round++) {
@@ -47,7 +47,10 @@ function killSurvivors(run: JournalRun, all: readonly ProcessInfo[]): void {
   }
 }
 
-/** A session number may have been reused: its leader must be the process that was started, or a member must identify the run. */
+/**
+ * Returns the processes of a lost run that still live. Its session number may have been reused. So either the leader must be the process that was started, or
+ * each process must have the run's job id and secret in its environment.
+ */
 function survivors(run: JournalRun, all: readonly ProcessInfo[]): ProcessInfo[] {
   const job = jobOfName(run.job);
   // Jobs of another mom on this host may have equal ids: the secret distinguishes them.

@@ -1,4 +1,4 @@
-// Jobs whose top process has ended, until no process of them is left (job/starter-link.ts, S3).
+// Keeps the jobs whose top process has ended until none of their processes is left (job/starter-link.ts, S3).
 
 import type { JobGroups } from "../host/cgroup.ts";
 import { type EndingRun, killLeftovers } from "../host/session-end.ts";
@@ -16,12 +16,12 @@ export type RunEndingsOptions = {
   readonly groups: JobGroups | null;
   readonly now_ms: () => number;
   readonly complain: (text: string) => void;
-  /** before each look again: takes up children that ended meanwhile */
+  /** reaps children that have ended; called before each further search */
   readonly reapAll: () => void;
 };
 
 const SWEEP_AGAIN_MS = 20;
-/** After this time a process that cannot be killed (state D) no longer delays the job. */
+/** The longest time for which processes that cannot be killed (state D) delay the end of their job. */
 const SWEEP_PATIENCE_MS = 10_000;
 
 export class RunEndings {
@@ -41,7 +41,7 @@ export class RunEndings {
     this.#ending.push({ ...run, exit, since_ms: exit.at_ms });
   }
 
-  /** Searches for processes of ended jobs and kills them; jobs without any are reported. */
+  /** Kills the remaining processes of the jobs whose top process has ended. Jobs without any such process are reported. */
   sweep(): void {
     if (this.#ending.length === 0) return;
     const { children, exits, terminals, groups } = this.#options;
@@ -56,7 +56,7 @@ export class RunEndings {
     exits.add(over.map((run) => this.#exitOf(run)));
   }
 
-  /** left: whether processes of the run existed at the last check. */
+  /** Whether the end of the run can be reported. left: whether the last search found processes of the run. */
   #isOver(run: Ending, left: boolean): boolean {
     const { terminals, now_ms, complain } = this.#options;
     // The terminal of the run may still be forwarding the job's output.
@@ -67,7 +67,7 @@ export class RunEndings {
     return true;
   }
 
-  /** A job that has left its group reports the group's last data. */
+  /** Removes the job's control group, and returns the exit with what the group recorded. */
   #exitOf({ exit }: Ending): ExitedRun {
     const group = this.#options.groups?.close(exit.job) ?? null;
     return group === null ? exit : { ...exit, group };

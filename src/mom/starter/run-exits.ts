@@ -1,4 +1,5 @@
-// Ends of runs on their way to the mom: each is on the disk before it is reported (job/starter-link.ts, S1). One sync serves all that came meanwhile.
+// Reports the ends of runs to the mom. Each end is on the disk before it is reported (job/starter-link.ts, S1). One sync serves all ends that came since the
+// sync before.
 
 import { messageOf } from "#support/caught.ts";
 import type { ExitedRun } from "../job/starter-link.ts";
@@ -12,7 +13,7 @@ export type RunExitsOptions = {
   readonly complain: (text: string) => void;
 };
 
-/** How long after a failure the journal is tried again. */
+/** Time after a failed write until the next attempt. */
 const AGAIN_MS = 1000;
 
 export class RunExits {
@@ -23,7 +24,7 @@ export class RunExits {
     this.#options = options;
   }
 
-  /** Runs whose end is not being written to the disk yet. For the mom they still run. */
+  /** Exits that are still waiting to be written to the disk. To the mom, their runs are still running. */
   get waiting(): readonly ExitedRun[] {
     return this.#waiting;
   }
@@ -50,7 +51,10 @@ export class RunExits {
     this.#write(batch, batch);
   }
 
-  /** unwritten: records of the batch that a full disk refused are written again; a repeated exit counts once. */
+  /**
+   * Writes the exits of a batch, syncs, then reports them. unwritten: the exits of the batch still to be written; after a failed write all of them are written
+   * again, and a repeated exit counts once.
+   */
   #write(batch: readonly ExitedRun[], unwritten: readonly ExitedRun[]): void {
     const { journal, tell, complain } = this.#options;
     const again = (error: unknown, left: readonly ExitedRun[]): void => {

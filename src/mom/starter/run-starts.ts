@@ -1,5 +1,5 @@
-// Starts of runs: top processes and tasks; runs of interactive jobs start once their terminal exists (terminals.ts).
-// The result of a start is in the journal before it is reported to the mom.
+// Starts runs, which are top processes and tasks. The run of an interactive job starts when its terminal exists
+// (terminals.ts). The result of a start is in the journal before it is reported to the mom.
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { messageOf } from "#support/caught.ts";
@@ -13,7 +13,7 @@ import { type Launched, type LaunchFailure, launch } from "./launch.ts";
 import { type OpenTerminal, type Terminals, terminalEnvironment } from "./terminals.ts";
 
 type Failed = StarterToMom["starter-failed"]["runs"][number];
-/** The report to the mom about some starts. */
+/** What the mom is told about some starts. */
 export type StartsOutcome = { readonly started: readonly StartedRun[]; readonly failed: readonly Failed[] };
 type Outcome = { readonly started: StartedRun[]; readonly failed: Failed[] };
 
@@ -31,7 +31,7 @@ const OWN_UID = process.geteuid?.() ?? 0;
 
 export class RunStarts {
   readonly #options: RunStartsOptions;
-  /** records for the journal; they are written before the mom is informed */
+  /** records that are written to the journal before the mom is informed */
   readonly #notes: JournalRecord[] = [];
 
   constructor(options: RunStartsOptions) {
@@ -57,15 +57,14 @@ export class RunStarts {
       return;
     }
     if (spec.terminal === null) return this.#launch(spec, null, outcome);
-    // The relay of the terminal does not belong to a job. The thread may still be in the group of the last job
-    // that was started, and must leave it first.
+    // The terminal relay does not belong to a job. This thread may still be in the control group of the job that was started last, and must leave it first.
     groups?.leave();
     this.#openAndLaunch({ ...spec, terminal: spec.terminal });
   }
 
   /**
-   * A record is also written before the launch: if the starter dies between the launch and the second record, the run is known to be lost. Without it the run
-   * would be started twice (run/recovery.ts V1). null: it is written; otherwise the reason.
+   * Writes a record before the launch. If the starter dies after the launch, this record shows that the run is lost; without it, the run would be started twice
+   * (run/recovery.ts V1). Returns null if the record is written; otherwise the reason why not.
    */
   #announce(spec: StartSpec): string | null {
     const { journal, now_ms, complain } = this.#options;
@@ -83,7 +82,7 @@ export class RunStarts {
     const { children, now_ms } = this.#options;
     const key = keyOf(spec);
     const job = jobOfName(spec.job);
-    // Once the top process is reaped, the whole job is being ended (job/starter-link.ts, S3).
+    // The job's top process has been reaped, so the whole job is being ended (job/starter-link.ts, S3).
     if (job !== spec.job && children.alive({ job, run_count: spec.run_count }) === null) {
       outcome.failed.push({ ...key, exit_status: JOB_EXEC.RETRY, text: `job ${job} is over`, at_ms: now_ms() });
       return;
@@ -151,7 +150,7 @@ export class RunStarts {
 
 const keyOf = ({ job, run_count }: RunKey): RunKey => ({ job, run_count });
 
-/** The kernel's name for a process that executes the file. */
+/** Returns the name that the kernel gives to a process that executes this file. */
 const kernelName = (path: string): string => Buffer.from(path.slice(path.lastIndexOf("/") + 1)).toString("latin1", 0, KERNEL_NAME_BYTES);
 const KERNEL_NAME_BYTES = 15;
 

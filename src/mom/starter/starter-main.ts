@@ -1,9 +1,13 @@
-// pbs_starter: process of starter.ts. Arguments: mom_priv directory. Started by the mom, detached; lives on when the mom ends.
+// The program pbs_starter: runs starter.ts. Argument: the mom_priv directory. The mom starts it, detached; it continues when
+// the mom ends.
 //
-// M1. One starter per mom_priv (lock file), one mom at a time: a new connection replaces the old one.
-// M2. If its mom_priv is removed (the complex is gone), no mom can come any more: its jobs are killed and it ends.
-// M3. Only root and the starter's own user may connect: the socket is 0600 and the peer's credentials are checked.
-// M4. Once it listens, an error in it is reported and it continues, because its end would lose all its jobs.
+// M1. There is one starter for each mom_priv (lock file), and it serves one mom at a time: a new connection replaces the old
+//     one.
+// M2. If its mom_priv is removed (the complex is gone), no mom can connect any more: the starter kills its jobs and ends.
+// M3. Only root and the starter's own user may connect: the socket has mode 0600, and the credentials of the peer are
+//     checked.
+// M4. From the time at which the starter listens, an internal error is reported and the starter continues, because its end
+//     would lose all its jobs.
 
 import { chmodSync, readFileSync, statSync, unlinkSync, writeSync } from "node:fs";
 import { createServer } from "node:net";
@@ -21,10 +25,10 @@ import { openJournal } from "./journal.ts";
 import { settleLostRuns } from "./lost-runs.ts";
 import { Starter } from "./starter.ts";
 
-/** Without a mom and without jobs it has nothing to wait for. */
+/** How long the starter waits for a mom while it has no jobs. */
 const IDLE_END_MS = 60_000;
 const DIRECTORY_CHECK_MS = 2000;
-/** Soft limit on open files of the starter, and so of every job. */
+/** Soft limit on open files of the starter. Every job inherits it. */
 const FILES_MAX = 1024;
 
 function main(directory: string): void {
@@ -33,7 +37,7 @@ function main(directory: string): void {
   if ("owner_pid" in lock) process.exit(3);
   process.chdir("/");
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => undefined);
-  // Determined now, while no start of a job waits for it.
+  // The tool is determined now, so that no job has to wait for that at its start.
   if (process.geteuid?.() === 0) identityTool();
   becomeSubreaper();
   lowerFileLimit(FILES_MAX);
@@ -53,14 +57,14 @@ function main(directory: string): void {
     starter.killAll();
     process.exit(0);
   }, DIRECTORY_CHECK_MS);
-  // The exit handler removes the empty group directories at every kind of exit.
+  // Whatever ends the process, the empty group directories are removed.
   process.on("exit", () => groups?.dissolve());
   listen(directory, starter);
-  // M4.
+  // The starter continues after an internal error (M4).
   process.on("uncaughtException", (error) => complain(`internal error: ${error.stack ?? error.message}`));
 }
 
-/** Not by process.stderr, which would raise another error on a full disk. */
+/** Writes to stderr. process.stderr is not used: on a full disk it would raise another error. */
 function complain(text: string): void {
   try {
     writeSync(2, `${new Date().toISOString()} pbs_starter: ${text}\n`);
@@ -69,7 +73,7 @@ function complain(text: string): void {
   }
 }
 
-/** Returns "" if there is no such directory, and null if it cannot be examined at present. */
+/** Returns the identity of a directory; "": it does not exist; null: it cannot be examined at present. */
 function inodeOf(path: string): string | null {
   try {
     const stat = statSync(path, { throwIfNoEntry: false });
@@ -122,7 +126,7 @@ function listen(directory: string, starter: Starter): void {
   try {
     unlinkSync(path);
   } catch {
-    // There was none.
+    // There was no old socket to remove.
   }
   server.once("error", (error) => {
     complain(`${path}: ${error.message}`);

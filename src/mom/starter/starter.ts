@@ -1,8 +1,9 @@
-// The starter: parent of all jobs of a mom. It is small and long-lived: it starts runs, waits, records how they ended, and reports to the present mom.
-// It decides nothing about jobs. job/starter-link.ts has its invariants S1-S3; sockets and start-up are in starter-main.ts. Its parts: children.ts (the runs and
-// their processes), run-starts.ts, run-endings.ts (processes left of ended jobs), run-exits.ts (ends on their way to the disk and the mom).
+// The starter: parent of all jobs of a mom. It is small and long-lived: it starts runs, waits for their ends, records these, and reports to the mom that is
+// connected. It decides nothing about jobs. job/starter-link.ts has its invariants S1-S3; sockets and start-up are in starter-main.ts. Its other files:
+// children.ts (the runs and their processes), run-starts.ts, run-endings.ts (the remaining processes of ended jobs), run-exits.ts (writes and reports the
+// ends).
 //
-// T0. It survives full disks and errors, because its end would be the end of every job (while the journal accepts nothing, no run is started).
+// T0. The starter survives full disks and errors, because its end would be the end of every job. While the journal accepts no records, no run is started.
 // T1. The process group of an ended top process is killed before the process is reaped, while its number cannot be reused.
 // T2. An interactive run is started once its terminal exists (terminals.ts); its end is reported once its terminal has forwarded all output.
 
@@ -25,11 +26,11 @@ import { Terminals } from "./terminals.ts";
 export type StarterOptions = {
   readonly journal: Journal;
   readonly state: JournalState;
-  /** of a clock that is never set */
+  /** time in milliseconds, of a clock that is never set */
   readonly now_ms: () => number;
   /** null: this host has no usable control groups */
   readonly groups: JobGroups | null;
-  /** an error while no mom may be connected */
+  /** reports an error; a mom need not be connected */
   readonly complain: (text: string) => void;
 };
 
@@ -54,12 +55,12 @@ export class Starter {
     this.#starts = new RunStarts({ ...options, children, terminals, tell: (outcome) => this.#tellStarts(outcome) });
   }
 
-  /** Runs whose processes live. */
+  /** The number of processes that live: those of runs, those of jobs that are ending, and terminal relays. */
   get active(): number {
     return this.#children.byPid.size + this.#endings.size + this.#terminals.pids.size;
   }
 
-  /** The mom to report to from now on; null: none. */
+  /** Takes the connection to the mom that gets the reports from now on; null: no mom is connected. */
   attach(link: Link<StarterToMom> | null): void {
     this.#terminals.cancelOpening();
     this.#link = link;
@@ -72,7 +73,7 @@ export class Starter {
     });
   }
 
-  /** The run as the mom may see it. untold: the end of the run is not on the disk yet (S1). */
+  /** Returns the run as the mom may see it. untold: the end of the run is not on the disk yet (S1). */
   #shownRun({ ticks: _, cookie: _cookie, ...run }: JournalRun, untold: boolean): StarterRun {
     if (run.state === "ended" && untold) {
       const { exit: _exit, ...started } = run;
@@ -103,7 +104,7 @@ export class Starter {
     for (const [pid, signal] of wanted) this.#signalGroup(this.#children.byPid.get(pid)?.job ?? "", signal);
   }
 
-  /** Including processes that made sessions of their own. */
+  /** Signals all processes in the job's control group, including those that have made sessions of their own. */
   #signalGroup(job: string, signal: number): void {
     const { groups } = this.#options;
     if (groups === null || job === "") return;
@@ -126,7 +127,7 @@ export class Starter {
     }
   }
 
-  /** leader: the job's top process. pid: a process of the session that becomes part of the job. */
+  /** Takes the session of a process into a job. First argument: the job's top process. pid: a process of that session. */
   #adoptSession({ job, run_count, uid }: Child, pid: number): void {
     const session = readProcess(pid)?.session ?? 0;
     // A process of a run already belongs to the run's job.
@@ -182,9 +183,9 @@ export class Starter {
     if (ended) this.#endings.sweep();
   }
 
-  /** T1. */
+  /** Kills the process group of a top process that has ended but is not reaped (T1). */
   #endGroup(pid: number, child: Child): void {
-    // Relay and job are both dead. The terminal ended first, because the relay would otherwise still be forwarding the job's output.
+    // Relay and top process are both dead. The terminal must have gone first: a living job keeps its relay, which forwards the output until the job is over.
     if (this.#terminals.hasDied(child.job)) this.#hangUp(child);
     // Processes that a task leaves, such as a server in the background, live as long as the job.
     if (taskOf(child.job) === null) signalQuietly(-pid, SIGKILL);
@@ -195,7 +196,7 @@ export class Starter {
     this.#children.killOthers(job);
   }
 
-  /** The run's terminal is gone; the mom decides what that means. */
+  /** Notes that the run's terminal is gone. The mom decides what that means for the job. */
   #hangUp({ job, run_count }: RunKey): void {
     const run = this.#children.alive({ job, run_count });
     if (run?.state !== "running" || run.hung_up === true) return;
@@ -203,21 +204,21 @@ export class Starter {
     this.#link?.send("starter-hung-up", { runs: [{ job, run_count }] });
   }
 
-  /** No mom can ask for these jobs again, so all of them are killed. */
+  /** Kills all jobs, because no mom can ask for them again (M2). */
   killAll(): void {
     signalSessions(new Map([...this.#children.byPid.keys()].map((pid) => [pid, SIGKILL])));
     if (this.#options.groups !== null) clearGroups(this.#options.groups);
   }
 }
 
-/** is_script: it ended as the restart script, and not as the program that the script restores. */
+/** Makes the exit of a run. is_script: the process ended while it was still the restart script, before it became the program that the script restores. */
 function exitOf({ job, run_count }: Child, { status, cput_s, peak_kb }: Reaped, is_script: boolean, at_ms: number): ExitedRun {
   const restart_failed = is_script && "code" in status && status.code !== 0 ? { restart_failed: true as const } : {};
   return { job, run_count, status, cput_s, ...knownPeak(peak_kb), at_ms, ...restart_failed };
 }
 
 /**
- * The memory of a child, as far as it is known. A child begins as a copy of the starter, whose size the kernel counts as the child's peak; a peak that is no larger
- * than the starter's says nothing about the job.
+ * Returns the peak memory of a child, if it is known. A child begins as a copy of the starter, and the kernel counts the size of that copy. So a peak that is
+ * no larger than the starter's says nothing about the job.
  */
 const knownPeak = (peak_kb: number): { readonly peak_kb?: number } => (peak_kb > ownPeak_kb() ? { peak_kb } : {});

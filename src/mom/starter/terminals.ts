@@ -1,8 +1,9 @@
 // Terminals of interactive jobs on the starter's side: a relay process (terminal/terminal-main.ts) for each, with the identity of the job's owner.
 //
-// T1. A job's program is started only when its relay has reached qsub and has a pseudo terminal.
-// T2. A relay is not part of its job: it is not in the job's session, group or environment, and lives until the job's output was sent.
-// T3. A relay's message is its owner's: only the slave of a pseudo terminal that belongs to this owner is opened.
+// T1. A job's program is started only after its relay has connected to qsub and has opened a pseudo terminal.
+// T2. A relay is not part of its job: it is not in the job's session, group or environment, and lives until all output of the job was sent.
+// T3. A relay runs as the job's owner, so its message may be forged: the starter opens only the slave of a pseudo terminal, and only if it belongs to that
+//     owner.
 
 import { closeSync, openSync, writeSync } from "node:fs";
 import { Socket } from "node:net";
@@ -14,20 +15,20 @@ import { siblingProgram } from "../host/sibling.ts";
 import type { RunKey, StartSpec } from "../job/starter-link.ts";
 import { commandOf } from "./launch.ts";
 
-/** The order that a relay reads from its stdin. */
+/** What a relay reads from its stdin. */
 export type RelayOrder = {
   readonly job: string;
   readonly ticket: TerminalTicket;
-  /** of the job's own: for the cookie of its display */
+  /** a directory of the job, in which the relay writes the cookie of the display */
   readonly directory: string;
 };
-/** The single answer of a relay. */
+/** The only answer of a relay. */
 export type RelayWord = OpenTerminal | { readonly failed: string };
 
-/** display, authority: of qsub -X */
+/** The pseudo terminal that a relay has opened. display, authority: for qsub -X. */
 export type OpenTerminal = { readonly pty: string; readonly term: string; readonly display?: string; readonly authority?: string };
 
-/** The job's environment on its terminal. */
+/** Returns the job's environment with the variables of its terminal. */
 export function terminalEnvironment(env: readonly string[], { term, display, authority }: OpenTerminal): string[] {
   const own = { TERM: term, DISPLAY: display, XAUTHORITY: authority };
   const set = Object.entries(own).flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${value}`]));
@@ -37,14 +38,14 @@ export function terminalEnvironment(env: readonly string[], { term, display, aut
 const RELAY_ENVIRONMENT = ["PATH=/usr/bin:/bin"];
 const WORD_CHARS_MAX = 4096;
 
-/** The single answer of a requested relay. */
+/** Functions for the answer of a relay: one of them is called, once. */
 export type TerminalAnswers = { readonly opened: (terminal: OpenTerminal) => void; readonly failed: (text: string) => void };
 
-/** A relay process. */
+/** A relay process and what is known about it. */
 class Relay {
   readonly key: RunKey;
   readonly pid: number;
-  /** write end of its stdin; null: closed, because the job is over */
+  /** write end of the relay's stdin; null: it was closed because the job is over */
   #order: number | null;
   #answers: TerminalAnswers | null;
   #open = false;
@@ -56,7 +57,7 @@ class Relay {
     this.#answers = answers;
   }
 
-  /** Whether the relay has a terminal. */
+  /** Whether the relay has opened a terminal. */
   get isOpen(): boolean {
     return this.#open;
   }
@@ -75,7 +76,7 @@ class Relay {
     answers?.failed(text);
   }
 
-  /** The job is over. The relay forwards the remaining output, then ends. */
+  /** Tells the relay, by closing its stdin, that the job is over. The relay forwards the remaining output, then ends. */
   closeOrder(): void {
     if (this.#order !== null) closeSync(this.#order);
     this.#order = null;
@@ -85,7 +86,7 @@ class Relay {
     try {
       process.kill(this.pid, "SIGKILL");
     } catch {
-      // The relay ended a moment ago.
+      // The relay has just ended.
     }
   }
 }
@@ -94,7 +95,7 @@ export class Terminals {
   readonly #relays = new Map<number, Relay>();
   readonly #pids = new Set<number>();
 
-  /** Relays: they are not leftovers of jobs. */
+  /** The pids of relays, which must not be taken for leftovers of jobs. */
   get pids(): ReadonlySet<number> {
     return this.#pids;
   }
@@ -103,7 +104,7 @@ export class Terminals {
     return [...this.#relays.values()].find(({ key }) => key.job === job);
   }
 
-  /** Starts a relay; one of the answers comes later, once. */
+  /** Starts a relay. Later one of the two answers is called, once. */
   open(spec: StartSpec & { readonly terminal: TerminalTicket }, answers: TerminalAnswers): void {
     const started = startRelay(spec);
     if ("text" in started) return queueMicrotask(() => answers.failed(started.text));
@@ -114,26 +115,26 @@ export class Terminals {
   }
 
   #answer(relay: Relay, word: RelayWord | null): void {
-    // The end of the relay is reported when it is reaped.
+    // There was no answer: the relay has ended. That is reported when it is reaped.
     if (word === null) return;
     if ("failed" in word) return relay.fail(word.failed);
     if (!isPseudoTerminal(word.pty) || !isTerm(word.term)) return relay.fail("the relay did not name a terminal");
     if (this.#relays.has(relay.pid)) relay.open(word);
   }
 
-  /** Whether a relay of this very run exists. */
+  /** Whether there is a relay of exactly this run. */
   has({ job, run_count }: RunKey): boolean {
     return this.#ofJob(job)?.key.run_count === run_count;
   }
 
-  /** Tells the relay of the job that the job's processes are gone, so that it may end. Returns false if there is no relay (any more). */
+  /** Tells the relay of the job that the job's processes are gone, so that the relay may end. Returns whether there still is a relay. */
   over(job: string): boolean {
     const relay = this.#ofJob(job);
     relay?.closeOrder();
     return relay !== undefined;
   }
 
-  /** A child process has ended: returns the run whose terminal was open; null: none. */
+  /** Handles the end of a child process. Returns the run whose open terminal it served; null: it served none. */
   ended(pid: number): RunKey | null {
     const relay = this.#relays.get(pid);
     this.#pids.delete(pid);
@@ -144,7 +145,7 @@ export class Terminals {
     return relay.isOpen ? relay.key : null;
   }
 
-  /** Whether the job's relay is dead and not reaped yet. */
+  /** Whether the job's relay has ended but is not reaped yet. */
   hasDied(job: string): boolean {
     const relay = this.#ofJob(job);
     return relay?.isOpen === true && readProcess(relay.pid)?.state === "Z";
@@ -154,11 +155,11 @@ export class Terminals {
     this.#ofJob(job)?.kill();
   }
 
-  /** Relays without a terminal are given up: their mom will ask again. */
+  /** Gives up the relays that have no terminal yet. Their mom will request the runs again. */
   cancelOpening(): void {
     for (const relay of [...this.#relays.values()]) {
       if (relay.isOpen) continue;
-      // The relay no longer belongs to a run: the run may be requested again before the relay is reaped.
+      // The relay is separated from its run now: the run may be requested again before the relay is reaped.
       this.#relays.delete(relay.pid);
       relay.closeOrder();
       relay.kill();
@@ -192,7 +193,7 @@ function startRelay(spec: StartSpec & { readonly terminal: TerminalTicket }): St
   }
 }
 
-/** Reads the relay's answer. take gets null if the relay ended without an answer. */
+/** Reads the relay's answer and passes it to `take`, or null if the relay gives no proper answer. */
 function readWord(fd: number, take: (word: RelayWord | null) => void): void {
   const pipe = new Socket({ fd, readable: true, writable: false });
   let text = "";
@@ -213,7 +214,7 @@ function readWord(fd: number, take: (word: RelayWord | null) => void): void {
   pipe.on("close", () => tell(null));
 }
 
-/** Checks display and authority: the values become environment variables of the job. */
+/** Returns display and authority if they are acceptable: they become environment variables of the job. */
 function displayOf(display: unknown, authority: unknown): Pick<OpenTerminal, "display" | "authority"> {
   if (typeof display !== "string" || !/^localhost:\d+\.\d+$/.test(display)) return {};
   return typeof authority === "string" && !authority.includes("\0") ? { display, authority } : { display };
@@ -225,7 +226,7 @@ function parseWord(line: string): RelayWord {
     if (typeof pty === "string" && typeof term === "string") return { pty, term, ...displayOf(display, authority) };
     if (typeof failed === "string") return { failed };
   } catch {
-    // told below
+    // The answer is not JSON: reported below.
   }
   return { failed: "the relay of the terminal does not speak as one" };
 }
