@@ -1,9 +1,9 @@
 // The mom's end of the link to its file agents: it starts them, restarts them when they die, and repeats requests without an answer.
 //
-// N1. The main agent does quick work for all owners. Slow work (big output, stage lists, other hosts, directories with many files) is
-//     done by a few further agents; an owner always has the same one, so that an owner whose files are copied for hours delays only itself. They are started when
-//     needed and end when nothing is left.
-// N2. Requests leave after the turn in which they are made, and so after its records are written (mom-driver.ts D1).
+// N1. The main agent does quick work for all owners. Slow work (big output, stage lists, other hosts, directories with many files) is done by a few further
+//     agents, which are started when needed and end when they have nothing to do. One owner's slow work always goes to the same agent, so that it delays few
+//     others when it takes hours.
+// N2. Requests leave at the end of the turn in which they are made, after the records of that turn have been written (mom-driver.ts D1).
 
 import type { AgentToMom, DropRequest, FilePlan, FinishRequest, MomToAgent, PrepareRequest } from "../job/agent-link.ts";
 import type { AgentLane, AgentLink, AgentPort, ClockPort, Hearer } from "./ports.ts";
@@ -16,7 +16,7 @@ type AppendRequest = MomToAgent["agent-append"]["files"][number];
 
 const AGAIN_MS = 100;
 const AGAIN_MS_MAX = 10_000;
-/** Greatest number of agents besides the main one. */
+/** Largest number of agents besides the main one. */
 const BULK_AGENTS_MAX = 8;
 
 export class AgentClient {
@@ -47,20 +47,23 @@ export class AgentClient {
     this.#main.append(file);
   }
 
-  /** This request is not repeated: a later run of the job may have its output there by then. */
+  /**
+   * Requests that files of a job in spool are removed. If the agent dies, this request is not repeated: a later run of the job may have its output there by
+   * then.
+   */
   drop(request: DropRequest): void {
     this.#main.drop(request);
   }
 
-  /** Time in ms for which a request to the main agent is unanswered; 0 if there is none. */
+  /** Time in ms for which the main agent has not answered its oldest request; 0: no request waits. */
   silent_ms(): number {
     return this.#main.silent_ms();
   }
 
-  /** The other agents finish their copies before they notice the end of the mom; the next mom requests the rest. */
+  /** Ends the links to all agents. done: called when the main agent has ended. */
   close(done: () => void): void {
     this.#main.close(() => {
-      // They finish their copies before they notice the end of the mom; the next mom requests the rest.
+      // The further agents finish their present copies before they notice that the mom has ended. The next mom requests the work that is left.
       for (const lane of this.#bulk.values()) lane.close(() => undefined);
       done();
     });
@@ -92,13 +95,13 @@ type LaneHandlers = {
 
 type Waiting = { prepare: PrepareRequest[]; finish: FinishRequest[]; append: AppendRequest[]; drop: DropRequest[] };
 const nothing = (): Waiting => ({ prepare: [], finish: [], append: [], drop: [] });
-/** Requests that leave together. Kinds are sent in the order of their first request. */
+/** Requests that are sent together. The kinds are sent in the order in which they were first requested. */
 type Round = { readonly requests: Waiting; readonly order: readonly (keyof Waiting)[] };
 
 type Answered = readonly { readonly job: string; readonly run_count: number }[];
 const keyOf = (job: string, run_count: number): string => `${job} ${run_count}`;
 
-/** One agent, its successors, and the requests to them. */
+/** The link to one agent, which is started again when it dies, and the requests to it. */
 class Lane {
   readonly #kind: AgentLane;
   readonly #surroundings: Surroundings;
@@ -108,12 +111,12 @@ class Lane {
   #link: AgentLink | null = null;
   #waiting = nothing();
   #order: (keyof Waiting)[] = [];
-  /** earlier rounds of this turn */
+  /** rounds of this turn that are complete */
   #rounds: Round[] = [];
   #is_scheduled = false;
   #pause_ms = AGAIN_MS;
   #ended: (() => void) | null = null;
-  /** time since which a request is unanswered */
+  /** time of the oldest request without an answer; null: there is none */
   #waits_since_ms: number | null = null;
 
   /** Starts the agent. */
@@ -223,7 +226,7 @@ class Lane {
     if (this.#finishes.size > 0) this.#link?.send("agent-finish", { jobs: [...this.#finishes.values()] });
   }
 
-  /** Requests about one job stay in order: if another kind was requested after this kind, a new round begins. */
+  /** Prepares to add a request of this kind. Requests about one job must stay in order: if another kind was requested since this kind, a new round begins. */
   #beginRound(kind: keyof Waiting): void {
     if (this.#waiting[kind].length === 0) this.#order.push(kind);
     else if (this.#order.at(-1) !== kind) {

@@ -1,5 +1,5 @@
-// The things that a mom measures repeatedly: its jobs' processes, the load of the host, resources of the site,
-// strangers' processes, and the wall clock.
+// What a mom measures again and again: the processes of its jobs, the load of the host, the site's resources, processes of
+// users without a job, and the wall clock.
 
 import { clockJumps, jumpText } from "#support/clock-jumps.ts";
 import type { MomSettings } from "../config/config.ts";
@@ -10,9 +10,9 @@ import type { MomState } from "../run/state.ts";
 import type { MomIdentity, MomPorts } from "./ports.ts";
 import { dueLeaders, nextPoll_s } from "./sampling.ts";
 
-/** The load average changes slowly. */
+/** How often the load is measured. It is an average, which changes slowly. */
 const LOAD_PERIOD_MS = 5000;
-/** How often the site's resources are looked at. */
+/** How often the site's resources are read. */
 const SITE_PERIOD_MS = 10_000;
 const STRANGERS_PERIOD_MS = 10_000;
 
@@ -42,7 +42,7 @@ export class HostWatch {
     this.#jumped = clockJumps(ports.clock.wall_ms, ports.clock.steady_ms);
   }
 
-  /** Called every second. */
+  /** Measures what is due. Called every second. */
   tick(): void {
     const now_ms = this.#ports.clock.steady_ms();
     const jumped_ms = this.#jumped();
@@ -65,7 +65,7 @@ export class HostWatch {
     happen({ kind: "sampled", seen: this.#ports.host.look(leaders, owners) });
   }
 
-  /** Measures the load of the host by others if the site wants it, and once more after the site no longer does. */
+  /** Measures the use of the host by others if the configuration requests it. After it no longer does, one more measurement ends the busy state. */
   #measure(now_ms: number): void {
     const { state, settings, happen } = this.#tools;
     const { load, kbd_idle } = settings();
@@ -76,7 +76,7 @@ export class HostWatch {
     happen({ kind: "measured", measure: this.#ports.host.measure(kbd_idle !== null) });
   }
 
-  /** Sends resources of the site repeatedly, and once more after the last one was removed. */
+  /** Reads the site's resources and reports them. After the last one was removed from the configuration, this is reported once. */
   #readSite(now_ms: number): void {
     const { state, settings, happen } = this.#tools;
     const { site } = settings();
@@ -90,14 +90,14 @@ export class HostWatch {
     });
   }
 
-  /** $restrict_user. In user mode the mom could end no other user's processes. */
+  /** Kills processes of users who have no job here ($restrict_user). In user mode the mom has no right to do that. */
   #killStrangers(now_ms: number): void {
     const { state, settings, note } = this.#tools;
     const { host } = this.#ports;
     const { restrict_user } = settings();
     if (!restrict_user.on || !this.#identity.is_system || now_ms - this.#last_strangers_ms < STRANGERS_PERIOD_MS) return;
     this.#last_strangers_ms = now_ms;
-    // Processes of the user nobody are spared, because hooks without rights run as that user.
+    // Processes of the user `nobody` are spared, because hooks without rights run as that user.
     const owners = new Set([...state.runs.values()].flatMap(({ owner }) => owner.identity?.uid ?? []).concat(host.uidOf("nobody") ?? []));
     for (const pid of strangersOf(host.processes(), owners, restrict_user, (user) => host.uidOf(user))) {
       if (host.kill(pid)) note(`process ${pid} killed: its owner has no job here ($restrict_user)`);

@@ -1,9 +1,9 @@
 // Drives the mom's core: gives it events, and carries its actions out. The daemon and the simulator share this driver, each with its own ports (ports.ts).
 //
-// D1. Records of everything that happens in one turn are written at its end. Messages to the starter and to file agents leave after that, so a record is written
-//     before them (../run/life.ts R2). Links and files are closed after that, too. Frames to the server leave at once.
-// D2. After the jobs are known, and hooks have prepared the host, the server is dialled.
-// D3. A mom that stood still asks the server before it does anything else (stall.ts).
+// D1. The records of one turn are written at the end of the turn. Only then do messages to the starter and to file agents leave, so a record is always written
+//     before the message that follows from it (../run/life.ts R2). Links and files are also closed only then. Frames to the server leave at once.
+// D2. The mom connects to its server after the starter has reported the jobs, and the exechost_startup hooks have answered.
+// D3. After a mom has stood still, it first asks the server which runs are still wanted (stall.ts).
 
 import type { MomHello, MomVnode, ServerToMom } from "#protocol/mom-link.ts";
 import { messageOf } from "#support/caught.ts";
@@ -25,7 +25,7 @@ import { StarterClient, type StarterHandlers } from "./starter-client.ts";
 import { steadyRecord, steadyRun, steadyTime } from "./steady-time.ts";
 
 const TICK_MS = 1000;
-/** Longest wait for jobs to be gone when the mom is ended with its jobs. */
+/** How long a mom that is ended together with its jobs waits for the jobs to end. */
 const END_MS_MAX = 20_000;
 const CLOSE_MS_MAX = 5000;
 
@@ -43,7 +43,7 @@ export class MomDriver {
   readonly #stall: ReturnType<typeof stallWatch>;
   #settings: MomSettings;
   #server: ServerClient | null = null;
-  /** the starter has reported which jobs it has */
+  /** whether the starter has reported which jobs it has */
   #is_settled = false;
   #is_flush_due = false;
   #phase: "up" | "ending" | "closed" = "up";
@@ -51,7 +51,7 @@ export class MomDriver {
   #cancelTick: () => void = () => undefined;
   #cancelStall: () => void = () => undefined;
 
-  /** Reads the data that an earlier mom has left, and starts the file agent; start() does the rest. settings: as read from mom_priv/config */
+  /** Reads what an earlier mom has left, and starts the file agent. start() does everything else. settings: those read from mom_priv/config */
   constructor(ports: MomPorts, identity: MomIdentity, settings: MomSettings) {
     const { clock, disk, setup } = ports;
     this.#ports = ports;
@@ -87,13 +87,13 @@ export class MomDriver {
     this.#note("Mom startup completed");
   }
 
-  /** Ends the mom. kill: with its jobs */
+  /** Ends the mom. kill: its jobs are ended first */
   stop(manner: "kill" | "leave"): void {
     if (manner === "kill") this.#ports.clock.after(END_MS_MAX, () => this.#end());
     this.happen({ kind: "stop", manner });
   }
 
-  /** Reads configuration and vnode definitions again. A wrong configuration leaves the old one in force. */
+  /** Reads configuration and vnode definitions again. If the configuration has an error, the old one stays in force. */
   reread(): void {
     const { log, setup } = this.#ports;
     log.reopen();
@@ -121,7 +121,7 @@ export class MomDriver {
     for (const action of reduce(this.state, event, this.#ports.clock.steady_ms())) this.#perform(action);
   }
 
-  /** D1. */
+  /** Has the records written at the end of this turn (D1). */
   #flushAtEnd(): void {
     if (this.#is_flush_due) return;
     this.#is_flush_due = true;
@@ -176,7 +176,7 @@ export class MomDriver {
     }
   }
 
-  /** Records, notes, hooks and scripts. */
+  /** Carries out the actions for records, notes, hooks and scripts. */
   #performHere(action: Exclude<MomAction, { readonly kind: PerformedThere }>): void {
     const { disk, hooks, scripts } = this.#ports;
     switch (action.kind) {
@@ -213,7 +213,10 @@ export class MomDriver {
     }
   }
 
-  /** If the disk accepts no note, the output stays without being removed later; this is logged, and the job continues. */
+  /**
+   * Notes on the disk that a job's output waits in spool, or no longer does. If that fails, it is logged and the job continues, but nobody will remove the
+   * output later.
+   */
   #noteKept(job: string, kept: boolean): void {
     try {
       this.#ports.disk.noteKept(job, kept);
@@ -235,7 +238,7 @@ export class MomDriver {
 
   // --- hooks and vnodes
 
-  /** Loads the hooks that the last mom kept on the disk, and runs the hooks of the start of a host. */
+  /** Loads the hooks that the last mom kept on the disk, and runs the exechost_startup hooks. */
   #startHooks(): void {
     const kept = this.#ports.hooks.kept();
     if (kept !== null) this.happen({ kind: "hooks", hooks: kept, from: "disk" });
@@ -251,7 +254,7 @@ export class MomDriver {
 
   // --- the server
 
-  /** D2. */
+  /** Connects to the server if it is time (D2). */
   #dial(): void {
     if (!this.#is_settled || this.#server !== null || isStartingUp(this.state)) return;
     this.#server = new ServerClient(this.#ports.server, {
@@ -285,7 +288,7 @@ export class MomDriver {
     this.#server?.send({ type: "mom-hello", data });
   }
 
-  /** D3. Returns false if the mom stood still for so long that the server may have given up on it. */
+  /** Asks the server again if the mom has stood still (D3). Returns false if it stood still for so long that the server may have given it up. */
   readonly #isInTime = (): boolean => {
     const stood_ms = this.#stall.look(this.#ports.clock.steady_ms());
     if (stood_ms === 0 || this.#phase !== "up" || this.#server === null) return true;
@@ -295,7 +298,7 @@ export class MomDriver {
     return false;
   };
 
-  /** The heartbeat of the server. */
+  /** Answers a heartbeat of the server. */
   #pinged({ number, silence_s }: ServerToMom["mom-ping"]): void {
     if (silence_s !== this.#silence_s) {
       this.#silence_s = silence_s;
@@ -308,8 +311,8 @@ export class MomDriver {
   }
 
   /**
-   * Why the mom cannot start jobs: a disk that accepts no records, or a process of the mom that has not answered for half the time after which the server
-   * gives up.
+   * Returns why the mom cannot start jobs at present: a disk that accepts no records, or a process of the mom that has not answered for half the time after
+   * which the server gives a mom up. null: it can.
    */
   #illness(): string | null {
     if (this.#records.fault !== null) return `its records cannot be written: ${this.#records.fault}`;
@@ -355,7 +358,7 @@ export class MomDriver {
     for (const each of list) this.happen(eventOf(each));
   }
 
-  /** How far the wall clock is ahead of the steady one (steady-time.ts). */
+  /** Returns by how much the wall clock is ahead of the steady one (steady-time.ts). */
   #ahead_ms(): number {
     const { clock } = this.#ports;
     return clock.wall_ms() - clock.steady_ms();
@@ -386,14 +389,14 @@ export class MomDriver {
     this.#phase = "ending";
     this.#cancelTick();
     this.#cancelStall();
-    // A file agent that hangs (a dead file server) does not delay the end.
+    // A file agent that hangs (its file server is dead) does not delay the end of the mom.
     this.#ports.clock.after(CLOSE_MS_MAX, () => this.#ports.ended());
     this.#ports.clock.atEnd(() => this.#agent.close(() => this.#close()));
   }
 
   #close(): void {
     const { hooks, log } = this.#ports;
-    // The starter ends only if it has no jobs. The next mom starts one of its own release.
+    // The starter ends only if it has no jobs. The next mom then starts a starter of its own release.
     this.#starter.quit();
     this.#starter.close();
     this.#tasks.close();

@@ -1,7 +1,7 @@
 // The ports of the driver of the mom's core. The daemon implements them with sockets, files, clocks and child processes (../shell/mom.ts); the simulator
 // implements them with virtual ones (src/sim).
 //
-// P1. A callback is called once: before the call that was given it returns, or later. When the process is over it may never be called.
+// P1. A function that is passed to a port is called once, either before the call of the port returns or later. If the process ends, it may never be called.
 
 import type { SequenceEnd } from "#hooks/run/hook-sequence.ts";
 import type { MomHooks, MomJob, MomVnode } from "#protocol/mom-link.ts";
@@ -20,19 +20,19 @@ import type { TaskAnswer } from "../run/task-question.ts";
 export type ClockPort = {
   /** epoch milliseconds; this clock may be set */
   wall_ms(): number;
-  /** whole milliseconds since an arbitrary start that all processes of the host share; this clock is never set */
+  /** whole milliseconds since a start that is arbitrary, but the same for all processes of the host. This clock is never set */
   steady_ms(): number;
-  /** Does work once after a delay. Returns a function that cancels it. */
+  /** Calls `work` once after a delay. Returns a function that cancels this. */
   after(delay_ms: number, work: () => void): () => void;
-  /** Does work as soon as everything that has already arrived has been processed. */
+  /** Calls `work` as soon as everything that has arrived already has been processed. */
   soon(work: () => void): void;
-  /** Does work at the end of this turn: before the next event is processed, in the order of the calls. */
+  /** Calls `work` at the end of this turn, before the next event is processed. Several such calls are made in the order in which they were requested. */
   atEnd(work: () => void): void;
 };
 
 type Messages = { readonly [type: string]: unknown };
 
-/** Sends messages over a connection. Messages to a lost connection are dropped. */
+/** Sends messages over a connection. If the connection is lost, they are dropped. */
 export type Sender<Out extends Messages> = {
   send<T extends keyof Out & string>(type: T, data: Out[T]): void;
   close(): void;
@@ -42,16 +42,16 @@ export type Hearer<In extends Messages> = { readonly [T in keyof In]: (data: In[
 
 export type ServerLink = {
   readonly connected: boolean;
-  /** Drops the frame if there is no connection: after every hello the mom reports everything again. */
+  /** Sends a frame, or drops it if there is no connection: the mom reports everything again after every hello. */
   send(frame: FrameOf<"mom-to-server">): void;
   close(): void;
   /** Ends this connection and makes a new one. */
   reconnect(): void;
 };
 export type ServerEnd = {
-  /** never before dial() has returned */
+  /** called when the connection is made, and never before dial() has returned */
   opened(): void;
-  /** not checked yet. type "refused": the server accepts no connection */
+  /** called with the type and the data of a frame, which are not checked yet. type "refused": the server does not accept the connection */
   frame(type: string, data: unknown): void;
   closed(why: string): void;
 };
@@ -61,68 +61,68 @@ export type ServerPort = { dial(end: ServerEnd): ServerLink };
 export type StarterEnd = {
   readonly heard: Hearer<StarterToMom>;
   connected(link: Sender<MomToStarter>): void;
-  /** no starter listens */
+  /** called if no starter listens */
   absent(): void;
-  /** a process that is not the mom's starter listens. text: for the log */
+  /** called if the process that listens is not the mom's starter. text: for the log */
   foreign(text: string): void;
-  /** the connection has ended */
+  /** called when the connection has ended */
   lost(): void;
 };
 export type StarterPort = {
   /** Tries once to connect to the starter. */
   connect(end: StarterEnd): void;
-  /** Starts a starter that outlives the mom. fault null: a starter listens */
+  /** Starts a starter that outlives the mom. fault null: the new starter listens */
   launch(done: (fault: string | null) => void): void;
 };
 
 export type AgentLane = "main" | "bulk";
 export type AgentLink = Sender<MomToAgent> & {
-  /** Sends nothing more. The process ends when it has done its requests. */
+  /** Sends nothing more. The process ends when it has answered its requests. */
   finish(): void;
 };
 export type AgentPort = {
-  /** Starts a process. closed: called when it has ended, for any reason */
+  /** Starts an agent process. closed: called when the process has ended, for any reason */
   launch(lane: AgentLane, heard: Hearer<AgentToMom>, closed: () => void): AgentLink;
 };
 
-/** The file of the records of runs. */
+/** The file with the records of runs. */
 export type RecordFile = {
-  /** in messages */
+  /** the name to use in messages */
   readonly name: string;
-  /** its text; "" if there is none */
+  /** returns the text of the file; "": there is no file */
   read(): string;
-  /** renames it, because its text cannot be used */
+  /** renames the file, because its text cannot be used */
   putAside(): void;
-  /** Writes a new file, which takes the place of the old one. Throws the error of the disk; the old file is then unchanged. */
+  /** Writes a new file, which replaces the old one. On an error of the disk it throws, and the old file is unchanged. */
   replace(text: string): void;
-  /** Throws the error of the disk; a part of the text may be written. */
+  /** Adds text to the file. On an error of the disk it throws; some of the text may have been written. */
   append(text: string): void;
   close(): void;
 };
 
 export type DiskPort = {
   readonly records: RecordFile;
-  /** jobs with a checkpoint in the directory */
+  /** returns the jobs with a checkpoint in the directory */
   foundCheckpoints(directory: string): readonly string[];
-  /** fault null: the checkpoint is removed */
+  /** Removes a checkpoint. fault null: it was removed */
   removeCheckpoint(path: string, done: (fault: string | null) => void): void;
-  /** jobs whose output waits in spool */
+  /** returns the jobs whose output waits in spool */
   foundKept(): readonly string[];
-  /** Throws the error of the disk. */
+  /** Writes or removes the note that a job's output waits in spool. Throws the error of the disk. */
   noteKept(job: string, kept: boolean): void;
 };
 
 type ActionOf<K extends MomAction["kind"]> = Extract<MomAction, { readonly kind: K }>;
 
 export type ScriptsPort = {
-  /** prologue or epilogue. running: called if the script exists */
+  /** runs a prologue or epilogue. running: called if the script exists */
   run(action: ActionOf<"run-script">, running: () => void, done: (end: ScriptEnd) => void): void;
-  /** a script of `$action` */
+  /** runs a script of `$action` */
   act(action: ActionOf<"run-action">, done: (end: ScriptEnd) => void): void;
 };
 
 export type HooksPort = {
-  /** the hooks that were last kept; null: none, or unreadable */
+  /** returns the hooks that were kept last; null: there are none, or they cannot be read */
   kept(): MomHooks | null;
   keep(hooks: MomHooks): void;
   run(action: ActionOf<"run-hooks">, done: (end: SequenceEnd) => void): void;
@@ -132,13 +132,13 @@ export type HooksPort = {
 
 /** Requests of tasks and their answers, and the output of tasks on sisters. */
 export type TaskLinks = {
-  /** of the socket */
+  /** path of the socket for requests of tasks */
   readonly path: string;
   say(asked: number, answer: TaskAnswer): void;
   forward(action: ActionOf<"task-forward">): void;
-  /** Calls `then` when the mother superior has received the output of the job's tasks on this host, or cannot receive it now. */
+  /** Calls `then` when the mother superior has received the output of the job's tasks on this host. If it cannot receive it now, calls `then` at once. */
   drain(job: string, then: () => void): void;
-  /** looks at the output of all sisters */
+  /** looks for new output of tasks in all runs for which this mom is a sister */
   tick(): void;
   close(): void;
 };
@@ -146,29 +146,29 @@ export type TasksPort = { open(state: MomState, happen: (event: MomEvent) => voi
 
 /** The host and its processes. */
 export type HostPort = {
-  /** with_keyboard false: the time of the last input is not needed */
+  /** measures the use of the host by others. with_keyboard false: the time of the last input is not needed */
   measure(with_keyboard: boolean): Measure;
   /**
-   * Measures the usage of the sessions of these leaders. owners: sessions in which only the processes of one user count. A leader
-   * that is gone is not in the answer.
+   * Measures the usage of the sessions of these leaders. owners: sessions in which only the processes of this user count. A leader that no longer exists is not
+   * in the result.
    */
   look(leaders: ReadonlySet<number>, owners: ReadonlyMap<number, number>): ReadonlyMap<number, Seen>;
   processes(): readonly { readonly pid: number; readonly uid: number }[];
-  /** null: no such user */
+  /** returns the uid of a user; null: there is no such user */
   uidOf(user: string): number | null;
-  /** SIGKILL; false: there is no such process */
+  /** sends SIGKILL. false: the process does not exist */
   kill(pid: number): boolean;
-  /** values of the site's resources (`name value`, `name !program` of mom_priv/config) */
+  /** reads the values of the site's resources (`name value`, `name !program` in mom_priv/config) */
   readSite(site: MomSettings["site"], alarm_s: number, done: (values: MomSettings["site"]) => void): void;
-  /** null: the user does not exist here */
+  /** returns the user that a job runs as; null: the user does not exist here */
   ownerOf(job: MomJob): Owner | null;
 };
 
 export type SetupPort = {
-  /** Reads mom_priv/config. note: called about each line that has no effect. Throws if the file is unusable. */
+  /** Reads mom_priv/config. note: called about each line without effect. Throws if the file cannot be used. */
   settings(note: (text: string) => void): MomSettings;
   config(settings: MomSettings): MomConfig;
-  /** the present vnodes of this host */
+  /** returns the present vnodes of this host */
   vnodes(settings: MomSettings): readonly MomVnode[];
 };
 
@@ -191,19 +191,19 @@ export type MomPorts = {
   readonly host: HostPort;
   readonly setup: SetupPort;
   readonly log: LogPort;
-  /** called when the jobs are known and the server is being dialled */
+  /** called when the jobs are known and the mom begins to connect to the server */
   ready(): void;
   /** called when everything is closed */
   ended(): void;
 };
 
-/** The data about itself that the mom sends to its server. */
+/** What the mom knows about itself. Some of it goes to the server. */
 export type MomIdentity = {
   readonly host: string;
   readonly port: number;
   readonly pid: number;
   /** system mode: jobs run as their owners */
   readonly is_system: boolean;
-  /** -a: how long a program of a site's resource may take */
+  /** -a: the longest time for a program that gives the value of a site's resource */
   readonly alarm_s: number;
 };

@@ -1,9 +1,11 @@
-// The mom's records of its runs, PBS_HOME/mom_priv/jobs/records: everything that a killed mom needs to continue. One JSON record on each line, appended:
-// no file is made and removed for each job, which is the largest cost of a short job on some file systems.
+// The mom's records of its runs, PBS_HOME/mom_priv/jobs/records: everything that a killed mom needs to continue. Each line is one JSON record. Records are
+// appended to one file, because making and removing a file for each job would be the largest cost of a short job on some file systems.
 //
-// G1. save() and drop() are in the page cache when flush() returns; that survives the mom. Facts that must survive the machine are in the starter's journal.
+// G1. What save() and drop() wrote is in the page cache when flush() returns, and so survives the mom. What must survive a crash of the machine is in the
+//     starter's journal.
 // G2. A torn last line is skipped. A file with a line of another version is put aside, and reported.
-// G3. A full disk does not end the mom: unwritten records wait, `fault` gives the reason, and the mom accepts no new jobs meanwhile (mom-driver.ts).
+// G3. A full disk does not end the mom. Unwritten records are kept, `fault` gives the reason, and the mom accepts no new jobs until they are written
+//     (mom-driver.ts).
 
 import { messageOf } from "#support/caught.ts";
 import type { RunKey } from "../job/starter-link.ts";
@@ -12,10 +14,10 @@ import type { RecordFile } from "./ports.ts";
 
 type Line = { readonly save: SavedRun } | { readonly drop: string } | { readonly tasks: SavedTasks; readonly of: RunKey };
 
-/** The file is written anew when it has grown to this size and to several times the size of its live records. */
+/** The file is written anew when it has reached this size and is several times as large as the records that are still needed. */
 const COMPACT_CHARS = 4 * 1024 * 1024;
 
-/** Lines to the runs on record. Throws for a line of a version that is not ours. */
+/** Reads the runs from the lines of the file. Throws if a line is of another version than ours. */
 export function readRecords(text: string): Map<string, SavedRun> {
   const runs = new Map<string, SavedRun>();
   for (const raw of text.split("\n")) {
@@ -37,21 +39,18 @@ export function readRecords(text: string): Map<string, SavedRun> {
 }
 
 export class RecordLog {
-  /** the runs on record when the file was opened */
+  /** the runs whose records were in the file when it was opened */
   readonly found: readonly SavedRun[];
   readonly #file: RecordFile;
   readonly #complain: (text: string) => void;
-  /** tasks: the line after that of the run */
+  /** the lines of each run that count. text: its record. tasks: the line about its tasks that follows the record */
   readonly #lines = new Map<string, { readonly run_count: number; readonly text: string; tasks: string }>();
   #chars = 0;
   #live = 0;
   #waiting = "";
   #fault: string | null = null;
 
-  /**
-   * Reads the file and writes it anew. complain: called about a file that had to be put aside, and when the disk
-   * begins or stops to refuse writes.
-   */
+  /** Reads the file and writes it anew. complain: called about a file that was put aside, and when the disk begins or stops to refuse writes. */
   constructor(file: RecordFile, complain: (text: string) => void) {
     this.#file = file;
     this.#complain = complain;
@@ -62,13 +61,13 @@ export class RecordLog {
     try {
       this.#rewrite();
     } catch (error) {
-      // The old file says the same in more lines. Its last line may be torn.
+      // The old file stays. It has the same records in more lines, and its last line may be torn, so the next text begins with a line break.
       this.#waiting = "\n";
       this.#isFaulty(messageOf(error));
     }
   }
 
-  /** why the last flush wrote nothing; null: it wrote everything */
+  /** why the last flush could not write; null: everything is written */
   get fault(): string | null {
     return this.#fault;
   }
@@ -80,7 +79,7 @@ export class RecordLog {
     this.#waiting += text;
   }
 
-  /** Writes the tasks of a run as a short line of their own, because they change often. The line counts until the whole record is saved again. */
+  /** Writes what is known about a run's tasks as a short line, because it changes often. The line counts until the whole record is saved again. */
   saveTasks(job: string, run_count: number, tasks: SavedTasks): void {
     const line = this.#lines.get(job);
     if (line?.run_count !== run_count) return;
@@ -88,7 +87,7 @@ export class RecordLog {
     this.#waiting += line.tasks;
   }
 
-  /** Removes the record of that run of the job. The record of a later run stays. */
+  /** Removes the record of this run of the job. The record of a later run stays. */
   drop(job: string, run_count: number): void {
     const line = this.#lines.get(job);
     if (line?.run_count !== run_count) return;
@@ -106,8 +105,8 @@ export class RecordLog {
       if (this.#chars > COMPACT_CHARS && this.#chars > 4 * this.#live) this.#rewrite();
       this.#isFaulty(null);
     } catch (error) {
-      // If the disk is full, the records are kept and written with the next one. A torn line before them is
-      // skipped, so all of them are written again.
+      // If the disk is full, the records are kept and written at the next flush. The failed write may have left a torn line, which will be skipped. So the next
+      // text begins with a line break and has all these records again.
       if (!this.#waiting.startsWith("\n")) this.#waiting = `\n${this.#waiting}`;
       this.#isFaulty(messageOf(error));
     }

@@ -1,16 +1,16 @@
-// When the processes of jobs are sampled. Jobs shorter than the period are never sampled.
+// Decides when the processes of jobs are sampled. A job that is shorter than the period is never sampled.
 
 import { needsWatching } from "../job/limits.ts";
 import { hasInterval } from "../run/checkpoint.ts";
 import type { MomState } from "../run/state.ts";
 
-/** How often jobs with a limit on cput, vmem or (enforced) mem are sampled. */
+/** How often jobs are sampled that have a limit on cput, on vmem or (if enforced) on mem. */
 const WATCH_PERIOD_MS = 2000;
 const POLL_STEPS = 19;
 
 /**
- * Seconds until the next sample. They grow from the least to the most in the given number of steps, and return to the
- * least when a run has begun since the last sample.
+ * Returns the seconds until the next sample. Each period is one step longer than the one before, from min_s up to max_s. If a run has started since the last
+ * sample, the period is min_s again.
  */
 export function nextPoll_s(
   state: MomState,
@@ -23,9 +23,8 @@ export function nextPoll_s(
 }
 
 /**
- * Pids of the top processes, tasks and adopted sessions to sample now. owners: sessions in which only the processes
- * of one user count. all: whether the processes without limits are included; all of these are sampled together
- * (last_ms: the last time).
+ * What to sample now: the pids of top processes, tasks and adopted sessions. owners: sessions in which only the processes of this user count. all: whether jobs
+ * without watched limits are included. last_ms: the time at which those were sampled last.
  */
 export type Due = { readonly leaders: ReadonlySet<number>; readonly owners: ReadonlyMap<number, number>; readonly all: boolean };
 

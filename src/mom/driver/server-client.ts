@@ -1,4 +1,4 @@
-// The mom's link to its server: frames to events.
+// The mom's link to its server: turns frames into events.
 
 import type { ServerToMom } from "#protocol/mom-link.ts";
 import { type FrameOf, parseFrame } from "#protocol/schema-link.ts";
@@ -10,16 +10,16 @@ export type ServerTools = {
   readonly happen: (event: MomEvent) => void;
   readonly ownerOf: HostPort["ownerOf"];
   readonly note: (text: string, event?: number) => void;
-  /** a frame has arrived. Returns false if it must be ignored (stall.ts) */
+  /** called when a frame has arrived. Returns false if the frame must be ignored (stall.ts) */
   readonly isInTime: () => boolean;
   readonly pinged: (data: ServerToMom["mom-ping"]) => void;
 };
 
-/** Turns frames of the server into events. An unreadable frame closes the connection, and a new one is made. */
+/** Turns frames of the server into events. After a frame that cannot be read, the connection is closed and a new one is made. */
 export class ServerClient {
   readonly #tools: ServerTools;
   readonly #link: ServerLink;
-  /** frames that arrive later are ignored, because the connection is being closed */
+  /** whether arriving frames are ignored, because the connection is being closed */
   #is_deaf = false;
 
   constructor(port: ServerPort, tools: ServerTools) {
@@ -35,7 +35,7 @@ export class ServerClient {
     this.#link.send(frame);
   }
 
-  /** Closes the connection and makes a new one; unread frames are dropped. */
+  /** Closes the connection and makes a new one. Frames not read yet are dropped. */
   startOver(): void {
     if (this.#is_deaf || !this.#link.connected) return;
     this.#is_deaf = true;

@@ -1,26 +1,26 @@
-// A mom that stood still (SIGSTOP, a host that hangs) may count as lost at its server. The mom finds this out by its
-// own clock before it does anything else.
+// Finds out whether the mom has stood still (SIGSTOP, a host that hangs). Its server may then have given it up, so the mom
+// looks at its clock before it does anything else.
 //
-// L1. The limit is a third of the time after which the server gives up on a mom (src/server/moms/heartbeat.ts H1). The
-//     server asks four times in that time: a mom it has given up has stood still for three quarters of the time at least.
-//     A mom that is under the limit has answered, or will before the server gives up.
+// L1. The limit is a third of the time after which the server gives a mom up (src/server/moms/heartbeat.ts H1). In that time
+//     the server asks four times, so a mom that it has given up has stood still for at least three quarters of the time. A
+//     mom that stood still for less than the limit has answered the server, or will answer before the server gives it up.
 
-/** The default until the server has sent its own value. */
+/** The time after which the server gives a mom up, until the server has sent its own value. */
 const SILENCE_S_DEFAULT = 45;
 
 export type StallWatch = {
   /**
-   * Must be called at every event, and at intervals while there are none. If the mom stood still for too long,
-   * returns that time in ms; otherwise 0.
+   * Must be called at every event, and at intervals while there are no events. Returns the time in ms since the last call if the mom has stood still for too
+   * long; otherwise 0.
    */
   look(now_ms: number): number;
-  /** silence_s: the value in the server's mom-ping; 0: the server does not ask */
+  /** Sets the time after which the server gives up. silence_s: the value in the server's mom-ping; 0: the server does not ask */
   setSilence(silence_s: number): void;
-  /** how often to look */
+  /** how often look() must be called */
   readonly period_ms: number;
 };
 
-/** now_ms: of a clock that is never set, as in look(). */
+/** Makes a stall watch. now_ms: the time of a clock that is never set, as in look(). */
 export function stallWatch(now_ms: number): StallWatch {
   let last_ms = now_ms;
   let limit_ms = (1000 * SILENCE_S_DEFAULT) / 3;

@@ -1,4 +1,5 @@
-// The mom's end of the link to its starter: connects to the running starter, starts one if there is none, and connects again when the link is lost.
+// The mom's end of the link to its starter: it connects to the starter that is running, or starts one if there is none, and connects again after the link is
+// lost.
 //
 // A1. Messages that are sent while there is no starter are dropped. The starter reports its state at every connect, and
 //     the core then repeats its requests.
@@ -8,7 +9,7 @@ import type { MomToStarter, RunKey, StarterToMom, StartSpec } from "../job/start
 import type { ClockPort, Hearer, Sender, StarterPort } from "./ports.ts";
 
 export type StarterHandlers = { readonly [T in Exclude<keyof StarterToMom, "starter-pong">]: (data: StarterToMom[T]) => void } & {
-  /** the connection broke; a new one is being made */
+  /** called when the connection is lost; a new one is being made */
   readonly onLost: () => void;
   readonly complain: (text: string) => void;
 };
@@ -27,7 +28,7 @@ export class StarterClient {
   #starts: StartSpec[] = [];
   #signals: (RunKey & { readonly signal: number })[] = [];
   #forgets: RunKey[] = [];
-  /** earlier messages of this turn */
+  /** messages made of earlier requests of this turn */
   #messages: Message[] = [];
   #is_scheduled = false;
   /** whether the starter answers pings, and when the unanswered ping was sent */
@@ -74,7 +75,7 @@ export class StarterClient {
   }
 
   signal(run: RunKey, signal: number): void {
-    // Two signals to one run in one turn (TERM, CONT) are two messages: the starter keeps one per run and message.
+    // The starter carries out only one signal to a run for each message. So two signals to one run in one turn (TERM, CONT) become two messages.
     if (this.#signals.some((other) => other.job === run.job)) this.#gather();
     this.#signals.push({ ...run, signal });
     this.#schedule();
@@ -91,7 +92,7 @@ export class StarterClient {
     this.#schedule();
   }
 
-  /** Pings the starter, and returns the time in ms for which it has not answered. */
+  /** Sends a ping if none is unanswered. Returns the time in ms for which the present ping is unanswered. */
   silent_ms(): number {
     if (!this.#pongs || this.#link === null) return 0;
     if (this.#pinged_ms !== null) return this.#clock.steady_ms() - this.#pinged_ms;
@@ -100,7 +101,7 @@ export class StarterClient {
     return 0;
   }
 
-  /** The starter may end if it has no jobs. */
+  /** Tells the starter that it may end if it has no jobs. */
   quit(): void {
     this.#flush();
     this.#link?.send("starter-quit", {});
@@ -136,7 +137,7 @@ export class StarterClient {
     this.#is_scheduled = true;
   }
 
-  /** Makes messages of the requests so far. */
+  /** Turns the requests gathered so far into messages. */
   #gather(): void {
     const [starts, signals, forgets] = [this.#starts, this.#signals, this.#forgets];
     this.#starts = [];

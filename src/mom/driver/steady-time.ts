@@ -1,14 +1,14 @@
-// Job times are measured by the monotonic clock (support/clock.ts steady_ms), so that setting the wall clock ends no
-// job. A starter or a record of an earlier release may still give times of the wall clock. Such times are recognised
-// by their size and converted.
+// Job times are measured by the monotonic clock (support/clock.ts steady_ms), so that setting the wall clock ends no job. A
+// starter of an earlier release, or a record made by one, may still have times of the wall clock. These are recognised by
+// their size and converted.
 
 import type { StarterRun } from "../job/starter-link.ts";
 import type { SavedRun } from "../run/state.ts";
 
-/** No host is up for 31 years, and no wall clock of ours shows the year 2001. */
+/** Times from this value on are of the wall clock: no host is up for 31 years, and no wall clock shows the year 2001 any more. */
 const WALL_MS_MIN = 1e12;
 
-/** ahead_ms: by how much the wall clock is ahead of the monotonic one. */
+/** Converts a time to the monotonic clock. ahead_ms: by how much the wall clock is ahead of that clock. */
 export const steadyTime = (at_ms: number, ahead_ms: number): number => (at_ms >= WALL_MS_MIN ? at_ms - ahead_ms : at_ms);
 
 export const steadyRun = (run: StarterRun, ahead_ms: number): StarterRun => {

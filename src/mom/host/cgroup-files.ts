@@ -1,4 +1,4 @@
-// Files of a job's control groups: the limits that are written, and the kernel's data about the processes that are read.
+// Files of a job's control groups: writes the limits, and reads what the kernel knows about the processes.
 
 import { writeFileSync } from "node:fs";
 import type { JobLimits } from "../job/cgroup-limits.ts";
@@ -7,7 +7,7 @@ import { type Hierarchy, quietly, read } from "./cgroup-hierarchy.ts";
 const CPU_PERIOD_US = 100_000;
 const KB = 1024;
 
-/** The limits on memory and cpu are off until limit() sets them again. */
+/** Switches the limits on memory and cpu off until limit() sets them again. Only for version 2. */
 export function lift(job: string, { version, top }: Hierarchy): void {
   if (version === 1) return;
   quietly(() => writeFileSync(`${top}/${job}/memory.max`, "max"));
@@ -20,7 +20,7 @@ export type Limiting = {
   readonly pids: Hierarchy | undefined;
 };
 
-/** If the kernel refuses a limit, the job runs without it (G3). */
+/** Sets the limits of a job's groups. If the kernel refuses a limit, the job runs without it (G3). */
 export function limit(limits: JobLimits, job: string, { memory, cpu, pids }: Limiting): void {
   const set = (hierarchy: Hierarchy | undefined, file: string, value: string): void => {
     if (hierarchy !== undefined) quietly(() => writeFileSync(`${hierarchy.top}/${job}/${file}`, value));
@@ -41,7 +41,7 @@ export function limit(limits: JobLimits, job: string, { memory, cpu, pids }: Lim
   if (limits.pids_max !== null) set(pids, "pids.max", String(limits.pids_max));
 }
 
-/** Seconds; null: not known. */
+/** Returns the cpu seconds that the job's group has used; null: not known. */
 export function cputOf(job: string, tracker: Hierarchy, cpuacct: Hierarchy | undefined): number | null {
   if (tracker.version === 2) {
     const usec = /^usage_usec (\d+)/m.exec(read(`${tracker.top}/${job}/cpu.stat`))?.[1];
@@ -51,7 +51,7 @@ export function cputOf(job: string, tracker: Hierarchy, cpuacct: Hierarchy | und
   return nsec === "" ? null : Number(nsec) / 1e9;
 }
 
-/** groups: the hierarchies in which the job has a group. */
+/** Returns the peak memory of the job and whether the kernel killed a process for lack of memory. groups: the hierarchies in which the job has a group. */
 export function memoryOf(
   job: string,
   memory: Hierarchy | undefined,

@@ -7,10 +7,10 @@ import { kernelText } from "./proc-table.ts";
 
 const CONTROLLERS = ["memory", "cpuset", "cpu", "cpuacct", "pids", "freezer"] as const;
 export type Controller = (typeof CONTROLLERS)[number];
-/** The mount point of a hierarchy, and our group in it. */
+/** A hierarchy. own: directory of the group in which this process is. top: directory in which the groups of our jobs are made. */
 export type Hierarchy = { readonly version: 1 | 2; readonly controllers: ReadonlySet<string>; readonly own: string; readonly top: string };
 
-/** The hierarchies in /proc/PID/mounts, each with its group in /proc/PID/cgroup. */
+/** Finds the hierarchies listed in /proc/PID/mounts, each with the group that /proc/PID/cgroup gives. name: of the directory to be made in each. */
 export function hierarchiesOf(mounts: string, cgroup: string, name: string): Hierarchy[] {
   const groups = cgroup
     .split("\n")
@@ -26,21 +26,21 @@ export function hierarchiesOf(mounts: string, cgroup: string, name: string): Hie
       version === 2 ? controllers.size === 1 && controllers.has("") : [...controllers].some((each) => each !== "" && words.has(each)),
     );
     if (group === undefined) return [];
-    // In a container the group's path may be relative to another root than the one mounted here.
+    // In a container, the path of the group may be relative to another root than the one that is mounted here.
     const inside = join(mount, group.path);
     const own = existsSync(inside) ? inside : mount;
-    // In version 2 a unit's processes are in a separate leaf (systemd: DelegateSubgroup=daemons), so that groups with limits
-    // can exist beside it.
+    // In version 2, the processes of a systemd unit may be in a group of their own inside the unit's group (DelegateSubgroup=daemons). Our groups are then made
+    // beside it, because a group with limits cannot lie in a group with processes.
     const parent = version === 2 && own.endsWith("/daemons") ? own.slice(0, -"/daemons".length) : own;
     return [{ version, controllers: version === 1 ? group.controllers : new Set(), own, top: `${parent}/${name}` }];
   });
 }
 
-/** Whether the hierarchy has a controller that we use. */
+/** Whether the hierarchy has a controller that is used here. */
 export const isUseful = ({ version, controllers }: Hierarchy): boolean =>
   version === 2 || CONTROLLERS.some((each) => controllers.has(each));
 
-/** Makes the group that the jobs' groups lie in; false: that cannot be done. */
+/** Makes the group in which the groups of jobs are made. Returns false if that cannot be done. */
 export function makeTop({ version, controllers, top }: Hierarchy): boolean {
   try {
     make(top);
@@ -52,7 +52,7 @@ export function makeTop({ version, controllers, top }: Hierarchy): boolean {
   }
 }
 
-/** In version 2 a controller is offered to children by name; the kernel refuses where processes are in the way. */
+/** Lets the groups below `top` use a controller (version 2). The kernel refuses this where a group contains processes. */
 function enable(top: string, controller: string): void {
   for (const group of [join(top, ".."), top]) {
     try {
@@ -90,7 +90,7 @@ function make(group: string): void {
   mkdirSync(group, { recursive: true, mode: 0o755 });
 }
 
-/** Names of the groups in a group. */
+/** Returns the names of the groups that lie directly in a group. */
 export function groupsIn(top: string): string[] {
   try {
     return readdirSync(top, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
@@ -105,7 +105,7 @@ export const pidsIn = (group: string): number[] =>
     .filter((line) => line !== "")
     .map(Number);
 
-/** Returns "" if the file cannot be read. */
+/** Returns the text of a file, or "" if it cannot be read. */
 export function read(path: string): string {
   try {
     return kernelText(path);
@@ -114,7 +114,7 @@ export function read(path: string): string {
   }
 }
 
-/** Returns false if the work failed. */
+/** Does the work and ignores its errors. Returns false if there was one. */
 export function quietly(work: () => unknown): boolean {
   try {
     work();

@@ -1,7 +1,7 @@
 // Control groups of jobs, versions 1 and 2. A process that starts in its job's group cannot leave the job, whatever sessions and environments it makes. The
-// group is killed as a whole, knows the cpu time of all its processes, and enforces limits (job/cgroup-limits.ts).
+// group is killed as a whole. The kernel counts the cpu time of all processes in it, and enforces limits on it (job/cgroup-limits.ts).
 //
-// G1. Groups lie below the mom's own, in a directory that this mom has made (cgroup-identity.ts): no other groups are touched.
+// G1. The groups of jobs are in a directory below the mom's own group, which this mom has made (cgroup-identity.ts). No other groups are touched.
 // G2. The starter's thread is in a job's group while it makes the top process, so that no process of the job is ever outside. From there it moves to the next
 //     job's group, or leaves (a change of group costs as much as a small program). Limits are set afterwards, so that they never apply to the starter; no
 //     group is killed or removed while the thread is inside. The group of a task already has limits: a job at its limit could have the starter killed or
@@ -33,14 +33,14 @@ import {
 import { type GroupIdentity, groupIdentity, saveIdentity } from "./cgroup-identity.ts";
 
 const KILL_ROUNDS = 50;
-/** G4. The kernel forgets the last change after 10 ms at the earliest. */
+/** Interval of the repeated changes of group (G4). The kernel forgets a change after 10 ms at the earliest. */
 const REMIND_MS = 6;
-/** Time after a job's start within which further starts are expected. */
+/** Time after a job's start in which further starts are expected (G4). */
 const REMIND_FOR_MS = 150;
 
 /**
- * The groups of a mom's jobs. directory: its mom_priv, which keeps their name. proc: source of mounts and cgroups of a process (another one only in
- * tests). Returns null if no groups can be made here (the kernel has none, or they are not writable).
+ * Opens the groups of a mom's jobs. directory: mom_priv, in which the name of our directory is kept. proc: directory of a process in /proc from which mounts
+ * and cgroup are read (another one only in tests). Returns null if no groups can be made here: the kernel has none, or they are not writable.
  */
 export function openGroups(directory: string, complain: (text: string) => void, proc = "/proc/self"): JobGroups | null {
   const mounts = read(`${proc}/mounts`);
@@ -53,7 +53,9 @@ export function openGroups(directory: string, complain: (text: string) => void, 
   return roles === null ? null : new JobGroups(roles, hierarchies, complain);
 }
 
-/** Without the record the next starter would not know which processes the jobs of this starter left in their groups. */
+/**
+ * Keeps the identity of our directories. If that fails, it is reported: the next starter then cannot know which processes the jobs of this starter have left.
+ */
 function keepIdentity(
   directory: string,
   identity: GroupIdentity,
@@ -71,10 +73,10 @@ function keepIdentity(
   }
 }
 
-/** The hierarchy for each task; undefined: none. tracker: the hierarchy that tracks the processes of a job. */
+/** The hierarchy of each controller; undefined: none has it. tracker: the hierarchy whose groups tell which processes belong to a job. */
 type Roles = { readonly tracker: Hierarchy } & { readonly [C in Exclude<Controller, "freezer">]: Hierarchy | undefined };
 
-/** Returns null if no hierarchy can hold jobs. */
+/** Chooses the hierarchies. Returns null if none of them can track jobs. */
 function rolesOf(hierarchies: readonly Hierarchy[]): Roles | null {
   const tracker =
     hierarchies.find(({ version, top }) => version === 2 && existsSync(`${top}/cgroup.procs`)) ??
@@ -86,7 +88,10 @@ function rolesOf(hierarchies: readonly Hierarchy[]): Roles | null {
   return { tracker, memory: of("memory"), cpuset: of("cpuset"), cpu: of("cpu"), cpuacct: of("cpuacct"), pids: of("pids") };
 }
 
-/** The job in whose groups this thread is. avoided: those of its groups that the thread stays out of (G2). */
+/**
+ * The job in whose groups this thread is. entered: the hierarchies in which the thread has entered the job's group. avoided: those in which it stays out of
+ * that group (G2).
+ */
 type Inside = {
   readonly job: string;
   readonly limits: JobLimits;
@@ -95,13 +100,13 @@ type Inside = {
 };
 
 export class JobGroups {
-  /** Limits that cannot be enforced here. */
+  /** Limits that the kernel cannot enforce here. */
   readonly missing: readonly CgroupLimit[];
   readonly #roles: Roles;
   readonly #tops: readonly string[];
   readonly #complain: (text: string) => void;
   readonly #all: readonly Hierarchy[];
-  /** The hierarchies in which this starter has made groups, by job. Groups of an earlier starter are looked for in every hierarchy. */
+  /** For each job, the hierarchies in which this starter has made a group. Groups of an earlier starter are searched for in every hierarchy. */
   readonly #made = new Map<string, Set<Hierarchy>>();
   readonly #reminder: Reminder;
   #inside: Inside | null = null;
@@ -119,8 +124,8 @@ export class JobGroups {
   }
 
   /**
-   * Runs `work` with this thread in the job's group, which is made first. If the group cannot be made, this is
-   * reported and `work` runs without one. leave() must follow soon.
+   * Runs `work` with this thread in the job's groups, which are made first. If that fails, the failure is reported and `work` runs outside of the missing
+   * groups. leave() must follow soon.
    */
   within<T>(job: string, limits: JobLimits, work: () => T): T {
     const entered = new Set<Hierarchy>();
@@ -160,7 +165,7 @@ export class JobGroups {
     return new Set(wanted.filter((each) => each !== undefined));
   }
 
-  /** Whether the job's group in this hierarchy limits a resource that the starter would need (G2). */
+  /** Whether the job's group in this hierarchy already limits memory or cpu, which the starter itself would need (G2). */
   #isLimited(hierarchy: Hierarchy, known: ReadonlySet<Hierarchy>): boolean {
     return known.has(hierarchy) && (hierarchy === this.#roles.memory || hierarchy === this.#roles.cpu);
   }
@@ -170,8 +175,8 @@ export class JobGroups {
   }
 
   /**
-   * Moves a process that `work` has made into those of the job's groups that this thread stayed out of (G2). This
-   * must happen at once, before the process executes the user's program.
+   * Moves a process that `work` has started into those groups of the job that this thread stayed out of (G2). This must be called at once, before the process
+   * executes the user's program.
    */
   bringIn(pid: number): void {
     if (this.#inside === null) return;
@@ -179,14 +184,14 @@ export class JobGroups {
     for (const { top } of avoided) quietly(() => writeFileSync(`${top}/${job}/cgroup.procs`, String(pid)));
   }
 
-  /** Moves this thread back into its own group. The last job's limits are in force afterwards. */
+  /** Moves this thread back into its own group, and sets the limits of the last job. */
   leave(): void {
     if (this.#inside === null) return;
     this.#moveOn(new Set());
     this.#reminder.start();
   }
 
-  /** Leaves the groups of the present job that are not in `next`, and sets the limits of the groups it leaves. */
+  /** Leaves the groups of the present job, and sets their limits. next: hierarchies in which the thread has entered another group already. */
   #moveOn(next: ReadonlySet<Hierarchy>): void {
     if (this.#inside === null) return;
     const { job, limits, entered } = this.#inside;
@@ -203,12 +208,12 @@ export class JobGroups {
     return pidsIn(this.#groupOf(job));
   }
 
-  /** The job's directory in the tracking hierarchy. */
+  /** Returns the directory of the job's group in the tracking hierarchy. */
   #groupOf(job: string): string {
     return `${this.#roles.tracker.top}/${job}`;
   }
 
-  /** Moves a process that another process made into the job's groups. */
+  /** Moves a process into the job's groups. The process was not started by this starter. */
   adopt(job: string, pid: number): void {
     for (const { top } of this.#groupsOf(job)) quietly(() => writeFileSync(`${top}/${job}/cgroup.procs`, String(pid)));
   }
@@ -218,7 +223,7 @@ export class JobGroups {
     return this.#all.filter((each) => (known === undefined ? existsSync(`${each.top}/${job}`) : known.has(each)));
   }
 
-  /** Sends SIGKILL to all processes of the group. Returns their number. */
+  /** Sends SIGKILL to all processes in the job's group. Returns their number. */
   kill(job: string): number {
     const found = this.pids(job);
     if (found.length === 0) return 0;
@@ -238,7 +243,7 @@ export class JobGroups {
     }
   }
 
-  /** Removes the group. Returns null if it did not exist, or if it still contains processes. */
+  /** Removes the job's groups. Returns what they recorded, or null if there were none or processes are still in them. */
   close(job: string): GroupUsage | null {
     if (this.#inside?.job === job) this.leave();
     const { tracker, cpuacct, memory } = this.#roles;
@@ -256,25 +261,25 @@ export class JobGroups {
     return usage;
   }
 
-  /** Jobs with groups, including jobs of earlier starters. */
+  /** Returns the jobs that have groups, including jobs of earlier starters. */
   jobs(): string[] {
     return [...new Set(this.#all.flatMap(({ top }) => groupsIn(top)))];
   }
 
-  /** Removes our directories when no job is left. */
+  /** Removes our directories if no job has a group in them. */
   dissolve(): void {
     for (const top of this.#tops) quietly(() => rmdirSync(top));
   }
 }
 
-/** A fork bomb creates new processes while old ones are killed. The group is frozen first to prevent that. */
+/** Kills processes in a group that is frozen meanwhile, so that a fork bomb cannot create new processes. state: the file that freezes the group. */
 function killFrozen(pids: readonly number[], state: string): void {
   quietly(() => writeFileSync(state, "FROZEN"));
   for (const pid of pids) quietly(() => process.kill(pid, "SIGKILL"));
   quietly(() => writeFileSync(state, "THAWED"));
 }
 
-/** G4: changes groups repeatedly for a short time after it is started. */
+/** Changes groups again and again for a short time after start() (G4). */
 class Reminder {
   readonly #change: () => void;
   #until_ms = 0;

@@ -6,18 +6,21 @@ import type { HostFacts } from "../config/vnode-def.ts";
 
 const KB = 1024;
 
-/** host: the natural vnode's name. */
+/** Returns the facts about this host. host: the name of its natural vnode. */
 export function hostFacts(host: string): HostFacts {
   return { host, arch: process.platform, ncpus: cpus().length || availableParallelism(), mem_kb: memoryKb() };
 }
 
-/** MemTotal, the value that administrators know; in a container os.totalmem() may be that of the machine or of the container. */
+/**
+ * Returns MemTotal of /proc/meminfo, the value that administrators know. os.totalmem() is not used first: in a container it may be the memory of the machine or
+ * of the container.
+ */
 function memoryKb(): number {
   try {
     const match = /^MemTotal:\s+(\d+) kB/m.exec(readFileSync("/proc/meminfo", "latin1"));
     if (match !== null) return Number(match[1]);
   } catch {
-    // No /proc/meminfo: ask Node.
+    // There is no /proc/meminfo: Node.js knows the memory.
   }
   return Math.floor(totalmem() / KB);
 }

@@ -1,6 +1,4 @@
-// A connection between processes of the mom: typed messages over frames, many of them in one write.
-//
-// F1. A peer that does not speak the protocol is disconnected, and its messages have no effect.
+// A connection between processes of the mom. It carries typed messages as frames; many of them leave in one write.
 
 import type { Duplex, Readable, Writable } from "node:stream";
 import { encodeFrame, frameDecoder } from "#protocol/wire/frame.ts";
@@ -11,14 +9,14 @@ type Messages = { readonly [type: string]: unknown };
 
 export type Link<Out extends Messages> = {
   send<T extends keyof Out & string>(type: T, data: Out[T]): void;
-  /** nothing more is sent; the link closes when the peer has ended */
+  /** Sends nothing more. The link closes when the peer has ended. */
   finish(): void;
   close(): void;
 };
 
 export type LinkHandlers<In extends Messages> = { readonly [T in keyof In]: (data: In[T]) => void };
 
-/** handlers: one per message type taken. onClose is called once when the link has ended, for any reason. */
+/** Opens a link over streams. handlers: a function for each type of message that is accepted. onClose: called once when the link has ended, for any reason. */
 export function frameLink<In extends Messages, Out extends Messages>(
   streams: Duplex | { readonly input: Readable; readonly output: Writable },
   handlers: LinkHandlers<In>,

@@ -1,9 +1,5 @@
-// The words before a program that make it run as a job's owner: a program of the system takes on the identity and executes the given one.
-//
-// W1. No name service is asked, because the numbers are known. setpriv first treats a number as a name, which costs a
-//     lookup in passwd and group (or a directory server) for each job, and means another user if a user is called `1001`.
-//     GNU's chroot accepts `+1001` as a number and, with / as the new root, changes nothing else; it is used where a test
-//     has shown this.
+// The words in front of a command line that make its program run as a job's owner: they call a program of the system, which takes on the identity and then
+// executes the given program.
 
 import { spawnSync } from "node:child_process";
 import { nth } from "#support/assert.ts";
@@ -12,7 +8,10 @@ import { toolPath } from "./tool-path.ts";
 
 export type IdentityTool = "chroot" | "setpriv";
 
-/** find: returns the place of a program. tool: default the best that works here. */
+/**
+ * Returns those words. find: returns the path of a system program. tool: the program that takes on the identity; default: the better one of those that work
+ * here.
+ */
 export function identityWords(
   { uid, gid, groups }: FileIdentity,
   find: (name: string) => string = toolPath,
@@ -25,7 +24,7 @@ export function identityWords(
 
 let known: IdentityTool | null = null;
 
-/** The program that takes on identities here. Found once, by a test. */
+/** Returns the program that takes on identities on this host. The first call tests whether chroot is usable. */
 export function identityTool(): IdentityTool {
   known ??= chrootWorks() ? "chroot" : "setpriv";
   return known;
@@ -35,8 +34,8 @@ const SOMEBODY: FileIdentity = { uid: 65_534, gid: 65_533, groups: [65_531, 65_5
 const TRY_MS_MAX = 10_000;
 
 /**
- * Whether the program takes on all parts of an identity and changes nothing else: all four numbers of user and group,
- * the groups, no capability, the same directory.
+ * Whether chroot takes on the whole identity and changes nothing else. Checked are all four numbers of user and group, the groups, that no capability is left,
+ * and the directory.
  */
 function chrootWorks(): boolean {
   if (process.geteuid?.() !== 0) return false;

@@ -1,18 +1,21 @@
-// Use of this host by others: its load, the last input, and the owners of its processes.
+// How others use this host: its load, the last input, and the owners of its processes.
 
 import { readdirSync, statSync } from "node:fs";
 import { loadavg } from "node:os";
 import type { Measure } from "../config/node-load.ts";
 
-/** Terminals of people: consoles, serial lines, and those of remote and graphical sessions. The kernel notes in them when input was last read. */
+/**
+ * Names of terminals at which people work: consoles and serial lines (remote and graphical sessions have theirs in /dev/pts). The kernel notes in a terminal
+ * when its input was last read.
+ */
 const CONSOLE = /^tty(?:\d+|S\d+|USB\d+)$/;
 
-/** with_keyboard false: the last input is not needed. now_ms: epoch. */
+/** Measures load and last input. with_keyboard false: the last input is not needed. now_ms: epoch milliseconds. */
 export function measureHost(with_keyboard: boolean, now_ms: number): Measure {
   return { load: loadavg()[0] ?? 0, idle_s: with_keyboard ? idleSeconds("/dev", now_ms) : null };
 }
 
-/** Seconds since the last input at a terminal under the directory (`/dev`). Returns null if there is no terminal. */
+/** Returns the seconds since the last input at any terminal under the directory `dev` (`/dev`), or null if there is no terminal. */
 export function idleSeconds(dev: string, now_ms: number): number | null {
   const terminals = [
     ...names(dev)
@@ -35,7 +38,7 @@ function names(directory: string): string[] {
   }
 }
 
-/** Every process with its owner. */
+/** Returns all processes with their owners. */
 export function processOwners(): { readonly pid: number; readonly uid: number }[] {
   return names("/proc").flatMap((name) => {
     if (!/^\d+$/.test(name)) return [];

@@ -1,10 +1,10 @@
-// The user that a job runs as: in system mode the user the server names, with that user's groups; in user mode the mom's own user.
+// The user that a job runs as: in system mode, the user that the server names, with the groups of that user; in user mode, the mom's own user.
 
 import type { MomJob } from "#protocol/mom-link.ts";
 import { systemUsers } from "#support/passwd.ts";
 import type { Owner } from "../job/plan.ts";
 
-/** Finds the user that a job runs as. Returns null if the user does not exist here, or (user mode) is not the complex's own. */
+/** Finds the user that a job runs as. Returns null if the user does not exist here, or, in user mode, is not the user of the complex. */
 export type OwnerOf = (job: MomJob) => Owner | null;
 
 export function ownersOf(mode: "user" | "system"): OwnerOf {
@@ -18,7 +18,7 @@ export function ownersOf(mode: "user" | "system"): OwnerOf {
     if (user === null) return null;
     const gids = users.gidsOf(user);
     const asked = users.groupByName(job.group)?.gid;
-    // The group of group_list counts if the user is a member.
+    // A group in group_list counts only if the user is a member of it.
     const gid = asked !== undefined && gids.includes(asked) ? asked : user.gid;
     return { user: user.name, home: user.home, shell: user.shell, identity: { uid: user.uid, gid, groups: [...gids] } };
   };

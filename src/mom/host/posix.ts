@@ -1,8 +1,9 @@
-// System calls that Node does not offer: spawning with an exact setup, waiting with resource usage, file work under another identity.
+// System calls that Node.js does not offer: they spawn a process with an exact setup, wait for a process and return its resource usage, and do file work under
+// another identity.
 //
 // P1. posix_spawn makes the child with vfork's semantics, so its cost does not grow with the memory of this process.
-// P2. An identity taken with actAs() holds only for the calling thread and for synchronous file calls. Asynchronous file work always has the process' own rights,
-//     in threads that must have been made under the process' own identity (the first such work is therefore done at the start).
+// P2. An identity taken with actAs() applies only to the calling thread and to synchronous file calls. Asynchronous file work always has the process' own
+//     rights. Its threads must have been created under the process' own identity; so the first such work is done at the start.
 
 import { nth } from "#support/assert.ts";
 import { libc } from "#support/libc/libc.ts";
@@ -54,7 +55,7 @@ function declare() {
   };
 }
 
-/** null: the C library is older than the function. */
+/** Returns null if the C library is too old to have the function. */
 function optional<T>(find: () => T): T | null {
   try {
     return find();
@@ -63,20 +64,19 @@ function optional<T>(find: () => T): T | null {
   }
 }
 
-/** The C library's words for an error number: `No such file or directory`. */
+/** Returns the C library's text for an error number: `No such file or directory`. */
 export const errorText = (errno: number): string => String(calls().strerror(errno));
 
 // ---- identity of file work ----
 
-/** setgroups as this thread's own system call: the C library's function would change every thread. */
+/** Number of the system call setgroups, which changes only the calling thread. The C library's function would change every thread. */
 const SETGROUPS: { readonly [arch: string]: number } = { x64: 116, arm64: 159, riscv64: 159, loong64: 159, ppc64: 81, s390x: 206 };
 let ownGroups: readonly number[] | null = null;
 let current: FileIdentity | null = null;
 
 /**
- * From here on synchronous file calls of this thread have the rights of the given user; null: they have the process'
- * own rights again. If the kernel refuses, the function throws and the process' own rights are in force: `current`
- * never names an identity that does not hold.
+ * Gives later synchronous file calls of this thread the rights of a user; null: the process' own rights. If the kernel refuses, the function throws and the
+ * process' own rights apply, so `current` never names an identity that is not in force.
  */
 export function actAs(identity: FileIdentity | null): void {
   if (sameIdentity(identity, current)) return;
@@ -87,7 +87,7 @@ export function actAs(identity: FileIdentity | null): void {
   setThreadGroups(native, identity.groups);
   native.setfsgid(identity.gid);
   native.setfsuid(identity.uid);
-  // Neither call reports a failure; a call with an impossible id returns the present one.
+  // Neither of the two calls reports a failure. A call with an impossible id changes nothing and returns the present id.
   const uid = Number(native.setfsuid(IMPOSSIBLE_ID)) >>> 0;
   const gid = Number(native.setfsgid(IMPOSSIBLE_ID)) >>> 0;
   if (uid !== identity.uid || gid !== identity.gid) {
@@ -121,7 +121,7 @@ function sameIdentity(a: FileIdentity | null, b: FileIdentity | null): boolean {
   );
 }
 
-/** Does synchronous file work under an identity (null: that of the process), and then restores that of the process. */
+/** Does synchronous file work under an identity (null: that of the process), and then returns to the identity of the process. */
 export function asIdentity<T>(identity: FileIdentity | null, work: () => T): T {
   actAs(identity);
   try {
@@ -135,7 +135,7 @@ const AT_FDCWD = -100;
 const AT_EACCESS = 0x200;
 const X_OK = 1;
 
-/** 0: the present identity may execute (or enter) the path; else the error number. */
+/** Returns 0 if the present identity may execute the file (or enter the directory), otherwise the error number. */
 export function executeError(path: string): number {
   const native = calls();
   return Number(native.faccessat(AT_FDCWD, path, X_OK, AT_EACCESS)) === 0 ? 0 : Number(native.errno());
@@ -148,18 +148,18 @@ export type SpawnRequest = {
   readonly argv: readonly string[];
   /** `NAME=value` */
   readonly env: readonly string[];
-  /** descriptors for 0, 1, 2 and the starting directory */
+  /** the descriptors that the program gets as 0, 1 and 2, and the descriptor of its working directory */
   readonly stdin: number;
   readonly stdout: number;
   readonly stderr: number;
   readonly directory: number;
-  /** a terminal that becomes the session's own, and its descriptors 0, 1 and 2 */
+  /** path of a terminal. It becomes the session's controlling terminal and is opened as 0, 1 and 2, in place of the three descriptors above */
   readonly terminal?: string;
 };
 
 const O_RDWR = 2;
 
-/** Starts a program in a session of its own with default signals. Returns its pid, or the error number. */
+/** Starts a program in a session of its own, with default handling of signals. Returns its pid, or the error number. */
 export function spawnSession(request: SpawnRequest): { readonly pid: number } | { readonly errno: number } {
   const native = calls();
   const actions = Buffer.alloc(256);
@@ -170,13 +170,13 @@ export function spawnSession(request: SpawnRequest): { readonly pid: number } | 
       native.actionsDup(actions, request.stdout, 1);
       native.actionsDup(actions, request.stderr, 2);
     } else {
-      // The first terminal that the leader of a new session opens becomes its controlling one.
+      // The first terminal that the leader of a new session opens becomes the controlling terminal.
       native.actionsOpen(actions, 0, request.terminal, O_RDWR, 0);
       native.actionsDup(actions, 0, 1);
       native.actionsDup(actions, 0, 2);
     }
     native.actionsChdir(actions, request.directory);
-    // All descriptors of this process are closed on exec; those that a library may have opened otherwise are closed here (C library 2.34 and later).
+    // Descriptors of this process are closed on exec. A library may have opened some without that flag: they are closed here (C library 2.34 and later).
     native.actionsCloseFrom?.(actions, 3);
     const pid = [0];
     const errno = Number(native.spawn(pid, request.path, actions, native.attributes, [...request.argv, null], [...request.env, null]));
@@ -188,7 +188,7 @@ export function spawnSession(request: SpawnRequest): { readonly pid: number } | 
 
 const O_CLOEXEC = 0o2000000;
 
-/** A pipe: [read end, write end], both closed on exec. */
+/** Makes a pipe. Returns [read end, write end]; both are closed on exec. */
 export function makePipe(): readonly [number, number] {
   const native = calls();
   const ends = new Int32Array(2);
@@ -198,7 +198,7 @@ export function makePipe(): readonly [number, number] {
 
 const PR_SET_CHILD_SUBREAPER = 36;
 
-/** Orphans among the descendants become children of this process, so that no process of a job can hide behind init. */
+/** Makes this process the parent of orphans among its descendants, so that no process of a job can hide by becoming a child of init. */
 export function becomeSubreaper(): void {
   const native = calls();
   if (Number(native.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)) !== 0) throw new Error(`prctl: ${errorText(Number(native.errno()))}`);
@@ -206,7 +206,7 @@ export function becomeSubreaper(): void {
 
 const RLIMIT_NOFILE = 7;
 
-/** Node raises its limit on descriptors to the maximum. Children get the usual limit back (and may raise it themselves). */
+/** Sets the soft limit on open files back to the usual count. Node.js raises it to the maximum, and children inherit it (they may raise it themselves). */
 export function lowerFileLimit(count: number): void {
   const native = calls();
   const limits = new BigUint64Array(2);
@@ -219,10 +219,10 @@ const P_ALL = 0;
 const WNOHANG = 1;
 const WEXITED = 4;
 const WNOWAIT = 0x01000000;
-/** position of si_pid in a siginfo_t, in units of an int: it follows three ints and a gap */
+/** index of si_pid in a siginfo_t that is read as ints: three ints and a gap precede it */
 const SIGINFO_PID_AT = 4;
 
-/** The pid of a child that has ended and is not yet reaped (so that its number and process group are still its own); 0: none at present. */
+/** Returns the pid of a child that has ended and is not reaped yet, so that its number and process group cannot be reused; 0: there is none at present. */
 export function endedChild(): number {
   const native = calls();
   const info = new Int32Array(32);
@@ -232,16 +232,16 @@ export function endedChild(): number {
 
 export type Reaped = {
   readonly status: WaitStatus;
-  /** cpu seconds of the process and the children it waited for */
+  /** cpu seconds of the process and of the children that it waited for */
   readonly cput_s: number;
-  /** the peak memory of the process or of a child that it waited for; at least that of the parent when it forked */
+  /** peak memory of the process or of a child that it waited for. It is never less than the memory of the parent at the fork */
   readonly peak_kb: number;
 };
 
-/** position of ru_maxrss in a rusage, counted in longs: two times precede it */
+/** index of ru_maxrss in a rusage that is read as longs: two times precede it */
 const RUSAGE_MAXRSS_AT = 4;
 
-/** Reaps one ended child; null: it is not a child, or has not ended. */
+/** Reaps a child that has ended. Returns null if it is not a child, or has not ended. */
 export function reap(pid: number): Reaped | null {
   const native = calls();
   const status = new Int32Array(1);

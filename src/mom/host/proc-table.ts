@@ -1,11 +1,11 @@
-// /proc as data: the processes, their sessions, their usage. Parsing is pure; reading is one pass.
+// Reads the processes in /proc: their sessions, their usage. Parsing is pure. All processes are read in one pass.
 
 import { closeSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 import type { ProcessInfo } from "../job/process.ts";
 
 /**
- * Parses the text of /proc/PID/stat. Returns null if the text has another form. The name of the program may contain
- * blanks and parentheses, so the last `)` ends it.
+ * Parses the text of /proc/PID/stat. Returns null if the text has another form. The program's name in it may contain blanks and parentheses: the last `)` of
+ * the text ends the name.
  */
 export function parseStat(text: string): ProcessInfo | null {
   const close = text.lastIndexOf(")");
@@ -28,12 +28,15 @@ export function parseStat(text: string): ProcessInfo | null {
 
 const page = Buffer.alloc(4096);
 
-/** A text from the kernel. line: one that is read whole at once. It needs fewer system calls than readFileSync. Throws if there is none. */
+/**
+ * Reads a file of /proc, with fewer system calls than readFileSync. line: the file is a single line, which one read returns whole. Throws if the file does not
+ * exist.
+ */
 export function kernelText(path: string, line = false): string {
   const fd = openSync(path, "r");
   try {
     let text = "";
-    // A short answer does not mean the end: the kernel gives as many whole entries as it has ready.
+    // A read that returns less than asked does not mean the end: the kernel returns as many whole entries as it has ready.
     for (let count = readSync(fd, page); count > 0; count = line ? 0 : readSync(fd, page)) text += page.toString("latin1", 0, count);
     return text;
   } finally {
@@ -41,7 +44,7 @@ export function kernelText(path: string, line = false): string {
   }
 }
 
-/** Returns null if the process has gone. */
+/** Reads one process. Returns null if it no longer exists. */
 export function readProcess(pid: number): ProcessInfo | null {
   try {
     return parseStat(kernelText(`/proc/${pid}/stat`, true));
@@ -51,8 +54,8 @@ export function readProcess(pid: number): ProcessInfo | null {
 }
 
 /**
- * The kernel's name of the process (15 bytes of the last executed program), also if it is dead and not yet reaped. Returns null
- * if the process has gone.
+ * Returns the kernel's name of a process: 15 bytes of the name of the program it executed last. A process that is dead but not reaped still has it. Returns
+ * null if the process no longer exists.
  */
 export function processName(pid: number): string | null {
   try {
@@ -62,12 +65,12 @@ export function processName(pid: number): string | null {
   }
 }
 
-/** The peak memory of this process, in kilobytes; 0: the kernel does not report it. */
+/** Returns the peak memory of this process in kilobytes; 0: the kernel does not report it. */
 export function ownPeak_kb(): number {
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(kernelText("/proc/self/status"))?.[1] ?? 0);
 }
 
-/** All processes that exist now. */
+/** Reads all processes that exist now. */
 export function readProcesses(): ProcessInfo[] {
   const found: ProcessInfo[] = [];
   for (const name of readdirSync("/proc")) {
@@ -79,7 +82,7 @@ export function readProcesses(): ProcessInfo[] {
   return found;
 }
 
-/** The processes of each session leader: members of its session and descendants of those. Returns leader pid -> processes. */
+/** Returns, for each of the session leaders, its processes: the members of its session and their descendants. The map is by the leader's pid. */
 export function processesOf(all: readonly ProcessInfo[], leaders: ReadonlySet<number>): Map<number, ProcessInfo[]> {
   const byPid = new Map(all.map((info) => [info.pid, info]));
   const owner = new Map<number, number>();
@@ -107,14 +110,14 @@ export function processesOf(all: readonly ProcessInfo[], leaders: ReadonlySet<nu
   return result;
 }
 
-/** A variable of a process' initial environment. Returns null if it does not exist or cannot be read. */
+/** Returns a variable of the environment with which a process began; null: the variable does not exist or cannot be read. */
 export function processVariable(pid: number, name: string): string | null {
   try {
     for (const entry of readFileSync(`/proc/${pid}/environ`, "utf8").split("\0")) {
       if (entry.startsWith(`${name}=`)) return entry.slice(name.length + 1);
     }
   } catch {
-    // The process is gone, or may not be examined.
+    // The process no longer exists, or may not be examined.
   }
   return null;
 }

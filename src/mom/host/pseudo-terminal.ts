@@ -1,4 +1,5 @@
-// A pseudo terminal, made by the terminal relay with its own identity: the kernel gives the slave to that user, so nothing need be handed over.
+// Makes and writes pseudo terminals. The terminal relay makes one with its own identity: the kernel then gives the slave to that user, so nothing need change
+// its owner.
 
 import { writeSync } from "node:fs";
 import { codeOf } from "#support/caught.ts";
@@ -10,7 +11,7 @@ const O_NONBLOCK = 0o4000;
 const O_CLOEXEC = 0o2000000;
 const NAME_BYTES = 128;
 
-/** master: descriptor, closed on exec, not blocking; path: of the slave. Throws with the C library's message. */
+/** Makes a pseudo terminal. master: its descriptor, closed on exec, not blocking. path: that of the slave. Throws with the C library's message. */
 export function openPseudoTerminal(): { readonly master: number; readonly path: string } {
   const { koffi, libc: library } = libc();
   const strerror = library.func("const char *strerror(int error)");
@@ -26,24 +27,24 @@ export function openPseudoTerminal(): { readonly master: number; readonly path: 
   return { master, path: name.toString("latin1", 0, name.indexOf(0)) };
 }
 
-/** Paths of slaves; no other path is opened as a job's terminal. */
+/** Whether a path is that of a pseudo terminal's slave. No other path is opened as a job's terminal. */
 export const isPseudoTerminal = (path: string): boolean => /^\/dev\/pts\/\d{1,9}$/.test(path);
 
-/** Interval of checks whether a full terminal accepts more. There is no notification (libuv writes to a terminal of its own only by waiting). */
+/** How often a full terminal is tried again. Nothing tells when it accepts more (libuv could only write to it by blocking). */
 const ASK_AGAIN_MS = 10;
 
 export type TerminalWriter = {
-  /** Returns false if the terminal is full; `onEmpty` is called when it no longer is. */
+  /** Writes bytes. Returns false if the terminal is full: the rest is written later, and then `onEmpty` is called. */
   write(bytes: Uint8Array): boolean;
   close(): void;
 };
 
-/** Writes to a master without ever waiting, whatever the programs at the other end fail to read. */
+/** Returns a writer to the master of a pseudo terminal. It never blocks, even if the programs at the slave read nothing. */
 export function terminalWriter(master: number, onEmpty: () => void): TerminalWriter {
   let waiting: Uint8Array[] = [];
   let timer: NodeJS.Timeout | null = null;
   let open = true;
-  /** False: more waits. */
+  /** Writes what waits. Returns false if some of it still waits. */
   const pump = (): boolean => {
     timer = null;
     for (let [first] = waiting; open && first !== undefined; [first] = waiting) {
@@ -56,7 +57,7 @@ export function terminalWriter(master: number, onEmpty: () => void): TerminalWri
           timer = setTimeout(() => pump() && onEmpty(), ASK_AGAIN_MS);
           return false;
         }
-        // EIO: the other end has gone; the reader of the terminal reports that.
+        // EIO: no process has the slave open any more. The reader of the terminal reports that.
         waiting = [];
       }
     }

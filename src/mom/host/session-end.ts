@@ -1,16 +1,17 @@
-// Processes left of jobs whose top process has ended: they are found among the starter's own children (the starter is their subreaper) and killed, so that `exited`
-// means that the whole session is gone.
+// Finds and kills the remaining processes of jobs whose top process has ended. They are among the starter's own children, because the starter is their
+// subreaper. So `exited` means that the whole session is gone.
 //
-// E1. A process belongs to a job by its control group, by its session, or, if it made a session of its own, by PBS_JOBID and PBS_JOBCOOKIE in its
+// E1. A process belongs to a job by its control group or by its session. If it made a session of its own, it belongs by PBS_JOBID and PBS_JOBCOOKIE in its
 //     environment.
-// E2. Without control groups a process may have removed everything that identifies its job: it ends with the last job of its user on this host.
+// E2. Without control groups, a process may have removed everything that shows its job. Such a process is killed at the end of its user's last job on this
+//     host.
 
 import { statSync } from "node:fs";
 import type { ProcessInfo } from "../job/process.ts";
 import type { JobGroups } from "./cgroup.ts";
 import { kernelText, processVariable, readProcess, readProcesses } from "./proc-table.ts";
 
-/** Pids of our children, dead ones not yet reaped included. */
+/** Returns the pids of our children, including dead ones that are not reaped yet. */
 function childPids(): number[] {
   try {
     return kernelText(`/proc/self/task/${process.pid}/children`)
@@ -19,21 +20,21 @@ function childPids(): number[] {
       .filter((text) => text !== "")
       .map(Number);
   } catch {
-    // The kernel has no such list: the parents of all processes are checked.
+    // This kernel has no such list, so the parents of all processes are checked.
     return readProcesses()
       .filter((info) => info.ppid === process.pid)
       .map((info) => info.pid);
   }
 }
 
-/** uid: the owner of its processes. */
+/** A job whose top process has ended. pid: that process. uid: the owner of the job's processes. */
 export type EndingRun = { readonly job: string; readonly pid: number; readonly cookie: string; readonly uid: number };
-/** Live top processes and their owners. */
+/** Top processes that live, with their owners, by pid. */
 export type Leaders = ReadonlyMap<number, { readonly uid: number }>;
 
 /**
- * Kills processes of the given runs in their groups and among the children, and returns the runs that had any (dead or alive).
- * others: children that belong to no run.
+ * Kills the processes of the given jobs, in their groups and among our children. Returns the jobs that still had any, dead or alive. others: pids of children
+ * that belong to no job.
  */
 export function killLeftovers(
   ending: readonly EndingRun[],
@@ -56,7 +57,7 @@ export function killLeftovers(
   return found;
 }
 
-/** A dead process has no environment to examine and need not be killed. */
+/** Finds the ended job to which a process belongs by its environment. A dead process has none, and need not be killed. */
 function ownerByEnvironment(info: ProcessInfo, ending: readonly EndingRun[]): EndingRun | undefined {
   if (info.state === "Z") return undefined;
   const job = processVariable(info.pid, "PBS_JOBID");
@@ -65,13 +66,13 @@ function ownerByEnvironment(info: ProcessInfo, ending: readonly EndingRun[]): En
   return run !== undefined && processVariable(info.pid, "PBS_JOBCOOKIE") === run.cookie ? run : undefined;
 }
 
-/** E2. With groups no guess is needed. */
+/** Finds an ended job of the process' user (E2). Only used without control groups. */
 function ownerByUser(info: ProcessInfo, ending: readonly EndingRun[], busy: ReadonlySet<number>): EndingRun | undefined {
   const uid = ownerOf(info.pid);
   return uid === null || busy.has(uid) ? undefined : ending.find((run) => run.uid === uid);
 }
 
-/** The uid of a process; null: there is none. */
+/** Returns the uid of a process; null: the process does not exist. */
 export function ownerOf(pid: number): number | null {
   try {
     return statSync(`/proc/${pid}`).uid;
@@ -80,7 +81,7 @@ export function ownerOf(pid: number): number | null {
   }
 }
 
-/** Returns false if the process does not exist (any more). */
+/** Sends a signal. Returns false if the process does not exist. */
 export function signalQuietly(pid: number, signal: number | NodeJS.Signals): boolean {
   try {
     process.kill(pid, signal);

@@ -1,4 +1,4 @@
-// Signals to all processes of sessions.
+// Sends signals to all processes of sessions.
 
 import type { ProcessInfo } from "../job/process.ts";
 import { processesOf, readProcesses } from "./proc-table.ts";
@@ -8,8 +8,8 @@ export const SIGKILL = 9;
 const KILL_ROUNDS = 20;
 
 /**
- * Sends each session leader's signal to all processes of its session; SIGKILL is repeated while new ones appear.
- * owners: sessions in which only the processes of one user get the signal.
+ * Sends a signal to all processes of each session. SIGKILL is repeated while new processes appear. wanted: the signal by the pid of the session's leader.
+ * owners: sessions in which only the processes of this user get the signal.
  */
 export function signalSessions(wanted: ReadonlyMap<number, number>, owners: ReadonlyMap<number, number> = new Map()): void {
   if (wanted.size === 0) return;

@@ -1,4 +1,4 @@
-// The programs that a mom starts: beside its own source in a checkout that runs sources, beside its own bundle otherwise.
+// Finds the programs that a mom starts: source files if the mom runs from the sources in a checkout, otherwise the bundles beside its own bundle.
 
 import { fileURLToPath } from "node:url";
 
@@ -9,7 +9,7 @@ const SOURCES = {
   terminal: "../terminal/terminal-main.ts",
 } as const;
 
-/** The path of a program of the mom: `starter` -> src/mom/starter/starter-main.ts or dist/pbs_starter.mjs. */
+/** Returns the path of a program of the mom: `starter` -> src/mom/starter/starter-main.ts or dist/pbs_starter.mjs. */
 export function siblingProgram(name: keyof typeof SOURCES, from: string = import.meta.url): string {
   if (from.endsWith(".ts")) return fileURLToPath(new URL(SOURCES[name], from));
   return fileURLToPath(new URL(`./pbs_${name.replace("-", "_")}.mjs`, from));

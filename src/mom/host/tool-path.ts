@@ -1,11 +1,11 @@
-// The system's programs that give a job its identity and limits.
+// Finds the system's programs that give a job its identity and limits.
 
 import { existsSync } from "node:fs";
 
 const TOOL_DIRECTORIES = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"];
 const tools = new Map<string, string>();
 
-/** The path of setpriv, prlimit and the like, independent of PATH. Throws if the system does not have the program. */
+/** Returns the path of setpriv, prlimit or the like. PATH is not used. Throws if the system does not have the program. */
 export function toolPath(name: string): string {
   let path = tools.get(name);
   if (path === undefined) {
