@@ -1,6 +1,7 @@
-// pbs_mom: command line, pid file, daemon or foreground.
+// pbs_mom: command line, pid file, background or foreground.
 //
-// Without -N the mom runs as a child in the background; the command returns when the mom knows its jobs and connects to the server.
+// Without -N the mom runs in the background, as a child process. The command returns when that mom knows its jobs and begins
+// to connect to the server.
 
 import { spawn } from "node:child_process";
 import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
@@ -15,13 +16,13 @@ import { siblingProgram } from "./host/sibling.ts";
 import { vnodeFileCommand } from "./shell/vnode-files.ts";
 
 const READY = "ready\n";
-/** Names the descriptor on which a mom in the background reports that it is up. */
+/** Names the descriptor on which a mom in the background reports that it has started. */
 const READY_VARIABLE = "PARTITA_MOM_READY_FD";
 
 const ready_fd = Number(process.env[READY_VARIABLE] ?? -1);
 delete process.env[READY_VARIABLE];
 
-/** A mom in the background also reports to the process that waits for it. */
+/** Writes a message to stderr. A mom in the background also sends it to the process that waits for its start. */
 function say(text: string): void {
   writeSync(2, text);
   if (ready_fd > 2) writeSync(ready_fd, text);
@@ -85,7 +86,7 @@ async function serve(conf: Conf, options: MomOptions, home: string): Promise<num
   }
 }
 
-/** Starts the mom in the background and waits until it is up; its earlier output goes to this stderr. */
+/** Starts the mom in the background and waits until it reports that it has started. Messages before that are written to this process' stderr. */
 function background(argv: readonly string[], home: string): Promise<number> {
   mkdirSync(`${home}/mom_priv`, { recursive: true, mode: 0o751 });
   const log = openSync(`${home}/mom_priv/mom.out`, "a", 0o600);

@@ -1,5 +1,5 @@
-// pbs_file_agent [bulk]: the process of file-work.ts. It is a child of the mom with frames on stdin and stdout, and ends when its stdin does. Only agents
-// called with `bulk` copy big files.
+// pbs_file_agent [bulk]: runs file-work.ts. It is a child of the mom, exchanges frames with it over stdin and stdout, and ends when stdin ends. Only an agent
+// started with `bulk` copies big files.
 
 import { messageOf } from "#support/caught.ts";
 import { closeForeignDescriptors } from "#support/descriptors.ts";
@@ -9,7 +9,7 @@ import type { AgentToMom, Finished, FinishRequest, MomToAgent } from "../job/age
 import { appendText, dropFile, finishJob, isBulky, prepareJobs } from "./file-work.ts";
 import { removeTmpdirs } from "./tree-removal.ts";
 
-/** A job whose files cannot be handled at all must not delay the other jobs, and the mom must not repeat its request for ever. */
+/** Finishes a job's files. An error becomes a failure of this job: it must not delay the other jobs, and the mom must not repeat the request for ever. */
 function finishSafely(request: FinishRequest): Finished {
   try {
     return finishJob(request, "later");
@@ -23,7 +23,7 @@ function main(lane: string | undefined): void {
   process.chdir("/");
   process.umask(0);
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
-  /** Reports the trouble of one job and continues with the others. */
+  /** Does the work for each job. An error is reported for its job, and the other jobs continue. */
   const each = <T>(items: readonly T[], work: (item: T) => void, nameOf: (item: T) => string): void => {
     for (const item of items) {
       try {
@@ -34,7 +34,7 @@ function main(lane: string | undefined): void {
     }
     actAs(null);
   };
-  /** number of frames that wait until TMPDIRs of jobs have been removed */
+  /** number of frames whose answers wait until the TMPDIRs of their jobs are removed */
   let removing = 0;
   let ended = false;
   const link = frameLink<MomToAgent, AgentToMom>(

@@ -1,5 +1,5 @@
-// Copies with the rights of a job's owner: files and trees on this host, and to and from other hosts by the site's copy program. The caller has taken the owner's
-// identity (host/posix.ts P2); a program that is started takes it permanently.
+// Copies with the rights of a job's owner: files and trees on this host, and to and from other hosts by the site's copy program. The caller has taken on the
+// owner's file identity (host/posix.ts P2). The copy program runs entirely as the owner.
 //
 // C1. Copying never waits for the other end of a FIFO, and reads no device.
 // C2. A file is never copied onto itself.
@@ -31,12 +31,12 @@ import type { Place } from "../job/stage-list.ts";
 
 const { O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 const COPY_BYTES = 1 << 20;
-/** A copy to or from another host that takes longer has failed. */
+/** A copy to or from another host that takes longer than this has failed. */
 const REMOTE_COPY_MS_MAX = 600_000;
-/** Length of the copy program's message that is reported. */
+/** The copy program's message is reported up to this length. */
 const SAID_CHARS_MAX = 500;
 
-/** The contents go into an existing target, as with cp: its owner, mode and links stay. Follows no links. */
+/** Copies the contents of a file. An existing target keeps its owner, mode and links, as with cp. Links are not followed. */
 export function copyFile(from: string, to: string): void {
   const source = openSync(from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   try {
@@ -62,7 +62,10 @@ export function writeAll(fd: number, bytes: Uint8Array): void {
   for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
 }
 
-/** A file, or a directory with its contents. Modes and times are kept, and links inside stay links. A link at the top stands for its target. */
+/**
+ * Copies a file, or a directory with its contents. Modes and times are kept, and links inside the directory stay links. If `from` itself is a link, its target
+ * is copied.
+ */
 export function copyTree(from: string, to: string): void {
   const stat = statSync(from);
   if (stat.isDirectory()) {
@@ -81,7 +84,10 @@ export function copyTree(from: string, to: string): void {
   }
 }
 
-/** The paths that a pattern (`*`, `?`, `[...]`) names. A text that is no pattern, or that is the name of a file, stands for itself. Throws if there are none. */
+/**
+ * Returns the paths that match a pattern (`*`, `?`, `[...]`). A text without such characters, or one that is the name of an existing file, is returned as it
+ * is. Throws if nothing matches.
+ */
 export function matching(path: string): string[] {
   if (exists(path) || !/[*?[]/.test(path)) return [path];
   const found = globSync(path);
@@ -91,19 +97,19 @@ export function matching(path: string): string[] {
 
 export const exists = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 
-/** A path that ends in / or is a directory gets the name in it. */
+/** Returns the path of a file `name` in the directory `path`. If `path` is not a directory and does not end in /, it is itself the file's path. */
 export function inDirectory(path: string, name: string): string {
   if (path.endsWith("/")) return path + name;
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true ? `${path}/${name}` : path;
 }
 
-/** Whether both names lead to one file. */
+/** Whether both paths lead to the same file. */
 export function isSameFile(a: string, b: string): boolean {
   const [left, right] = [statSync(a, { throwIfNoEntry: false }), statSync(b, { throwIfNoEntry: false })];
   return left !== undefined && right !== undefined && left.ino === right.ino && left.dev === right.dev;
 }
 
-/** Between this host and another: the site's program, run as the owner. Throws with the program's message. */
+/** Copies between this host and another with the site's program, run as the owner. Throws with the program's message. */
 export function copyRemote(plan: FilePlan, from: Place, to: Place): void {
   const [program, ...args] = plan.scp;
   if (program === undefined) throw new Error(`no program to copy to and from ${from.host ?? to.host}: PBS_SCP names none`);

@@ -1,14 +1,14 @@
-// The file agent's work: it makes the files of a job before the start, and delivers and removes them afterwards.
+// The work of the file agent: it makes a job's files before the job starts, and delivers or removes them after the job has ended.
 //
-// W1. Entries in places where users may write (spool, TMPDIR's directory, homes, targets) are touched only with the owner's rights, and no link out of spool is
-//     followed. The mom's own rights are used only to remove or rename names in spool and undelivered, and to remove a job's empty TMPDIR by its name, which
-//     follows no link.
+// W1. In directories where users may write (spool, the parent of TMPDIR, homes, targets), files are touched only with the owner's rights, and no link out of
+//     spool is followed. The mom's own rights are used only to remove or rename entries of spool and undelivered, and to remove an empty TMPDIR by its name;
+//     that follows no link.
 // W2. Every request may be repeated.
 // W3. The process' umask is 0: every mode is given in full.
-// W4. A file of another owner in the place of a job's file is replaced, so that nobody can plant one. A foreign entry in the place of a job's directory
-//     in a directory open to all stays, and the job's directory gets a random part in its name.
-// W5. A fault of this host (no space, no files, an unwritable disk) is not a fault of the job, which is sent back. No part of a file is left at its
-//     destination.
+// W4. If a file of another owner has the name of a job's file, it is replaced, so that nobody can plant one. If a foreign entry has the name of a job's
+//     directory (where all users may write), that entry stays, and the job's directory gets a random part in its name.
+// W5. A fault of this host (no space, no free inodes or descriptors, a disk that cannot be written) is not a fault of the job: the job is requeued. No
+//     incomplete file is left at a destination.
 
 import {
   closeSync,
@@ -52,7 +52,7 @@ class PrepareFailure extends Error {
 
 // ---- before the job ----
 
-/** Makes the files of several jobs: first the files that the mom owns, then those of the owners. */
+/** Makes the files of several jobs: first those that the mom owns, then those that the jobs' owners own. */
 export function prepareJobs(requests: readonly PrepareRequest[]): Prepared[] {
   const ready = requests.map((request): { readonly request: PrepareRequest; failure: PrepareFailure | null } => ({
     request,
@@ -86,7 +86,7 @@ function attempt(work: () => void): PrepareFailure | null {
   }
 }
 
-/** W5. */
+/** Errors that are faults of this host, not of the job (W5). */
 const HOST_FAULTS: ReadonlySet<string | undefined> = new Set(["ENOSPC", "EROFS", "EIO", "EMFILE", "ENFILE", "ENOMEM"]);
 
 function makeOwnFiles({ plan, script_text, nodefile_text }: PrepareRequest): void {
@@ -98,7 +98,7 @@ function makeOwnFiles({ plan, script_text, nodefile_text }: PrepareRequest): voi
 
 const scriptBytes = (script: string): Buffer => Buffer.from(scriptCharacters(script), scriptEncoding(script));
 
-/** A file in a directory that belongs to the mom alone. owner: the user who may then read it. */
+/** Writes a file in a directory that only the mom may write. owner: the user who may then read the file. */
 function writeOwnFile(path: string, text: string | Buffer, mode: number, owner: FilePlan["owner"] = null): void {
   const fd = openFresh(path, mode);
   try {
@@ -110,7 +110,10 @@ function writeOwnFile(path: string, text: string | Buffer, mode: number, owner: 
   }
 }
 
-/** Files with equal texts are links to one file, because making and removing a file costs many times as much as a link. */
+/**
+ * A kind of file whose text is often the same for many jobs. Files with equal texts are hard links to one file, because a link costs a fraction of making and
+ * removing a file.
+ */
 type SharedText = { readonly name: string; readonly mode: number; made: { readonly path: string; readonly text: string } | null };
 const NODEFILES: SharedText = { name: ".same", mode: 0o444, made: null };
 const JOB_FILES: SharedText = { name: ".job-file", mode: 0o600, made: null };
@@ -124,13 +127,13 @@ function makeShared(kind: SharedText, path: string, text: string): void {
     }
     linkFresh(shared, path);
   } catch {
-    // The file has the most links possible, or the file system has none: makes a separate file.
+    // The file cannot have more links, or the file system has no links: a separate file is made.
     kind.made = null;
     writeOwnFile(path, text, kind.mode);
   }
 }
 
-/** mom_priv/jobs/JOBID.JB: site tools see by it that the mom has the job, and give it to printjob. */
+/** Path of the file mom_priv/jobs/JOBID.JB. Its existence shows site tools that the mom has the job. They pass it to printjob. */
 const jobFile = ({ staged }: FilePlan): string => staged.replace(/\.SI$/, ".JB");
 const JOB_FILE_TEXT = "The mom has this job. Its attributes are kept by pbs_server: printjob with the path of this file shows them.\n";
 
@@ -168,7 +171,7 @@ function makeOwnersFiles(plan: FilePlan): { stdout: string; stderr: string } {
   return { stdout: stdout ?? either, stderr: stderr ?? either };
 }
 
-/** The path that the job writes to. The caller has taken the owner's identity. */
+/** Makes a file for the job's output and returns its path. The caller has taken on the owner's identity. */
 function makeOutput(plan: FilePlan, output: OutputPlan): string {
   if (output.how === "null") return "/dev/null";
   const mode = 0o666 & ~plan.umask;
@@ -191,7 +194,7 @@ function openSpoolFile(plan: FilePlan, path: string, mode: number): number {
     return openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
   } catch (error) {
     if (codeOf(error) !== "EEXIST") throw error;
-    // Output of an earlier run is continued. Any other entry is removed; in a sticky directory only the mom may do that.
+    // Output of an earlier run is continued. Any other entry is replaced; in a sticky directory only the mom may do that.
     const stat = lstatSync(path);
     if (stat.isFile() && stat.uid === ownUid(plan) && stat.nlink === 1)
       return openSync(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK);
@@ -201,7 +204,7 @@ function openSpoolFile(plan: FilePlan, path: string, mode: number): number {
 
 // ---- after the job ----
 
-/** Delivers or drops a job's output and removes its other files. tmpdir `later`: removeTmpdirs removes it. */
+/** Delivers or drops a job's output and removes its other files. tmpdir `later`: TMPDIR stays, for removeTmpdirs. */
 export function finishJob(request: FinishRequest, tmpdir: "now" | "later" = "now"): Finished {
   const { plan } = request;
   const failures: string[] = [];
@@ -226,7 +229,7 @@ export function finishJob(request: FinishRequest, tmpdir: "now" | "later" = "now
   }
   const keeps = request.output === "keep" || (plan.stageout.length > 0 && failures.length > 0);
   if (!keeps) removeStagedIn(plan);
-  // A sandbox with files that could not be copied is kept, because there is no other copy.
+  // After a failed copy the sandbox is kept: it has the only copy of those files.
   if (plan.sandbox !== null && !keeps) removeTree(plan, plan.sandbox);
   if (tmpdir === "now") removeTree(plan, plan.tmpdir);
   actAs(null);
@@ -236,10 +239,10 @@ export function finishJob(request: FinishRequest, tmpdir: "now" | "later" = "now
   return { ...key, delivered: total - failures.length, total, failures };
 }
 
-/** Size from which on a copy delays other jobs noticeably. */
+/** From this size on, copying a file delays other jobs noticeably. */
 const BULKY_BYTES = 8 * 1024 * 1024;
 
-/** Whether something big must be copied (a rename costs the same for all sizes), or many files must be removed. */
+/** Whether finishing the job means to copy a big file, or to remove many files. (A file that is only renamed may have any size.) */
 export function isBulky({ plan, output }: FinishRequest): boolean {
   const copies =
     output === "deliver" &&
@@ -260,7 +263,7 @@ function mustCopy(plan: FilePlan, output: Pick<OutputPlan, "path" | "name">, tar
   }
 }
 
-/** null: delivered (or removed, for -R); otherwise the reason, and the file is in undelivered. */
+/** Delivers one output. Returns null if it was delivered (or removed, with -R), otherwise the reason why not; the file is then in undelivered. */
 function deliver(plan: FilePlan, output: OutputPlan, success: boolean): string | null {
   if (output.how === "null") return null;
   if (output.remove && success) {
@@ -285,14 +288,17 @@ function deliver(plan: FilePlan, output: OutputPlan, success: boolean): string |
   return `Unable to copy file ${output.path} to ${where}: ${reason}; ${putAside(plan, output)}`;
 }
 
-/** A target that ends in / gets the file under its own name, as scp does it. */
+/** Sends a file to its place on another host. A target that ends in / is a directory: the file keeps its name there, as with scp. */
 function sendFile(plan: FilePlan, path: string, target: Place): void {
   lstatSync(path);
   copyRemote(plan, { host: null, path }, target);
   unlinkSync(path);
 }
 
-/** The spool file is gone: an earlier request delivered it or moved it to undelivered. */
+/**
+ * Called when the file is no longer in spool: an earlier request has handled it. Returns null if that delivered the file, otherwise the message that it is in
+ * undelivered.
+ */
 function deliveredBefore(plan: FilePlan, output: OutputPlan): string | null {
   return exists(`${plan.undelivered}/${output.name}`) ? `${output.name} is in ${plan.undelivered}` : null;
 }
@@ -313,7 +319,7 @@ function putAside(plan: FilePlan, output: OutputPlan): string {
   }
 }
 
-/** Spool is on another disk. The file is read and written with the owner's rights; a foreign entry at the target is removed. */
+/** Copies a file to undelivered if spool is on another disk. It is read and written with the owner's rights. A foreign entry with its name is removed. */
 function copyAside(plan: FilePlan, from: string, to: string): void {
   removeQuietly(null, to);
   actAs(plan.owner);
@@ -328,8 +334,8 @@ function copyAside(plan: FilePlan, from: string, to: string): void {
 }
 
 /**
- * Moves a file to a free place by rename. Otherwise the contents go into the existing target, as with cp: its owner, mode and links stay.
- * The caller has taken the owner's identity.
+ * Moves a file by renaming it if nothing is at the target. Otherwise its contents are written into the existing target, which keeps its owner, mode and links,
+ * as with cp. The caller has taken on the owner's identity.
  */
 function moveFile(from: string, to: string): void {
   if (!lstatSync(from).isFile()) throw new Error(`${from} is not a file`);
@@ -353,20 +359,20 @@ function moveFile(from: string, to: string): void {
 
 // ---- other requests ----
 
-/** Appends text to a file of the owner; a file that is gone is not made again. */
+/** Adds text at the end of a file of the owner. A file that no longer exists is not made again. */
 export function appendText(owner: FilePlan["owner"], path: string, bytes: Buffer): void {
   actAs(owner);
   const fd = openSync(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   try {
     if (fstatSync(fd).isFile()) writeAll(fd, bytes);
-    // Text that a terminal does not take at once is lost: its owner has stopped it.
+    // A terminal whose user has stopped it may not take the text: the text is then lost.
     else if (isPseudoTerminal(path)) writeSync(fd, bytes);
   } finally {
     closeSync(fd);
   }
 }
 
-/** Removes a name in spool. */
+/** Removes a file from spool. */
 export function dropFile(path: string): void {
   removeQuietly(null, path);
 }

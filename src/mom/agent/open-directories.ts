@@ -1,7 +1,5 @@
-// Entries that the file agent makes in directories open to all users (spool, undelivered, TMPDIR's directory, $jobdir_root). Their names are known in advance, and
-// another user may have put something in the way.
-//
-// O1. A file replaces a foreign entry in one step. A foreign directory stays, and the job's own gets a random part in its name.
+// Makes files and directories where all users may write (spool, undelivered, the parent of TMPDIR, $jobdir_root). Their names can be guessed, so another user
+// may have made something with the same name.
 
 import { randomUUID } from "node:crypto";
 import { chmodSync, closeSync, constants, lstatSync, mkdirSync, openSync, renameSync, unlinkSync } from "node:fs";
@@ -15,7 +13,7 @@ const GROUP_OR_WORLD_WRITES = 0o022;
 const RANDOM_CHARS = 8;
 const NAME_TRIES = 10;
 
-/** The owner's identity stays in place, because the next call most likely needs it too. */
+/** Does work with the owner's rights. The owner's identity stays in force afterwards, because the next call most likely needs it too. */
 export function asOwner<T>(plan: Pick<FilePlan, "owner">, work: () => T): T {
   actAs(plan.owner);
   return work();
@@ -28,13 +26,13 @@ export function removeQuietly(owner: FilePlan["owner"], path: string): void {
     actAs(owner);
     unlinkSync(path);
   } catch {
-    // The entry did not exist, or its owner took away our right to remove it.
+    // The entry did not exist, or its owner has taken away our right to remove it.
   }
 }
 
 export const placesOf = ({ tmpdir, sandbox, stagein, stageout }: FilePlan): JobDirectories => ({ tmpdir, sandbox, stagein, stageout });
 
-/** TMPDIR and sandbox of a job. Returns the plan, or a changed plan if a name was taken (W4). */
+/** Makes TMPDIR and sandbox of a job. Returns the plan, with changed paths if a name was taken (W4). */
 export function makeDirectories(plan: FilePlan): FilePlan {
   const tmpdir = makeTmpdir(plan);
   const sandbox = plan.sandbox === null ? null : makeDirectory(plan, plan.sandbox);
@@ -59,7 +57,10 @@ function makeTmpdir(plan: FilePlan): string {
   }
 }
 
-/** In a directory open to all, another user may have made the path first, and the job would run among foreign files. Returns the path that was made. */
+/**
+ * Makes a directory and returns its path. If another user already has something at that path, the job must not run among those files: the path gets a random
+ * part.
+ */
 function makeDirectory(plan: FilePlan, path: string): string {
   for (let tries = 0, at = path; ; tries++, at = `${path}.${randomUUID().slice(0, RANDOM_CHARS)}`) {
     try {
@@ -73,8 +74,8 @@ function makeDirectory(plan: FilePlan, path: string): string {
 }
 
 /**
- * Whether the directory is left from an earlier request or run. A directory that other users can write is not: they
- * may have moved it here with their own files in it.
+ * Whether the directory was left by an earlier request or run of the job. It is not if other users can write to it: they may have moved it here with their own
+ * files in it.
  */
 function isLeft(plan: FilePlan, path: string): boolean {
   const stat = asOwner(plan, () => lstatSync(path));
@@ -83,7 +84,10 @@ function isLeft(plan: FilePlan, path: string): boolean {
   return true;
 }
 
-/** A file made under an unknown name replaces a foreign entry in one step, so that no other can be planted in between. */
+/**
+ * Makes a new file in place of a foreign entry and opens it. The file first has a name that nobody knows, and is then renamed, so that no other entry can be
+ * planted in between.
+ */
 export function replaceForeign(plan: FilePlan, path: string, mode: number): number {
   const fresh = `${path}.${randomUUID()}`;
   const fd = openSync(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
@@ -98,7 +102,10 @@ export function replaceForeign(plan: FilePlan, path: string, mode: number): numb
   }
 }
 
-/** A directory is only renamed, because walking with the mom's rights through directories that their owner can change could lead anywhere (W1). */
+/**
+ * Renames a file to a name that may be taken. A directory in the way is only renamed: to remove its contents with the mom's rights could lead anywhere, because
+ * its owner can change it meanwhile (W1).
+ */
 export function putInPlace(from: string, to: string): void {
   for (let tries = 0; ; tries++) {
     try {

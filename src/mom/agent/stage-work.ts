@@ -1,8 +1,8 @@
 // The file agent's work for stage lists (qsub -W stagein=, stageout=): copies before the job and after it, with the owner's rights.
 //
-// S1. Staged-in files are removed after the job, and staged-out files from their source, only if everything could be copied.
-// S2. A file that is already in its place is neither copied nor removed; a file that existed before is overwritten and stays.
-// S3. Copies that were made here are on record (in a file of the mom) before the job runs, so that a restarted agent removes the same files.
+// S1. If everything could be copied, staged-in files are removed after the job, and staged-out files are removed from their source. Otherwise all of them stay.
+// S2. A file that is already in its place is neither copied nor removed. A staged-in copy that overwrote an existing file is not removed.
+// S3. Before the job runs, the copies made here are listed in a file of the mom, so that a restarted agent removes the same files.
 
 import { lstatSync, readFileSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
@@ -12,7 +12,7 @@ import type { FilePlan } from "../job/agent-link.ts";
 import type { StageItem } from "../job/stage-list.ts";
 import { copyRemote, copyTree, exists, inDirectory, isSameFile, matching } from "./file-copy.ts";
 
-/** Copies the files that the job needs. Throws at the first file that cannot be copied, after it has removed the earlier copies. */
+/** Copies the files that the job needs. If one cannot be copied, removes the earlier copies and throws. */
 export function stageIn(plan: FilePlan): void {
   if (plan.stagein.length === 0) return;
   const made = new Set(recorded(plan));
@@ -32,7 +32,7 @@ export function stageIn(plan: FilePlan): void {
 
 function copyIn(plan: FilePlan, { local, remote }: StageItem, made: Set<string>): void {
   if (remote.host !== null) {
-    // Only the other host knows the names that a pattern stands for, so those copies stay.
+    // What a pattern on the other host stands for is not known here, so such copies are never removed.
     const target = inDirectory(local, basename(remote.path));
     if (!/[*?[]/.test(remote.path) && !exists(target)) made.add(target);
     copyRemote(plan, remote, { host: null, path: local });
@@ -60,7 +60,7 @@ function record(plan: FilePlan, made: ReadonlySet<string>): void {
   writeFileSync(plan.staged, JSON.stringify([...made]), { mode: 0o600 });
 }
 
-/** The record of stageIn. */
+/** Removes the files that stageIn has listed. */
 export function removeStagedIn(plan: FilePlan): void {
   if (plan.stagein.length === 0) return;
   const made = recorded(plan);
@@ -70,7 +70,7 @@ export function removeStagedIn(plan: FilePlan): void {
   try {
     unlinkSync(plan.staged);
   } catch {
-    // The file did not exist.
+    // There was no such file.
   }
 }
 
@@ -78,11 +78,11 @@ function removeStaged(path: string): void {
   try {
     rmSync(path, { recursive: lstatSync(path).isDirectory(), force: true });
   } catch {
-    // The job removed it, or its owner took away the right to remove it.
+    // The job has removed it, or its owner has taken away the right to remove it.
   }
 }
 
-/** Copies the files that the job leaves; returns a sentence for each item that could not be copied. */
+/** Copies the files that the job leaves. Returns a sentence for each item that could not be copied. */
 export function stageOut(plan: FilePlan): string[] {
   const failures: string[] = [];
   const copied: string[] = [];
@@ -98,7 +98,7 @@ export function stageOut(plan: FilePlan): string[] {
   return failures;
 }
 
-/** Copies one staged-out file. Returns false if the file is already in its place. */
+/** Copies one file of stageout. Returns false if the file is already in its place. */
 function copyOut(plan: FilePlan, source: string, { remote }: StageItem): boolean {
   if (remote.host !== null) {
     copyRemote(plan, { host: null, path: source }, remote);

@@ -1,4 +1,4 @@
-// The directories that jobs leave behind (TMPDIR, sandbox): removed with the rights of their owners, whatever they contain.
+// Removes the directories that jobs leave (TMPDIR, sandbox) with the rights of their owners, whatever they contain.
 
 import {
   chmodSync,
@@ -20,12 +20,12 @@ import { asOwner } from "./open-directories.ts";
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 
-/** Number of entries from which on the removal of a tree delays other jobs noticeably. */
+/** A tree with more entries than this is big: its removal delays other jobs noticeably. */
 const BIG_ENTRIES = 2000;
-/** A directory of this size without subdirectories holds a few hundred files at most; this test recognizes most small trees. */
+/** A directory of at most this size without subdirectories has a few hundred entries at most. Most small trees are recognised by this alone. */
 const SMALL_BYTES = 4096;
 
-/** Whether a tree has many entries. A tree that its owner has made unreadable counts as big, because it may hold anything. */
+/** Whether a tree has many entries. If its owner has made it unreadable, it counts as big, because it may contain anything. */
 export function isBigTree(plan: Pick<FilePlan, "owner">, path: string): boolean {
   try {
     const stat = asOwner(plan, () => lstatSync(path));
@@ -54,8 +54,8 @@ function hasEntries(path: string, count: number): boolean {
 }
 
 /**
- * Removes the TMPDIRs of jobs all at once: on a file system that reports freed blocks to the disk at once (discard without a journal) each removal waits for
- * the disk. Empty ones are removed with the mom's rights, in other threads (host/posix.ts P2), others with their owners' rights.
+ * Removes the TMPDIRs of several jobs at the same time. On a file system that tells the disk about freed blocks immediately (discard without a journal), each
+ * removal waits for the disk. Empty TMPDIRs are removed with the mom's rights, in other threads (host/posix.ts P2), the others with the rights of their owners.
  */
 export async function removeTmpdirs(plans: readonly FilePlan[]): Promise<void> {
   actAs(null);
@@ -91,7 +91,7 @@ export function removeTree(plan: FilePlan, path: string): void {
       openUp(path);
       rmSync(path, { recursive: true, force: true });
     } catch {
-      // The tree belongs to another user, or contains files of another user: these stay.
+      // Something in the tree belongs to another user: that stays.
     }
   }
 }

@@ -1,16 +1,19 @@
 // `$action` of mom_priv/config (docs/reference/execution.md 5): scripts of a site that replace actions of the mom. Pure.
 //
-// A1. No shell reads the line: it is split at blanks, and each word is one argument, whatever it holds.
+// A1. No shell reads the line: it is split at blanks, and each word is one argument, whatever characters it contains.
 
-/** The actions that can be replaced. For multinodebusy only `requeue` is possible, not a script. */
+/** The actions that a script can replace. For multinodebusy, only `requeue` is possible. */
 const ACTIONS = ["terminate", "checkpoint", "checkpoint_abort", "restart"] as const;
 export type ActionName = (typeof ACTIONS)[number];
 
-/** timeout_s 0: the line sets none (see ACTION_S_MAX). words: program, then its arguments with `%jobid` and the like. */
+/**
+ * A script of `$action`. timeout_s 0: the line sets no time limit (see ACTION_S_MAX). words: program and arguments, in which `%jobid` and the like stand for
+ * values.
+ */
 export type ActionScript = { readonly timeout_s: number; readonly words: readonly string[] };
 export type Actions = { readonly [A in ActionName]?: ActionScript };
 
-/** Facts about a job that a script may get. */
+/** The values that arguments of a script may stand for: `%jobid`, `%sid`, ... */
 export type ActionFacts = {
   readonly jobid: string;
   readonly sid: number;
@@ -19,7 +22,7 @@ export type ActionFacts = {
   readonly login: string;
   readonly owner: string;
   readonly auxid: string;
-  /** of the checkpoint, a directory */
+  /** directory of the checkpoint */
   readonly path: string;
 };
 
@@ -31,7 +34,7 @@ export type ActionLine =
   | { readonly kind: "multinodebusy" }
   | { readonly kind: "wrong"; readonly text: string };
 
-/** The words after `$action`: `checkpoint 60 !/site/checkpoint %jobid %path`, `multinodebusy 0 requeue`. */
+/** Parses the words after `$action`: `checkpoint 60 !/site/checkpoint %jobid %path`, `multinodebusy 0 requeue`. */
 export function parseAction([name = "", timeout = "", ...words]: readonly string[]): ActionLine {
   const wrong = (text: string): ActionLine => ({ kind: "wrong", text });
   if (!/^\d{1,9}$/.test(timeout)) return wrong("must be ACTION TIMEOUT !SCRIPT ARGUMENTS, with a timeout in seconds");
@@ -55,10 +58,10 @@ export function parseAction([name = "", timeout = "", ...words]: readonly string
 
 const EXAMPLE: ActionFacts = { jobid: "", sid: 0, uid: 0, gid: 0, login: "", owner: "", auxid: "", path: "" };
 
-/** Program and arguments for one job. */
+/** Returns program and arguments with the values for one job. */
 export function actionCommand({ words }: ActionScript, facts: ActionFacts): readonly string[] {
   return words.map((word, at) => (at > 0 && word.startsWith("%") ? String(facts[word.slice(1) as keyof ActionFacts]) : word));
 }
 
-/** Seconds after which the mom kills the script. */
+/** Returns the seconds after which the mom kills the script. */
 export const actionLimit_s = ({ timeout_s }: ActionScript): number => (timeout_s === 0 ? ACTION_S_MAX : timeout_s);

@@ -1,6 +1,6 @@
-// mom_priv/config (docs/reference/execution.md 7): text to settings. Pure.
+// Parses mom_priv/config (docs/reference/execution.md 7) into settings. Pure.
 //
-// K1. A wrong value stops the start (errors); a directive that is unknown, or known but without effect, is named in the log and ignored (notes).
+// K1. A wrong value is an error, and the mom does not start. A directive that is unknown, or known but without effect, is ignored; the log names it (notes).
 // K2. Every message names the line. docs/node-configuration.md lists all directives.
 
 import { parseDuration } from "#model/values/duration.ts";
@@ -18,7 +18,7 @@ export type MomSettings = {
   readonly wallmult: number;
   /** $enforce mem */
   readonly enforce_mem: boolean;
-  /** $enforce cpuaverage, cpuburst and their figures */
+  /** $enforce cpuaverage, $enforce cpuburst and the numbers that belong to them */
   readonly enforce_cpu: CpuEnforcement;
   /** $enforce delta_weightup, delta_weightdown */
   readonly weight_up: number;
@@ -28,7 +28,7 @@ export type MomSettings = {
   readonly max_check_poll_s: number;
   readonly suspend_signal: number;
   readonly resume_signal: number;
-  /** null: PBS_TMPDIR of pbs.conf, or /var/tmp */
+  /** $tmpdir; null: PBS_TMPDIR of pbs.conf, or /var/tmp */
   readonly tmpdir: string | null;
   readonly jobdir_root: string | null;
   readonly usecp: readonly (readonly [host: string, prefix: string, local: string])[];
@@ -40,20 +40,20 @@ export type MomSettings = {
   readonly restart_transmogrify: boolean;
   /** $action multinodebusy 0 requeue */
   readonly multinode_requeue: boolean;
-  /** null: HOME/checkpoint */
+  /** $checkpoint_path; null: HOME/checkpoint */
   readonly checkpoint_path: string | null;
   /** $ideal_load, $max_load */
   readonly load: LoadLimits;
-  /** $max_load N suspend: jobs are stopped while the load is too high */
+  /** $max_load N suspend: jobs are suspended while the load is above N */
   readonly suspend_on_load: boolean;
-  /** null: keyboard input is ignored */
+  /** $kbd_idle; null: keyboard input is ignored */
   readonly kbd_idle: KeyboardLimits | null;
   readonly restrict_user: RestrictUser;
   /** $cgroups, $cgroups_pids_max */
   readonly cgroups: CgroupSettings;
-  /** $sister_join_job_alarm, $job_launch_delay, $max_poll_downtime: of jobs over several hosts that begin here */
+  /** $sister_join_job_alarm, $job_launch_delay, $max_poll_downtime: for jobs on several hosts whose first host is this one */
   readonly patience: MomPatience;
-  /** $tasks_max: tasks of a job that run here at a time, and those that it has requested from here on its other hosts */
+  /** $tasks_max: the largest number of tasks of one job that run here at a time, and also of those that the job has requested from here on its other hosts */
   readonly tasks_max: number;
   /** `name value` and `name !command` lines: resources reported to clients that query the mom */
   readonly site: { readonly [name: string]: string };
@@ -94,7 +94,9 @@ export const DEFAULT_SETTINGS: MomSettings = Object.freeze({
 });
 
 type Draft = { -readonly [K in keyof MomSettings]: MomSettings[K] };
-/** Returns the mistake in the arguments; "" if there is none; `note:...` if the directive has no effect, with the reason. */
+/**
+ * Handles the arguments of a directive. Returns the mistake in them, or "" if there is none. If the directive has no effect, returns `note:` and the reason.
+ */
 type Directive = (draft: Draft, args: readonly string[]) => string;
 
 const number = (text: string | undefined, least: number): number | null => {
@@ -107,7 +109,7 @@ const factor =
   (draft, [text]) => {
     const value = number(text, 0);
     if (value === null) return "must be a number";
-    // No limit would ever be exceeded.
+    // With the value 0 the limit would never be exceeded.
     if (value === 0) return "must be larger than 0";
     draft[key] = value;
     return "";
@@ -130,7 +132,7 @@ const directory =
     return "";
   };
 
-/** Words of $enforce with a number: the key of the number and its bounds. */
+/** The words of $enforce that take a number: the setting, and the smallest value allowed. */
 const ENFORCE_FIGURES: { readonly [word: string]: readonly [key: keyof CpuEnforcement, least: number] } = {
   average_trialperiod: ["trialperiod_s", 0],
   average_percent_over: ["average_percent_over", 0],
@@ -139,7 +141,7 @@ const ENFORCE_FIGURES: { readonly [word: string]: readonly [key: keyof CpuEnforc
   delta_cpufactor: ["delta_cpufactor", 0],
 };
 
-/** `!` before a word switches it off, as in PBS. */
+/** Handles $enforce. `!` before a word switches it off, as in PBS. */
 function enforce(draft: Draft, [word = "", value]: readonly string[]): string {
   const on = !word.startsWith("!");
   const what = on ? word : word.slice(1);
@@ -259,7 +261,7 @@ const truth =
     return "";
   };
 
-/** `$cgroups off`, `$cgroups track`, `$cgroups memory,pids`, `$cgroups all`: limits hold only for jobs that have a group. */
+/** Handles `$cgroups off`, `$cgroups track`, `$cgroups memory,pids`, `$cgroups all`. Limits need groups, so naming a limit also switches tracking on. */
 function cgroups(draft: Draft, args: readonly string[]): string {
   const words = args.flatMap((arg) => arg.split(",")).filter((word) => word !== "");
   const enforce = new Set<CgroupLimit>();
@@ -297,7 +299,7 @@ const patience =
     return "";
   };
 
-/** A restart script is the job's top process, so nothing waits for it. */
+/** $restart_background. It has no effect: a restart script is the job's top process, so nothing waits for it. */
 const background: Directive = (_, [text = ""]) => {
   if (!TRUTH.test(text)) return "must be True or False";
   return TRUE.test(text) ? "" : "note:has no effect: a restart script always runs in the background, as the job's top process";
@@ -319,7 +321,7 @@ const DIRECTIVES: { readonly [name: string]: Directive } = {
   reject_root_scripts: truth("reject_root_scripts"),
   cgroups,
   cgroups_pids_max,
-  // The mom listens only on its own server's socket, so there are no other clients to allow.
+  // These two allow clients in PBS. Here the mom listens only to its own server, so no other clients exist.
   clienthost: () => "",
   restricted: () => "",
   action,

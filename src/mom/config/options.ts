@@ -1,21 +1,21 @@
 // The command line of pbs_mom (docs/reference/execution.md 8). Pure.
 
 export type MomOptions = {
-  /** -p is the default behaviour; -r kills and requeues the jobs found */
+  /** -r: jobs found at the start are killed and requeued. -p is the default */
   readonly kill_found: boolean;
   /** -N */
   readonly foreground: boolean;
   readonly config: string | null;
-  /** -d: instead of PBS_HOME */
+  /** -d: directory to use instead of PBS_HOME */
   readonly home: string | null;
   readonly log: string | null;
   readonly port: number | null;
   readonly manager_port: number | null;
   readonly nice: number | null;
-  /** -a: how long a program of a site's resource may take */
+  /** -a: the longest time for a program that gives the value of a site's resource */
   readonly alarm_s: number;
   readonly checkpoint: string | null;
-  /** -s and everything after it; null: absent */
+  /** -s: the words after it; null: there is no -s */
   readonly vnodes: readonly string[] | null;
   readonly version: boolean;
 };
@@ -27,7 +27,7 @@ export const USAGE = `usage: pbs_mom [-a alarm][-C checkpoint_dir][-c config][-d
 
 const ALARM_S_DEFAULT = 10;
 
-/** Returns a string that describes the fault. */
+/** Parses the command line. Returns a string that describes the fault if there is one. */
 export function parseMomOptions(argv: readonly string[]): MomOptions | string {
   const options: { -readonly [K in keyof MomOptions]: MomOptions[K] } = {
     kill_found: false,

@@ -1,13 +1,15 @@
-// Processes of users without a job on an execution host (`$restrict_user` of mom_priv/config, docs/reference/execution.md 7). Pure.
+// Finds processes of users who have no job on this host (`$restrict_user` of mom_priv/config, docs/reference/execution.md
+// 7). Pure.
 //
-// W1. Users up to maxsysid, excepted users, and users with a job here in any phase lose no process.
+// W1. No process of these users is killed: users whose number is not above maxsysid, excepted users, and users with a job
+//     here in any phase.
 
-/** exceptions: names of users. maxsysid: numbers up to it are the system's. */
+/** $restrict_user. exceptions: names of users. maxsysid: numbers up to this are those of system users. */
 export type RestrictUser = { readonly on: boolean; readonly exceptions: readonly string[]; readonly maxsysid: number };
 
 export const RESTRICT_NOBODY: RestrictUser = { on: false, exceptions: [], maxsysid: 999 };
 
-/** The pids to kill. uidOf returns null if the user does not exist. */
+/** Returns the pids to kill. owners: users with a job here. uidOf: returns null if the user does not exist. */
 export function strangersOf(
   processes: readonly { readonly pid: number; readonly uid: number }[],
   owners: ReadonlySet<number>,

@@ -1,4 +1,4 @@
-// Vnode definition files (docs/reference/execution.md 7), and a mom's report about its vnodes. Pure.
+// Parses vnode definition files (docs/reference/execution.md 7), and makes a mom's report about its vnodes. Pure.
 //
 //     $configversion 2
 //     n1[0]: resources_available.ncpus = 4
@@ -18,7 +18,7 @@ export type VnodeDef = {
   readonly resources: { readonly [name: string]: string | number | boolean };
 };
 
-/** A line that is not a definition. The message names the line. */
+/** The error for a line that is not a definition. Its message names the line. */
 class VnodeDefError extends Error {
   override readonly name = "VnodeDefError";
 }
@@ -26,7 +26,7 @@ class VnodeDefError extends Error {
 const LINE = /^([^\s:=]+)\s*:\s*([A-Za-z_]\w*)(?:\.([\w-]+))?\s*=\s*(.*)$/;
 const RESOURCES = builtinResources();
 
-/** Throws VnodeDefError. */
+/** Parses a vnode definition file. Throws VnodeDefError. */
 export function parseVnodeDefs(text: string): Map<string, VnodeDef> {
   const found = new Map<string, VnodeDef>();
   const lines = text.split("\n").map((line, at) => [line.trim(), at + 1] as const);
@@ -56,7 +56,7 @@ function withAttribute(def: VnodeDef, attribute: string, resource: string | unde
   }
 }
 
-/** Only the server knows resources of the site, so their types are guessed from the values. */
+/** Returns the value of a resource. The mom does not know the site's own resources (only the server does), so it guesses their types from the values. */
 function resourceValue(name: string, text: string): string | number | boolean {
   const def = RESOURCES.get(name) ?? guessed(name, text);
   const value = parseResourceValue(def, text);
@@ -74,7 +74,7 @@ function guessed(name: string, text: string): ResourceDef {
 
 export type HostFacts = { readonly host: string; readonly arch: string; readonly ncpus: number; readonly mem_kb: number };
 
-/** Files in their order: a later file replaces attributes of an earlier one. */
+/** Merges definition files in their order: attributes of a later file replace those of an earlier one. */
 export function mergeVnodeDefs(files: readonly VnodeDefs[]): Map<string, VnodeDef> {
   const merged = new Map<string, VnodeDef>();
   for (const file of files) {
@@ -89,7 +89,10 @@ export function mergeVnodeDefs(files: readonly VnodeDefs[]): Map<string, VnodeDe
   return merged;
 }
 
-/** The natural vnode (with the name of the host and the resources of the machine), and the defined ones; a definition may also set values of the natural one. */
+/**
+ * Returns the natural vnode (named as the host, with the resources of the machine) and the vnodes that were defined. A definition may also set values of the
+ * natural vnode.
+ */
 export function reportedVnodes(facts: HostFacts, defs: VnodeDefs): MomVnode[] {
   const several = [...defs.keys()].some((name) => name !== facts.host);
   const common = { sharing: "default_shared", pcpus: facts.ncpus, ...(several ? { in_multivnode_host: 1 } : {}) };

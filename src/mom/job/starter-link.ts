@@ -86,7 +86,7 @@ export type StarterRun = StartedRun &
         readonly adopted?: readonly AdoptedSession[];
       }
     | { readonly state: "ended"; readonly exit: ExitedRun }
-    | { /** the run was running when an earlier starter died: its processes are gone, and its exit status is unknown */ readonly state: "lost" }
+    | { /** an earlier starter died during the run: no process is left, and the status is unknown */ readonly state: "lost" }
   );
 
 export type MomToStarter = {

@@ -1,8 +1,8 @@
-// The owner of a TCP connection on this host, from the kernel's tables of sockets.
+// Finds the owner of a TCP connection on this host in the kernel's tables of sockets.
 
 import { readFileSync } from "node:fs";
 
-/** The uid of the socket with these ports, from the text of /proc/net/tcp or tcp6. Pure. */
+/** Returns the uid of the socket with these ports, from the text of /proc/net/tcp or tcp6; null: there is none. Pure. */
 export function ownerIn(table: string, port: number, peer_port: number): number | null {
   for (const line of table.split("\n").slice(1)) {
     const [, local = "", remote = "", , , , , uid] = line.trim().split(/\s+/);
@@ -13,7 +13,7 @@ export function ownerIn(table: string, port: number, peer_port: number): number 
 
 const portOf = (address: string): number => Number.parseInt(address.slice(address.lastIndexOf(":") + 1), 16);
 
-/** The uid at the other end of a connection of this host to itself; null: it is gone, or not of this host. */
+/** Returns the uid of the process at the other end of a connection; null: that end no longer exists, or is on another host. */
 export function tcpOwner(socket: { readonly remotePort?: number | undefined; readonly localPort?: number | undefined }): number | null {
   const { remotePort, localPort } = socket;
   if (remotePort === undefined || localPort === undefined) return null;
@@ -22,7 +22,7 @@ export function tcpOwner(socket: { readonly remotePort?: number | undefined; rea
       const uid = ownerIn(readFileSync(`/proc/net/${name}`, "latin1"), remotePort, localPort);
       if (uid !== null) return uid;
     } catch {
-      // The kernel does not support this.
+      // The kernel does not have this table.
     }
   }
   return null;

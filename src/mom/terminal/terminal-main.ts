@@ -1,9 +1,10 @@
 // pbs_terminal: the relay between the pseudo terminal of an interactive job and the qsub that waits for it. It runs as the job's owner, one for each such
 // job; the starter starts it (starter/terminals.ts), and it is not part of the job's session.
 //
-// R1. On stdin: one line of JSON (RelayOrder), and its end when the job's processes are gone. On stdout: one line, RelayWord. Secrets come only in this way.
-// R2. The end of the relay, whatever the reason, closes the master: the kernel hangs up the job's terminal.
-// R3. After the job's end its output still reaches qsub, within a time limit.
+// R1. stdin brings one line of JSON (RelayOrder); its end means that the job's processes are gone. stdout gets one line (RelayWord). Secrets are passed only in
+//     this way.
+// R2. When the relay ends, for whatever reason, the master is closed, and the kernel hangs up the job's terminal.
+// R3. Output that a job has written before its end still reaches qsub, within a time limit.
 
 import { closeSync, writeSync } from "node:fs";
 import { ReadStream } from "node:tty";
@@ -16,9 +17,9 @@ import { openPseudoTerminal, terminalWriter } from "../host/pseudo-terminal.ts";
 import type { RelayOrder, RelayWord } from "../starter/terminals.ts";
 import { type JobDisplay, openDisplay } from "./x11-display.ts";
 
-/** Time within which qsub must have described its terminal. */
+/** The time in which qsub must have described its terminal. */
 const SHAPE_MS_MAX = 30_000;
-/** Time for qsub to take the last output: a user who stopped the terminal does not delay the job's end. */
+/** The time in which qsub must take the job's last output: a user who has stopped the terminal does not delay the end of the job for longer. */
 const LAST_MS_MAX = 5000;
 
 function say(word: RelayWord): void {
@@ -26,7 +27,7 @@ function say(word: RelayWord): void {
     writeSync(1, `${JSON.stringify(word)}\n`);
     closeSync(1);
   } catch {
-    // The starter is gone, and its jobs with it.
+    // The starter, which started this relay, no longer exists, and neither do its jobs.
   }
 }
 
@@ -41,7 +42,7 @@ async function main(): Promise<void> {
   const order = await readOrder();
   const { promise: shaped, resolve: shape } = Promise.withResolvers<TerminalShape>();
   let session: ReturnType<typeof relay> | null = null;
-  /** input of qsub from before there was a terminal */
+  /** input that qsub sent before the pseudo terminal existed */
   const early: TerminalFrame[] = [];
   let channel: TerminalChannel;
   try {
@@ -74,7 +75,7 @@ async function main(): Promise<void> {
   say({ pty: path, term: terminal.term, ...(display === null ? {} : { display: display.name, authority: display.authority }) });
 }
 
-/** Returns null if no display can be set up; the requesting side is informed. */
+/** Sets up the display. If that fails, tells the user so on the terminal, and returns null. */
 async function displayFor(channel: TerminalChannel, x11: NonNullable<TerminalShape["x11"]>, directory: string): Promise<JobDisplay | null> {
   try {
     return await openDisplay(channel, x11, directory);
@@ -84,7 +85,7 @@ async function displayFor(channel: TerminalChannel, x11: NonNullable<TerminalSha
   }
 }
 
-/** The first line of stdin; an end before it means that the relay is not needed. */
+/** Reads the first line of stdin. If stdin ends before it, this relay is not needed and ends. */
 function readOrder(): Promise<RelayOrder> {
   return new Promise((resolve) => {
     let text = "";
@@ -106,7 +107,7 @@ function relay(master: number, channel: TerminalChannel, display: JobDisplay | n
   const terminal = new ReadStream(master);
   const writer = terminalWriter(master, () => channel.resume());
   let ended = false;
-  /** No more output comes from the job. */
+  /** Called when no more output will come from the job. */
   const end = (): void => {
     if (ended) return;
     ended = true;
@@ -118,7 +119,7 @@ function relay(master: number, channel: TerminalChannel, display: JobDisplay | n
   terminal.on("data", (bytes: Buffer) => {
     if (!channel.send({ kind: "data", bytes })) terminal.pause();
   });
-  // EIO: the job's last descriptor of the terminal was closed.
+  // EIO: no process has the slave open any more.
   terminal.on("error", end);
   terminal.on("end", end);
   terminal.resume();
@@ -130,7 +131,7 @@ function relay(master: number, channel: TerminalChannel, display: JobDisplay | n
         try {
           setWindowSize(master, frame.size);
         } catch {
-          // The job has just ended; its last output must still be forwarded.
+          // The job has just ended. Its last output must still be forwarded.
         }
       }
       display?.streams.take(frame);
@@ -139,7 +140,9 @@ function relay(master: number, channel: TerminalChannel, display: JobDisplay | n
       if (!ended) terminal.resume();
       display?.streams.drained();
     },
-    /** A process that still holds the slave is not of the job; an empty terminal says nothing. */
+    /**
+     * Ends after a time limit. A process outside of the job may still have the slave open, and that nothing arrives does not prove that all output has arrived.
+     */
     jobIsOver(): void {
       setTimeout(end, LAST_MS_MAX);
     },

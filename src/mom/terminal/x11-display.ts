@@ -1,8 +1,8 @@
-// The display of an interactive job (qsub -X), kept by its relay: a port on the loopback interface that X clients of the job take for an X server, and the
-// file with the cookie that they must show. Their data goes to qsub, which checks the cookie and knows the real display.
+// The display of an interactive job (qsub -X), which its relay provides. X clients of the job take a port on the loopback interface for an X server, and show
+// it a cookie that they read from a file. The relay sends their data to qsub, which checks the cookie and knows the real display.
 //
-// D1. Every user of the host can reach the port. Clients that the display has not answered yet are bounded in number and time, and do not keep others out
-//     (src/protocol/wire/waiting-room.ts).
+// D1. Every user of the host can connect to the port. So the number of clients without an answer from the display, and the time they may wait, are limited, and
+//     such clients do not keep others out (src/protocol/wire/waiting-room.ts).
 
 import { closeSync, constants, openSync, rmSync, writeSync } from "node:fs";
 import { createServer, type Server } from "node:net";
@@ -13,22 +13,22 @@ import { waitingRoom } from "#protocol/wire/waiting-room.ts";
 import { tcpOwner } from "./tcp-owner.ts";
 
 const DISPLAYS_MAX = 1000;
-/** Number of clients that the display has not answered yet. */
+/** Largest number of clients that the display has not answered yet. */
 const UNANSWERED_MAX = 32;
-/** Time within which they must have shown their cookie. */
+/** The time in which such a client must have shown its cookie. */
 const UNANSWERED_MS_MAX = 30_000;
 
 export type JobDisplay = {
-  /** DISPLAY */
+  /** value of DISPLAY */
   readonly name: string;
-  /** XAUTHORITY */
+  /** value of XAUTHORITY */
   readonly authority: string;
   readonly streams: Pick<X11Streams, "take" | "drained">;
-  /** no client comes any more */
+  /** accepts no more clients */
   close(): void;
 };
 
-/** directory: of the job's own. Throws when no port is free or the file cannot be made. */
+/** Opens a display. directory: a directory of the job, for the file with the cookie. Throws if no port is free or the file cannot be made. */
 export async function openDisplay(
   channel: TerminalChannel,
   { cookie, screen }: { readonly cookie: string; readonly screen: number },
@@ -55,7 +55,7 @@ export async function openDisplay(
   });
   const number = await listenOnDisplay(server);
   const authority = `${directory}/xauthority`;
-  // Left by an earlier relay whose job was not started.
+  // This file may have been left by an earlier relay whose job was not started.
   rmSync(authority, { force: true });
   const fd = openSync(authority, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
   try {
