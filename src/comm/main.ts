@@ -1,6 +1,6 @@
-// pbs_comm: a stand-in for PBS' communication daemon. On one host there is nothing to route, because our daemons communicate
-// over unix sockets. Tools of sites nevertheless look for a process, its pid file and its log (docs/reference/files.md 9). This
-// small process provides them, logs what it is, and answers signals. It listens nowhere.
+// pbs_comm: a stand-in for PBS' communication daemon. There is nothing to route, because the daemons of one host communicate
+// over unix sockets. But tools of sites look for a pbs_comm process, its pid file and its log (docs/reference/files.md 9).
+// This small process provides these, says in its log what it is, and handles signals. It listens on no socket.
 
 import { spawn } from "node:child_process";
 import { closeSync, writeSync } from "node:fs";
@@ -15,7 +15,7 @@ import { homeFault } from "#support/trusted-home.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import { type CommOptions, parseCommOptions, USAGE } from "./options.ts";
 
-/** The background process reports here that it is ready, or why it failed. */
+/** The descriptor on which the background process reports that it is ready, or why it failed. */
 const READY_FD = 3;
 const READY_ENV = "PARTITA_COMM_READY";
 
@@ -67,7 +67,7 @@ function tellStarter(text: string): void {
   closeSync(READY_FD);
 }
 
-/** Runs until TERM or INT. */
+/** Runs until the signal TERM or INT. */
 function serve(conf: Conf, options: CommOptions): Promise<number> {
   const outcome = takeLock(join(conf.home, "server_priv/comm.lock"));
   if (!("held" in outcome)) {
@@ -84,7 +84,7 @@ function serve(conf: Conf, options: CommOptions): Promise<number> {
   });
   const note = (text: string): void => log.record(LOG_EVENT.SYSTEM, "Svr", daemon, text);
   note(`${process.argv[1]} ready (pid=${process.pid}): a stand-in, nothing is routed on one host`);
-  // Tools of sites wait for this message of the first thread.
+  // Tools of sites wait for this message, which pbs_comm of PBS logs for its first thread.
   log.record(LOG_EVENT.SYSTEM, "TPP", `${daemon}(Thread 0)`, "Thread ready");
   log.flush();
   tellStarter("ready\n");

@@ -11,7 +11,10 @@ export type CommOptions = {
 
 export const USAGE = "Usage: pbs_comm [-r other_pbs_comms] [-t number_of_threads] [-e log_events] [-N]\n       pbs_comm --version\n";
 
-/** Returns a string that describes the fault. -r and -t are checked but have no effect, because there is nothing to route. */
+/**
+ * Parses the command line. Returns a string that describes the fault if there is one. -r and -t are checked but have no effect, because there is nothing to
+ * route.
+ */
 export function parseCommOptions(argv: readonly string[]): CommOptions | string {
   let foreground = false;
   let log_events: number | null = null;

@@ -11,7 +11,7 @@ const USAGE_STATUS = 2;
 
 export const run: Command = asCommand("pbs_rdel", USAGE, pbsRdel);
 
-/** Tries every id in order. The exit status is that of the last failure. */
+/** Deletes the reservations in the given order, also after a failure. Returns the exit status of the last failure, or 0. */
 export async function pbsRdel(io: CommandIo, complex: Complex): Promise<number> {
   const scan = scanOptions(io.argv, "q:");
   const faults = scan.events.flatMap((event) => optionFault("pbs_rdel", event) ?? []);

@@ -1,5 +1,5 @@
-// pbs_rstat: shows reservations (docs/reference/commands.md 5). `-F json` and `-F dsv` are extensions that follow qstat; they
-// cannot be confused with the id of a reservation.
+// pbs_rstat: shows reservations (docs/reference/commands.md 5). `-F json` and `-F dsv` are extensions that follow qstat;
+// `json` and `dsv` cannot be the id of a reservation.
 
 import type { Command, CommandIo } from "#cli/command.ts";
 import { asCommand, type Complex, statusItems } from "#cli/complex.ts";
@@ -44,7 +44,7 @@ export async function pbsRstat(io: CommandIo, complex: Complex): Promise<number>
   }
 }
 
-/** The last letter decides. */
+/** Chooses the layout of the output. If there are several option letters, the last one counts. */
 function layoutOf(letters: readonly string[], operands: readonly string[]): { readonly layout: Layout; readonly ids: readonly string[] } {
   const letter = letters.at(-1) ?? "S";
   const [first, ...others] = operands;
@@ -54,7 +54,7 @@ function layoutOf(letters: readonly string[], operands: readonly string[]): { re
 
 const SHORT_ID_MAX = 9_999_999;
 
-/** Ids of more than seven digits need more room. */
+/** Whether the server may have ids of more than seven digits, which need a wider column. */
 async function hasWideIds(link: Parameters<typeof statusItems>[0]): Promise<boolean> {
   const { items } = await statusItems(link, { kind: "status", object: "server", ids: [], attrs: ["max_job_sequence_id"] });
   const [server] = items;
@@ -98,7 +98,7 @@ function text(attrs: WireAttrs, name: string): string {
   return typeof value === "string" ? value : Array.isArray(value) ? value.join(",") : "";
 }
 
-/** Attributes that PBS does not show in the full listing. */
+/** Attributes that PBS leaves out of the full listing. */
 const UNSHOWN: ReadonlySet<string> = new Set(["reserve_execvnodes", "reserve_standing", "reserve_timezone"]);
 const TIMES: ReadonlySet<string> = new Set(["reserve_start", "reserve_end", "ctime", "mtime", "reserve_retry"]);
 
@@ -119,7 +119,7 @@ function valueText(name: string, value: string): string {
   return name === "reserve_state" ? (RESV_STATE_WORDS[Number(value)]?.[1] ?? value) : value;
 }
 
-/** All attributes, in the form in which qstat prints jobs. */
+/** Writes reservations with all attributes, in the form that qstat uses for jobs. */
 async function structured(resvs: readonly Resv[], layout: "json" | "dsv", complex: Complex): Promise<string> {
   const { dsvLine, jsonAttrs, jsonDocument } = await import("#cli/long-format.ts");
   const plain = resvs.map(({ id, attrs }) => ({

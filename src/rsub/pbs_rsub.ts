@@ -18,7 +18,7 @@ const USAGE = `usage: pbs_rsub [-I seconds] [-m mail_points] [-M mail_list]
                 -l resource_list | --hosts host1 [... hostn]
        pbs_rsub --version
 `;
-/** Text that --help adds to the usage. The usage itself is PBS's, word for word. */
+/** Text that --help adds to the usage. The usage itself is that of PBS, word for word. */
 const HELP = `${USAGE}
   -p partition   the scheduler of this partition alone confirms it
   --job jobid    of the vnodes that a running job has, until its walltime is over; the job goes on in it
@@ -26,20 +26,20 @@ const HELP = `${USAGE}
   --hosts        maintenance of whole hosts, whatever runs or is reserved there (operators and managers)
   PBS_TZID       in the environment: the time zone of -r, as Europe/Berlin
 `;
-/** Longest recurrence rule. */
+/** Length of the longest recurrence rule allowed. */
 const RULE_CHARS_MAX = 66;
-/** Default wait of pbs_rsub -W qmove; after that the reservation is given up. */
+/** Default of -I for pbs_rsub -W qmove: after 10 seconds without confirmation the reservation is deleted. */
 const QMOVE_WAIT_S = -10;
 const USAGE_STATUS = 2;
 
 export const run: Command = asCommand("pbs_rsub", HELP, pbsRsub);
 
-/** fault: the fault of the command line, printed before the usage; "": only the usage is printed; null: there is no fault. */
+/** What the command line asks for. fault: its fault, printed before the usage; "": only the usage is printed; null: there is no fault. */
 type Asked = {
   readonly attrs: AttrValueText[];
   readonly given: Set<string>;
   readonly hosts: readonly string[] | null;
-  /** of -q @server */
+  /** the server named by -q @server */
   readonly server: string | null;
   readonly fault: string | null;
 };
@@ -69,7 +69,7 @@ async function submit(io: CommandIo, complex: Complex, request: SubmitResvReques
     const reply = await link.request(request);
     if (!reply.ok) {
       io.err(`pbs_rsub: ${reply.text ?? `Server returned error ${reply.code}`}\n`);
-      // A host that the server does not know is a wrong argument of the command line.
+      // If the server does not know a host, the operands were wrong: the exit status is that of wrong usage.
       return request.hosts !== undefined && reply.code === PBSE_UNKNODE ? USAGE_STATUS : refusalStatus(reply.code);
     }
     const { id, word } = reply.value as { readonly id: string; readonly word: string };
@@ -80,7 +80,7 @@ async function submit(io: CommandIo, complex: Complex, request: SubmitResvReques
   }
 }
 
-/** The environment variables that go with a reservation. The server adds user and host. */
+/** Returns the environment variables that are sent with a reservation. The server adds user and host. */
 function variables(env: CommandIo["env"]): string {
   const rows: readonly (readonly [string, string | undefined])[] = [
     ["PBS_O_MAIL", env["MAIL"]],
@@ -114,7 +114,9 @@ function readArguments(argv: readonly string[], now_ms: number): Asked {
   return { attrs, given, hosts: hosts ? scan.operands : null, server, fault: wrong ? faults : null };
 }
 
-/** --hosts makes all operands hosts; --job takes an id. getopt handles only letters. */
+/**
+ * Takes the options --hosts and --job from the arguments, because getopt handles only single letters. --hosts makes all operands hosts; --job takes a job id.
+ */
 function takeLongOptions(argv: readonly string[]): {
   readonly words: readonly string[];
   readonly job: string | null;
@@ -156,7 +158,7 @@ function readOption(letter: string, value: string, now_ms: number): OptionResult
   }
 }
 
-/** The fault of conflicting options, or "". */
+/** Returns the message about options that exclude each other, or "". */
 function conflict({ attrs, given, job, hosts }: Pick<Asked, "attrs" | "given" | "hosts"> & { readonly job: string | null }): string {
   const starts = given.has("R") || given.has("E");
   if (job !== null && (starts || given.has("D"))) return "pbs_rsub: Start/End time cannot be used with --job option\n";

@@ -1,4 +1,4 @@
-// Options of pbs_rsub and pbs_ralter that set attributes of reservations (docs/reference/commands.md 5). Pure.
+// Parses options of pbs_rsub and pbs_ralter that set attributes of reservations (docs/reference/commands.md 5). Pure.
 
 import { parseTimeArgument } from "#cli/dates.ts";
 import { isJobName } from "#cli/job-options.ts";
@@ -15,7 +15,7 @@ const NAME_LIST = {
   H: "Authorized_Hosts",
 };
 
-/** The attributes that an option sets, or the line that describes its fault. duration: the attribute that -D sets. */
+/** Returns the attributes that an option sets, or the message about its fault. */
 export function readResvOption(command: string, letter: string, value: string, world: { readonly now_ms: number }): OptionResult {
   const illegal = (what = "value"): OptionResult => ({ ok: false, text: `${command}: illegal -${letter} ${what}\n` });
   const set = (name: string, text = value): OptionResult => ({ ok: true, attrs: [{ name, value: text }] });
@@ -53,8 +53,8 @@ function readResources(text: string, illegal: OptionResult): OptionResult {
 }
 
 /**
- * The server's id of a reservation: the server's name is added if it is missing. A bare number is accepted as an id, which the
- * server then does not find (strict: it is refused). Returns null if the text is malformed.
+ * Completes the id of a reservation with the server's name if that is missing. Returns null if the text is malformed. A number without R, S or M is completed
+ * like an id, which the server then does not find; with `strict` it counts as malformed.
  */
 export function completeResvId(text: string, server: string, strict = false): string | null {
   const match = /^([RSM]?\d{1,12})(?:\.([A-Za-z0-9_][A-Za-z0-9._-]*))?(?:@\S+)?$/.exec(text);

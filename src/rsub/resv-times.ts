@@ -1,11 +1,14 @@
-// Times in the table of pbs_rstat: as short as possible without ambiguity (docs/reference/commands.md 5). Pure except for the
-// machine's time zone.
+// Writes times for the table of pbs_rstat: as short as possible without ambiguity (docs/reference/commands.md 5). Pure,
+// except that the machine's time zone is used.
 
 import { dayName, monthName, two } from "#cli/dates.ts";
 
 const DAY_MS = 86_400_000;
 
-/** `Today 15:00`, `Fri 15:00` within this week (Sunday first), `Fri Nov 27 15:00` within this year, `Sun Feb 10 2027 15:00`. */
+/**
+ * Returns a time as `Today 15:00`, within this week (Sunday first) as `Fri 15:00`, within this year as `Fri Nov 27 15:00`, otherwise as `Sun Feb 10 2027
+ * 15:00`.
+ */
 export function shortTime(epoch_s: number, now_ms: number): string {
   const date = new Date(epoch_s * 1000);
   const now = new Date(now_ms);
@@ -22,7 +25,7 @@ export function shortTime(epoch_s: number, now_ms: number): string {
 
 const midnight = (date: Date): number => new Date(date.getFullYear(), date.getMonth(), date.getDate()).getTime();
 
-/** `01:30:00` as 5400; a text that is not a duration is returned unchanged. */
+/** Converts a duration to seconds: `01:30:00` to 5400. A text that is not a duration is returned unchanged. */
 export function durationSeconds(text: string): string {
   if (!/^\d+(:\d\d){2}$/.test(text)) return text;
   return String(text.split(":").reduce((sum, part) => sum * 60 + Number(part), 0));

@@ -1,8 +1,8 @@
 // Runs the scripts of `$action` and keeps the directories of checkpoints (run/checkpoint.ts). Scripts run with the
 // mom's identity, in their own session, without a shell.
 //
-// F1. At any moment either the old or the new checkpoint is complete: `ID.CK.new` is filled, then `ID.CK` becomes
-//     `ID.CK.old`, and the new one takes its place.
+// F1. At any moment either the old or the new checkpoint is complete: the script writes into `ID.CK.new`. Then `ID.CK` is
+//     renamed to `ID.CK.old`, and `ID.CK.new` to `ID.CK`.
 
 import { spawn } from "node:child_process";
 import { mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
@@ -16,7 +16,7 @@ import { endOf } from "./script-run.ts";
 
 type Request = Extract<MomAction, { kind: "run-action" }>;
 
-/** Users whose scripts may run: root and the mom's own user. */
+/** Returns the users whose files may be run as scripts: root and the mom's own user. */
 export const trustedOwners = (): readonly number[] => [0, process.geteuid?.() ?? 0];
 
 export async function runAction(request: Request): Promise<ScriptEnd> {
@@ -53,7 +53,9 @@ export async function removeCheckpoint(path: string): Promise<void> {
   for (const suffix of ["", ".new", ".old"]) await rm(path + suffix, { recursive: true, force: true });
 }
 
-/** Jobs with a checkpoint in the directory; an interrupted replacement is completed. A missing directory has none. */
+/**
+ * Returns the jobs with a checkpoint in the directory. An interrupted replacement of a checkpoint is completed first. A missing directory has no checkpoints.
+ */
 export function foundCheckpoints(directory: string): string[] {
   let names: string[];
   try {

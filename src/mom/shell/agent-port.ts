@@ -1,4 +1,4 @@
-// Processes of file agents.
+// Starts the processes of file agents.
 
 import { spawn } from "node:child_process";
 import type { AgentPort } from "../driver/ports.ts";
@@ -6,7 +6,7 @@ import { frameLink } from "../host/frame-link.ts";
 import { siblingProgram } from "../host/sibling.ts";
 import type { AgentToMom, MomToAgent } from "../job/agent-link.ts";
 
-/** complain: about a process that cannot be started. */
+/** complain: called about a process that cannot be started. */
 export function agentPort(complain: (text: string) => void): AgentPort {
   return {
     launch(lane, heard, closed) {

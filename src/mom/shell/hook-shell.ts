@@ -1,4 +1,4 @@
-// The mom's hooks outside of its core: the processes that run them, and the copy on the disk that a mom uses before its server has sent them.
+// The processes that run the mom's hooks, and the copy of the hooks on the disk, which a mom uses until its server has sent them.
 
 import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import type { HooksPort } from "../driver/ports.ts";
 
 const NOBODY = { uid: 65534, gid: 65534 };
 
-/** directory: mom_priv/hooks. */
+/** Makes the port for hooks. directory: mom_priv/hooks. */
 export function momHookShell(directory: string, conf: Conf, complain: (text: string) => void): HooksPort {
   const system = conf.mode === "system";
   const file = `${directory}/hooks.json`;

@@ -8,7 +8,7 @@ const EXTENSION = ".KP";
 
 const noteOf = (home: string, job: string): string => `${home}/mom_priv/jobs/${job}${EXTENSION}`;
 
-/** Throws the file system's error. */
+/** Makes or removes the note about a job. Throws the file system's error. */
 export function noteKept(home: string, job: string, kept: boolean): void {
   const path = noteOf(home, job);
   if (kept) {

@@ -1,4 +1,4 @@
-// The mom's shell: the ports of its driver (../driver/ports.ts) on this machine, the log, and the signals of the process.
+// The mom's shell: implements the ports of its driver (../driver/ports.ts) on this machine, and handles the log and the signals of the process.
 
 import { frameTypes } from "#protocol/schema-link.ts";
 import { connectLink } from "#protocol/wire/ipc-transport.ts";
@@ -29,11 +29,11 @@ import { starterPort } from "./starter-port.ts";
 import { carryOutput, removeOldOffsets } from "./task-output.ts";
 import { TaskServer } from "./task-server.ts";
 
-/** A mom in this process. The caller holds mom.lock. */
+/** A mom that runs in this process. The caller must hold mom.lock. */
 export class Mom {
-  /** jobs are known and the server is being dialled */
+  /** resolves when the jobs are known and the mom begins to connect to the server */
   readonly ready: Promise<void>;
-  /** the exit status, when it has ended */
+  /** resolves with the exit status when the mom has ended */
   readonly ended: Promise<number>;
 
   readonly #conf: Conf;
@@ -44,7 +44,7 @@ export class Mom {
   readonly #isReady = Promise.withResolvers<void>();
   readonly #hasEnded = Promise.withResolvers<number>();
 
-  /** Throws MomStartError. */
+  /** Prepares a mom. Throws MomStartError if its configuration cannot be used. */
   constructor(conf: Conf, options: MomOptions) {
     this.#conf = conf;
     this.#options = options;

@@ -1,4 +1,4 @@
-// The file of the records of runs (../driver/record-log.ts), PBS_HOME/mom_priv/jobs/records.
+// The file with the records of runs (../driver/record-log.ts), PBS_HOME/mom_priv/jobs/records.
 
 import { closeSync, constants, fdatasyncSync, openSync, readFileSync, renameSync, rmSync } from "node:fs";
 import type { RecordFile } from "../driver/ports.ts";
@@ -6,7 +6,7 @@ import { writeWhole } from "../starter/journal.ts";
 
 const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW;
 
-/** The file of records at a path. It is not opened before the first write. */
+/** Returns the file of records at a path. It is opened at the first write. */
 export function recordFile(path: string): RecordFile {
   let fd = -1;
   return {

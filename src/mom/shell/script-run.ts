@@ -14,10 +14,7 @@ type Request = Extract<MomAction, { kind: "run-script" }>;
 const NOT_THE_OWNERS = 0o022;
 const EXECUTABLE = 0o100;
 
-/**
- * path: path of the script. system: the script must belong to root, otherwise to us. running: called when the script exists and
- * was started.
- */
+/** Runs a script. path: its path. system: the script must belong to root, otherwise to us. running: called when the script exists and was started. */
 export function runScript(path: string, system: boolean, request: Request, running: () => void): Promise<ScriptEnd> {
   const stat = look(path);
   if (stat === null) return Promise.resolve({ kind: "none" });
@@ -40,7 +37,7 @@ export function runScript(path: string, system: boolean, request: Request, runni
   }
 }
 
-/** null: there is no script. */
+/** Returns null if there is no script. */
 function look(path: string): Stats | null {
   try {
     return statSync(path, { throwIfNoEntry: false }) ?? null;
@@ -60,7 +57,7 @@ function isTrusted(path: string, stat: Stats, system: boolean): boolean {
   }
 }
 
-/** The script runs with the owner's rights, because the path may lead anywhere. */
+/** Opens an output file of the job with the owner's rights, because its path may lead anywhere. */
 function openAppend(owner: FileIdentity | null, path: string): number {
   const { O_WRONLY, O_APPEND, O_NOFOLLOW, O_NONBLOCK } = constants;
   return asIdentity(owner, () => openSync(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK));
@@ -68,7 +65,7 @@ function openAppend(owner: FileIdentity | null, path: string): number {
 
 const ended = (code: number, text: string): ScriptEnd => ({ kind: "ended", code, text });
 
-/** Waits for the end of a script. After alarm_s seconds its whole process group is killed. */
+/** Waits for the end of a script. If it has not ended after alarm_s seconds, its whole process group is killed. */
 export function endOf(child: ChildProcess, alarm_s: number): Promise<ScriptEnd> {
   return new Promise((resolve) => {
     const alarm = setTimeout(() => killGroup(child), alarm_s * 1000);

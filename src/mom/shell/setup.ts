@@ -1,4 +1,4 @@
-// The mom's setup from its surroundings: directories, mom_priv/config, vnode definitions.
+// Reads what a mom finds on its host: directories, mom_priv/config, vnode definitions.
 
 import { chmodSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { hostname, networkInterfaces } from "node:os";
@@ -17,7 +17,7 @@ import { ownNames } from "../job/own-names.ts";
 import type { MomConfig } from "../run/state.ts";
 import { readDefinitions } from "./vnode-files.ts";
 
-/** The configuration is unusable: the message goes to the caller. */
+/** The error for a configuration that cannot be used. Its message is shown to the caller. */
 export class MomStartError extends Error {
   override readonly name = "MomStartError";
 }
@@ -69,12 +69,12 @@ export function momConfig(conf: Conf, home: string, settings: MomSettings, optio
   };
 }
 
-/** $enforce mem is enforced by the kernel if possible. */
+/** Returns the settings of control groups. With $enforce mem, the kernel enforces mem if groups are used. */
 function cgroupsOf({ cgroups, enforce_mem }: MomSettings): CgroupSettings {
   return enforce_mem && cgroups.track ? { ...cgroups, enforce: new Set([...cgroups.enforce, "memory"]) } : cgroups;
 }
 
-/** The program that the site names, else the usual one, called so that it never asks for a password. */
+/** Returns the copy program (PBS_SCP, else scp) with arguments that keep it from asking for a password. */
 function copyProgram({ values }: Conf): readonly string[] {
   const program = values["PBS_SCP"] ?? "/usr/bin/scp";
   const args = (values["PBS_SCP_ARGS"] ?? "-Brp").split(/\s+/).filter((word) => word !== "");
@@ -89,7 +89,9 @@ function readText(path: string): string {
   }
 }
 
-/** Files that root's mom obeys, and its directory for checkpoints, must not be writable by others; missing ones are not checked. Throws MomStartError. */
+/**
+ * Checks that only trusted users can write a file that root's mom obeys, or its directory of checkpoints. A missing one is not checked. Throws MomStartError.
+ */
 function checkTrusted(check: () => void, what: string): void {
   try {
     check();
@@ -98,7 +100,10 @@ function checkTrusted(check: () => void, what: string): void {
   }
 }
 
-/** A missing file counts as empty. Throws MomStartError for a file that others can change, for a wrong value, and for a missing root of sandboxes. */
+/**
+ * Reads mom_priv/config. A missing file counts as empty. Throws MomStartError if others can change the file, if a value is wrong, or if the root directory of
+ * sandboxes is missing.
+ */
 export function readSettings(path: string, note: (text: string) => void, system = false): MomSettings {
   if (system) checkTrusted(() => trustedFile(path, [0]), path);
   const text = readText(path);
@@ -112,7 +117,7 @@ export function readSettings(path: string, note: (text: string) => void, system 
   return settings;
 }
 
-/** A link is allowed: it only matters whether sandboxes can be made in it. */
+/** Whether the path is a directory, or a link to one: what matters is that sandboxes can be made in it. */
 function isDirectory(path: string): boolean {
   try {
     return statSync(path).isDirectory();
@@ -121,7 +126,7 @@ function isDirectory(path: string): boolean {
   }
 }
 
-/** The defined vnodes; with $vnodedef_additive those that vanished stay until the mom restarts. */
+/** Returns a reader of the vnodes of this host. With $vnodedef_additive, a vnode that is no longer defined stays until the mom restarts. */
 export function vnodeReporter(
   { directory, system }: { readonly directory: string; readonly system: boolean },
   facts: HostFacts,
@@ -140,7 +145,7 @@ export function vnodeReporter(
   };
 }
 
-/** Modes of docs/reference/files.md 1. */
+/** Makes the directories of the mom, with the modes of docs/reference/files.md 1. */
 export function makeDirectories(home: string, mode: "user" | "system"): void {
   const shared = mode === "system" ? 0o1777 : 0o700;
   const modes: readonly (readonly [name: string, mode: number])[] = [

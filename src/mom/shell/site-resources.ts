@@ -1,7 +1,7 @@
 // Resources of the site in mom_priv/config: `name value`, and `name !program arguments`, whose first line of output is the value (docs/reference/execution.md 7).
 //
-// N1. No shell reads the line; a program is run only if no other user than root and the mom's could have written it.
-// N2. If a program fails, prints nothing or takes too long, its resource has no value, and the begin of each such time is logged.
+// N1. No shell reads the line. A program is run only if nobody but root and the mom's user could have written it.
+// N2. If a program fails, prints nothing or takes too long, its resource has no value. This is logged once, when the problem begins.
 
 import { spawn } from "node:child_process";
 import { messageOf } from "#support/caught.ts";

@@ -1,4 +1,4 @@
-// Connections to the starter over mom_priv/starter.sock, and its start.
+// Connects to the starter over mom_priv/starter.sock, and starts it.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
@@ -13,7 +13,7 @@ import { type MomToStarter, STARTER_SOCKET, type StarterToMom } from "../job/sta
 
 const READY_MS_MAX = 30_000;
 
-/** directory: mom_priv. */
+/** Makes the port for the starter. directory: mom_priv. */
 export function starterPort(directory: string): StarterPort {
   return {
     connect(end) {
@@ -45,7 +45,10 @@ export function starterPort(directory: string): StarterPort {
   };
 }
 
-/** Starts a starter that outlives us; done when it listens, or when it ended because there is one already. Throws if its log cannot be opened. */
+/**
+ * Starts a starter that outlives the mom. done: called when the starter listens, or when it has ended because another one is running. Throws if its log cannot
+ * be opened.
+ */
 function launchStarter(directory: string, done: (fault: string | null) => void): void {
   const log = openSync(`${directory}/starter.log`, "a", 0o600);
   const child: ChildProcess = spawn(process.execPath, [siblingProgram("starter"), directory], {

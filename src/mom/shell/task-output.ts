@@ -1,10 +1,10 @@
-// The output of tasks on a sister becomes part of the job's own output on the mother superior. The sister's spool
-// files are carried there piece by piece while tasks run, and before the end of a task is reported.
+// Adds the output of tasks on a sister to the job's own output on the mother superior. The sister sends the contents of its
+// spool files there piece by piece while tasks run, and all of it before it reports the end of a task.
 //
-// O1. A piece counts as carried when the mother superior has taken it; the amount carried so far is kept on the disk, so
-//     that a restarted mom sends nothing twice.
-// O2. A file in spool is read only if it is the owner's own plain file: users may write there.
-// O3. A request waits for the output that was written before it, not for output that is written later.
+// O1. A piece counts as sent when the mother superior has accepted it. The number of bytes sent so far is kept on the disk,
+//     so that a restarted mom sends nothing twice.
+// O2. A file in spool is read only if it is a plain file of the job's owner, because all users may write in spool.
+// O3. drain() waits for the output that was written before the call, not for output that is written later.
 
 import {
   closeSync,
@@ -30,9 +30,9 @@ const PIECE_BYTES = 256 * 1024;
 const EXTENSION = ".SO";
 
 export type TaskOutput = {
-  /** sends all present output; resolves when it was accepted, or cannot be accepted now */
+  /** sends all output that exists now. Resolves when it was accepted, or cannot be accepted now */
   drain(job: string): Promise<void>;
-  /** looks at all sisters' files */
+  /** looks for new output of all runs for which this mom is a sister */
   tick(): void;
 };
 
@@ -86,7 +86,7 @@ export function carryOutput(home: string, state: MomState, complain: (text: stri
             if (sent === null) return;
             carried[sent.letter] += sent.bytes.length;
             try {
-              // A reader finds either the old or the new text, always complete.
+              // The new file replaces the old one by a rename, so that a process that reads it always finds a complete text.
               writeFileSync(`${keeper(id)}.new`, JSON.stringify(carried), { mode: 0o600 });
               renameSync(`${keeper(id)}.new`, keeper(id));
             } catch (error) {
@@ -112,7 +112,7 @@ export function carryOutput(home: string, state: MomState, complain: (text: stri
     const run = state.runs.get(job);
     if (run === undefined || !isSister(run.job, state.config.host)) return Promise.resolve();
     const upTo = { o: sizeOf(run.plan.stdout.path, uidOf(run)), e: sizeOf(run.plan.stderr.path, uidOf(run)) };
-    // Runs after the present transfer, because further output may have been written since that began.
+    // This transfer follows the present one: more output may have been written since that began.
     const before = underway.get(job) ?? Promise.resolve();
     const work = before.then(() => carry(run, upTo));
     underway.set(job, work);
@@ -135,7 +135,7 @@ export function carryOutput(home: string, state: MomState, complain: (text: stri
   };
 }
 
-/** Removes the offsets of runs that no longer exist. */
+/** Removes the files with the numbers of bytes sent for runs that no longer exist. */
 export function removeOldOffsets(home: string, state: MomState): void {
   for (const name of readdirSync(`${home}/mom_priv/jobs`)) {
     const old = name.endsWith(EXTENSION) && !state.runs.has(name.slice(0, -EXTENSION.length));
@@ -147,7 +147,7 @@ function removeQuietly(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // The file did not exist.
+    // There was no such file.
   }
 }
 
@@ -162,7 +162,7 @@ function readOffsets(path: string): Carried {
 
 const uidOf = (run: Run): number | undefined => run.plan.owner?.uid ?? process.geteuid?.();
 
-/** Returns null if there is nothing between the offset and the end. */
+/** Reads the next piece of a file, from `offset` to at most `end`. Returns null if there is nothing to read. */
 function readPiece(path: string, offset: number, end: number, uid: number | undefined): Buffer | null {
   if (offset >= end) return null;
   return withFile(path, uid, null, (fd, size) => {
@@ -176,7 +176,7 @@ function readPiece(path: string, offset: number, end: number, uid: number | unde
 
 const sizeOf = (path: string, uid: number | undefined): number => withFile(path, uid, 0, (_, size) => size);
 
-/** O2. Passes the opened file to `work` and returns its result. otherwise: returned if the file does not exist. */
+/** Opens the file if O2 allows it, and returns the result of `work`. otherwise: the result if the file cannot be read. */
 function withFile<T>(path: string, uid: number | undefined, otherwise: T, work: (fd: number, size: number) => T): T {
   let fd: number;
   try {

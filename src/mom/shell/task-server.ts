@@ -1,5 +1,5 @@
-// The mom's socket for requests of tasks of jobs (src/protocol/task-link.ts), and the mom's connections to other moms of a job.
-// It turns frames into events, and answers into frames; run/tasks.ts decides what is granted.
+// The mom's socket for requests of tasks of jobs (src/protocol/task-link.ts), and the mom's connections to other moms of a
+// job. Turns frames into events, and answers into frames. run/tasks.ts decides which requests are granted.
 
 import { connect } from "node:net";
 import { type FrameOf, frameTypes, parseFrame } from "#protocol/schema-link.ts";
@@ -15,10 +15,12 @@ import type { MomAction } from "../run/state.ts";
 import type { TaskAnswer, TaskWanted } from "../run/task-question.ts";
 import { tooManyTasks } from "../run/tasks.ts";
 
-/** forwarded: the job of a question that another host answers; null: this host answers it */
+/**
+ * A request that is not finished. forwarded: its job, if another host answers it; null: this host answers it. remote: the connection to the mom of that host.
+ */
 type Question = { readonly link: ServerLink; readonly token: number | null; remote: Link<TaskToMom> | null; forwarded: string | null };
 
-/** Answers that are the last of their question. */
+/** Answers after which a request is finished. */
 const LAST: ReadonlySet<TaskAnswer["type"]> = new Set(["task-hosts", "task-exited", "task-done", "task-refused"]);
 
 export type TaskServerOptions = {
@@ -32,13 +34,13 @@ export class TaskServer {
   readonly path: string;
   readonly #options: TaskServerOptions;
   readonly #questions = new Map<number, Question>();
-  /** questions to other hosts, by job (Q3) */
+  /** number of requests forwarded to other hosts, by job */
   readonly #forwarded = new Map<string, number>();
   #next = 1;
   #server: LinkServer | null = null;
   #closed = false;
 
-  /** Starts to listen; reports a failure. */
+  /** Begins to listen. A failure is reported. */
   constructor(options: TaskServerOptions) {
     this.#options = options;
     this.path = taskSocketPath(options.home);
@@ -110,7 +112,7 @@ export class TaskServer {
     }
   }
 
-  /** Drops the questions of a link that has ended: nobody waits for the answers. */
+  /** Drops the requests of a link that has ended: nobody waits for their answers. */
   #desert(link: ServerLink): void {
     for (const [asked, question] of this.#questions) {
       if (question.link !== link) continue;
@@ -137,7 +139,7 @@ export class TaskServer {
     if (question.link.open) question.link.send(type, type === "task-hosts" ? data : { token: question.token, ...data });
   }
 
-  /** Q1. */
+  /** Passes a request on to the mom of another host of the job, unless too many of the job are open there. */
   forward({ asked, socket, run, wanted, most }: Extract<MomAction, { kind: "task-forward" }>): void {
     const question = this.#questions.get(asked);
     if (question === undefined || wanted.kind !== "spawn") return;
@@ -157,7 +159,7 @@ export class TaskServer {
     );
   }
 
-  /** Passes on the answers of the other mom. */
+  /** Returns the handlers that pass the answers of the other mom on to the client. */
   #answersTo(asked: number): LinkHandlers<MomToTask> {
     return {
       "task-started": ({ task }) => this.say(asked, { type: "task-started", task }),
@@ -174,7 +176,7 @@ export class TaskServer {
   }
 }
 
-/** Connects to another mom of the complex: one that runs as we do. onLost: called once, for any reason. */
+/** Connects to another mom of the complex. It must run as the same user as this one. onLost: called once when the connection ends or fails, for any reason. */
 export function dialMom(
   path: string,
   handlers: LinkHandlers<MomToTask>,
@@ -205,7 +207,7 @@ export function dialMom(
   });
 }
 
-/** Malformed frames are ignored. */
+/** Adds a check to handlers: malformed frames are ignored. */
 function checked(handlers: LinkHandlers<MomToTask>): LinkHandlers<MomToTask> {
   const guard = (type: keyof MomToTask) => (data: unknown) => {
     const parsed = parseFrame("mom-to-task", type, data);

@@ -1,6 +1,6 @@
 // `pbs_mom -s insert|remove|show|list` (docs/reference/execution.md 7): the vnode definition files in mom_priv/config.d. Read at the start and at SIGHUP.
 //
-// F1. Names that begin with PBS are reserved: such files are made by other programs, read first, and neither inserted nor removed here.
+// F1. Names that begin with PBS are reserved for files of other programs. Such files are read first, and this command neither inserts nor removes them.
 
 import { mkdirSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from "node:fs";
 import { codeOf, messageOf } from "#support/caught.ts";
@@ -12,7 +12,7 @@ const isReserved = (name: string): boolean => name.startsWith("PBS");
 
 export type ScriptIo = { readonly out: (text: string) => void; readonly err: (text: string) => void };
 
-/** Exit status: 0, 1 when it could not be done, 2 for wrong usage. directory: mom_priv/config.d. */
+/** Carries out `pbs_mom -s`. Returns the exit status: 0 if it succeeded, 1 if it could not be done, 2 for wrong usage. directory: mom_priv/config.d. */
 export function vnodeFileCommand(directory: string, args: readonly string[], io: ScriptIo): number {
   const [verb, name, file] = args;
   const refuse = (text: string): number => {
@@ -57,7 +57,7 @@ function insert(directory: string, path: string, text: string): void {
   writeFileSync(path, text, { flag: "wx", mode: 0o600 });
 }
 
-/** PBS* first, then the site's, each in order of name. */
+/** Returns the names of the definition files: those that begin with PBS first, then the site's, both in alphabetical order. */
 function definitionNames(directory: string): string[] {
   let names: string[];
   try {
@@ -69,10 +69,7 @@ function definitionNames(directory: string): string[] {
   return [...usable.filter(isReserved), ...usable.filter((name) => !isReserved(name))];
 }
 
-/**
- * Reads all definitions. A file that is not a definition file is left out and reported. In system mode, so is a file
- * that others than root can change.
- */
+/** Reads all definition files. A file that is not valid is left out and reported. In system mode, so is a file that others than root can change. */
 export function readDefinitions(
   directory: string,
   system: boolean,
