@@ -1,9 +1,9 @@
-// One host process: a Python or JavaScript interpreter that runs hooks one after the other (python/hook_host.py,
+// A hook host: a process with a Python or JavaScript interpreter that runs hooks one after the other (python/hook_host.py,
 // javascript/host-main.ts).
 //
-// P1. Every run ends: with the host's answer, at its alarm, or with the host's death. A host that does not stop on request is
-//     killed with its process group.
-// P2. A host that has been killed or has died runs nothing more.
+// P1. The run of a hook always ends: the hook host answers, the alarm of the hook is over, or the hook host dies. A hook
+//     host that does not stop the hook on request is killed with its process group.
+// P2. A hook host that was killed or has died gets no more hooks.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -14,21 +14,21 @@ import type { HookLanguage } from "#model/tables/hook.ts";
 import { assert } from "#support/assert.ts";
 
 export type HostOptions = {
-  /** the user that a JavaScript host becomes if root starts it; null: the host keeps our user */
+  /** the user that a JavaScript hook host becomes if root starts it; null: the hook host keeps our user */
   readonly nobody: { readonly uid: number; readonly gid: number } | null;
-  /** data about attributes and pbs.conf that each host receives once */
+  /** data about attributes and pbs.conf, sent to each hook host once */
   readonly setup: object;
 };
 
-/** A hook's question to the daemon: one object of a kind, or all of them (name ""). */
+/** A hook's query to its daemon. what: the kind of object. name: the object; "": all objects of that kind. */
 export type HookQuery = { readonly what: string; readonly name: string };
 
 export type HostRun = {
-  /** identifies the script; the content is sent only if the host does not have it */
+  /** identifies the script, whose content is sent only if the hook host does not have it */
   readonly key: string;
   readonly name: string;
   readonly content: string;
-  /** passed to the host unchanged */
+  /** the input of the hook, passed on to the hook host unchanged */
   readonly frame: object;
   readonly alarm_ms: number;
   readonly answer: (query: HookQuery) => unknown;
@@ -37,38 +37,38 @@ export type HostRun = {
 export type HookHost = {
   readonly language: HookLanguage;
   readonly alive: boolean;
-  /** the `done` message of the host; `{verdict: "stopped"}` at the alarm; `{verdict: "error"}` if the host died */
+  /** resolves with the `done` message of the hook host; at the alarm with `{verdict: "stopped"}`; with `{verdict: "error"}` if the hook host died */
   run(run: HostRun): Promise<unknown>;
-  /** lets the host exit by itself */
+  /** tells the hook host to exit */
   close(): void;
 };
 
-/** Time in ms that a host has to clean up after a stopped run. */
+/** The time in ms that a hook host has to clean up after it stopped a hook. */
 const STOP_MS_MAX = 2000;
-/** Greatest size of one answer or question of a hook. */
+/** Largest answer or query of a hook host, in characters. */
 const FRAME_CHARS_MAX = 32 * 1024 * 1024;
 const ERRORS_CHARS_MAX = 4096;
-/** Number of compiled scripts that a host keeps. */
+/** Number of compiled scripts that a hook host keeps. */
 const SCRIPTS_MAX = 64;
 
-/** Paths of the system's own interpreter. */
+/** Where the system's Python interpreter may be. */
 const PYTHONS = ["/usr/bin/python3", "/usr/local/bin/python3", "/bin/python3"];
 
-/** Starts an interpreter. It lives until it dies, is killed or is closed. */
+/** Starts a hook host. It lives until it is closed or killed, or dies. */
 export function startHost(language: HookLanguage, options: HostOptions): HookHost {
   const child = language === "python" ? startPython() : startJavascript(options.nobody);
   return new HostProcess(language, child, options.setup);
 }
 
-/** The process, its pipes and its present run. */
+/** A hook host: its process, its pipes and the run of a hook that it works on. */
 class HostProcess implements HookHost {
   readonly language: HookLanguage;
   readonly #child: ChildProcess;
   readonly #input: Writable;
   readonly #output: Readable;
-  /** keys of the scripts that the host has, least recently used first */
+  /** keys of the scripts that the hook host has; the one not used for the longest time is first */
   readonly #known: string[] = [];
-  /** the beginning of an incomplete frame */
+  /** the beginning of a frame whose end has not arrived yet */
   #waiting = "";
   #errors = "";
   #alive = true;
@@ -101,7 +101,7 @@ class HostProcess implements HookHost {
     });
     this.#child.once("error", (error) => this.#die(error.message));
     this.#child.once("exit", (code, signal) => {
-      // Output may still be in the pipe, so the run ends when the output ends.
+      // Output may still be in the pipe: the run ends when that has been read.
       const why = signal === null ? `the hook host ended with status ${code}` : `the hook host was ended by ${signal}`;
       setTimeout(() => this.#die(why), 100).unref();
     });
@@ -138,7 +138,7 @@ class HostProcess implements HookHost {
     this.#input.write(`${JSON.stringify(frame)}\f`);
   }
 
-  /** Sends a script to a host once; the host forgets its least recently used script. */
+  /** Sends a script to the hook host if it does not have it. If the host then has too many, it is told to forget the one not used for the longest time. */
   #sendScript({ key, name, content }: HostRun): void {
     const at = this.#known.indexOf(key);
     if (at >= 0) this.#known.splice(at, 1);
@@ -176,10 +176,10 @@ class HostProcess implements HookHost {
   }
 }
 
-/** A message of the host. No field is trusted (hook-input.ts, I1). */
+/** A message of the hook host. No field of it is trusted (hook-input.ts, I1). */
 type HostFrame = { readonly query?: { readonly what?: unknown; readonly name?: unknown }; readonly done?: unknown };
 
-/** Returns null if the text is not a JSON object. */
+/** Parses a message. Returns null if the text is not a JSON object. */
 function parsedFrame(text: string): HostFrame | null {
   try {
     const frame: unknown = JSON.parse(text);
@@ -198,7 +198,9 @@ function killGroup(child: ChildProcess): void {
   }
 }
 
-/** The environment contains only the time zone and, for Python, what it needs to find programs and to write text. */
+/**
+ * Returns the time zone variable for the environment of a hook host. Python also gets what it needs to find programs and to write text; nothing else is passed.
+ */
 const timeZone = (): { TZ?: string } => (process.env["TZ"] === undefined ? {} : { TZ: process.env["TZ"] });
 
 function launch(command: string, argv: readonly string[], env: NodeJS.ProcessEnv, argv0: string): ChildProcess {
@@ -208,7 +210,7 @@ function launch(command: string, argv: readonly string[], env: NodeJS.ProcessEnv
 function startPython(): ChildProcess {
   const python = PYTHONS.find((path) => existsSync(path)) ?? "python3";
   const env = { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", LANG: "C.UTF-8", LC_ALL: "C.UTF-8", ...timeZone() };
-  // Isolated mode: no variables, no packages of users, no imports from the working directory; and no .pyc files.
+  // Isolated mode: Python ignores variables, packages of users and modules in the working directory, and writes no .pyc files.
   return launch(python, ["-I", "-B", "-X", "utf8", join(ownFiles(), "python", "hook_host.py")], env, "pbs_python");
 }
 
@@ -227,13 +229,13 @@ function startJavascript(nobody: HostOptions["nobody"]): ChildProcess {
   return launch(process.execPath, argv, timeZone(), "pbs_hook_host");
 }
 
-/** In a checkout that runs from source the program is beside our source, otherwise beside our bundle. */
+/** Returns the program of the JavaScript hook host. In a checkout that runs from source it is beside our source, otherwise beside our bundle. */
 function javascriptProgram(): string {
   const self = fileURLToPath(import.meta.url);
   return self.endsWith(".ts") ? join(dirname(self), "javascript", "host-main.ts") : join(dirname(self), "pbs_hook_host.mjs");
 }
 
-/** The folder of the Python files: src/hooks, also in an installation. */
+/** Returns the folder of the Python files. It is src/hooks, in an installation too. */
 function ownFiles(): string {
   const self = dirname(fileURLToPath(import.meta.url));
   return [self, join(self, "../src/hooks")].find((path) => existsSync(join(path, "python", "hook_host.py"))) ?? self;

@@ -1,8 +1,8 @@
-// Runs hooks for a daemon. Hosts of each language are started when they are first needed and are kept. Each host runs one hook
-// at a time; further runs wait.
+// Runs hooks for a daemon. A hook host of a language is started when it is needed, and is kept. It runs one hook at a time.
+// If all hook hosts are busy, hooks wait.
 //
-// R1. A hook's time limit begins when a host takes the run.
-// R2. Idle hosts exit after a while, so that a site without hooks has no processes for them.
+// R1. The time limit of a hook begins when a hook host begins to run it.
+// R2. A hook host that is idle for a while exits, so that hooks that are no longer used leave no processes.
 
 import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,32 +16,32 @@ import { type HookOutcome, type HookRun, readAnswer } from "./run/hook-input.ts"
 export type HookIdentity = { readonly uid: number; readonly gid: number; readonly groups: readonly number[] };
 
 export type HookRunnerOptions = {
-  /** server_priv/hooks or mom_priv/hooks. Its tmp holds configuration files and, with debug, the inputs and outputs of runs */
+  /** server_priv/hooks or mom_priv/hooks. Its folder tmp has configuration files and, for hooks with debug, the input and output of every run */
   readonly directory: string;
   /** entries of pbs.conf */
   readonly conf: { readonly [name: string]: string };
-  /** the user of JavaScript hooks if we are root */
+  /** the user that runs JavaScript hooks if we are root */
   readonly nobody: { readonly uid: number; readonly gid: number } | null;
-  /** answers questions of hooks to the daemon: {items} or {error} */
+  /** answers a hook's query to the daemon, with {items} or {error} */
   readonly answer: (query: HookQuery) => unknown;
   readonly complain: (text: string) => void;
 };
 
 export type HookRunner = {
-  /** identity: the user of a Python hook; null: our own user */
+  /** Runs a hook. identity: the user that a Python hook runs as; null: our own user */
   run(run: HookRun, identity: HookIdentity | null): Promise<HookOutcome>;
   close(): void;
 };
 
-/** Greatest number of hosts of one language. */
+/** Largest number of hook hosts of one language. */
 const HOSTS_MAX = 4;
 const IDLE_MS = 300_000;
-/** Time in ms beyond the alarm after which a JavaScript host ends itself, in case the daemon is no longer there to kill it. */
+/** How many ms after the alarm a JavaScript hook host ends itself, in case the daemon that should kill it no longer exists. */
 const LIMIT_BEYOND_MS = 5000;
 
 type Waiting = { readonly run: HookRun; readonly identity: HookIdentity | null; readonly done: (outcome: HookOutcome) => void };
 
-/** Starts no process before the first run. */
+/** Makes a runner of hooks. It starts no process before it runs the first hook. */
 export function hookRunner(options: HookRunnerOptions): HookRunner {
   return new Runner(options);
 }
@@ -103,7 +103,7 @@ type PoolOptions = {
   readonly serve: (host: HookHost, run: HookRun, identity: HookIdentity | null) => Promise<HookOutcome>;
 };
 
-/** The hosts of one language, and the runs that wait for a host. */
+/** The hook hosts of one language, and the runs that wait for one of them. */
 class HostPool {
   readonly #options: PoolOptions;
   readonly #idle: { readonly host: HookHost; readonly timer: NodeJS.Timeout }[] = [];
@@ -173,7 +173,7 @@ class HostPool {
   }
 }
 
-/** Files of runs in the tmp of hooks: configuration for Python hooks, inputs and outputs for debugging. */
+/** The files in the folder tmp of hooks: configuration files for Python hooks, and inputs and outputs for debugging. */
 class RunFiles {
   readonly directory: string;
   readonly #complain: (text: string) => void;
@@ -186,7 +186,7 @@ class RunFiles {
     this.#prepare();
   }
 
-  /** Removes the configuration files of an earlier daemon. */
+  /** Removes the configuration files that an earlier daemon has left. */
   #prepare(): void {
     try {
       mkdirSync(this.directory, { recursive: true, mode: 0o750 });
@@ -197,7 +197,7 @@ class RunFiles {
     }
   }
 
-  /** Python hooks read their configuration from a file. Writes the file if the configuration is new, and returns its path. */
+  /** Writes the configuration of a Python hook to a file, if it is not there yet, and returns the path. The hook reads its configuration from that file. */
   configFile(name: string, config: NonNullable<HookRun["config"]>): string {
     const path = join(this.directory, `${name}.config${config.suffix}`);
     const known = this.#configs.get(name);
@@ -207,7 +207,7 @@ class RunFiles {
     return path;
   }
 
-  /** debug: saves input and output as hook_EVENT_NAME_NUMBER.in and .out. */
+  /** Saves the input and the output of a hook with debug as hook_EVENT_NAME_NUMBER.in and .out. */
   keepForDebugging(run: HookRun, answer: unknown): void {
     const name = join(this.directory, `hook_${run.input.event}_${run.name}_${process.pid}-${this.#next_run++}`);
     try {
@@ -221,7 +221,7 @@ class RunFiles {
 
 const decoded = (base64: string): Buffer => Buffer.from(base64, "base64");
 
-/** A hook gets another key when its script is imported again. */
+/** The keys of scripts. A hook gets a new key when its script is imported again. */
 const keys = new WeakMap<object, string>();
 let next_key = 1;
 function scriptKey({ script }: HookRun): string {
@@ -233,7 +233,7 @@ function scriptKey({ script }: HookRun): string {
   return key;
 }
 
-/** The file is readable by all, because hooks may run as users. The directories above are closed to users where necessary. */
+/** Writes a file that all users can read, because hooks may run as users. Where users must not read it, a directory above it is closed to them. */
 function writeWhole(path: string, text: string | Buffer): void {
   writeFileSync(`${path}.new`, text, { mode: 0o600 });
   chmodSync(`${path}.new`, 0o644);

@@ -1,10 +1,10 @@
-// Decides which commands the resident runs, and why others need a process of their own. Pure.
+// Decides which commands the resident runs, and gives the reason why others need a process of their own. Pure.
 
 import { scanOptions } from "#cli/getopt.ts";
 import { QSUB_LETTERS } from "#cli/option-letters.ts";
 import type { CommandRequest } from "./request.ts";
 
-/** Returns null if the resident runs the command, otherwise the reason why not. */
+/** Decides about the requests for one command. Returns null if the resident runs the command, otherwise the reason why not. */
 type Rule = (request: CommandRequest) => string | null;
 
 const always: Rule = () => null;
@@ -13,7 +13,7 @@ const never =
   () =>
     reason;
 
-/** Contains every command of scripts/lib/programs.mjs; a test compares the lists. */
+/** The rule for each command of scripts/lib/programs.mjs. A test checks that none is missing. */
 export const RULES: Readonly<Record<string, Rule>> = {
   qsub: ({ argv }) => {
     if (argv.includes("--batch")) return "so many jobs would keep other commands waiting, and a start is nothing against them";
@@ -67,12 +67,12 @@ export const RULES: Readonly<Record<string, Rule>> = {
   pbs_attach: never("it is about its own process"),
 };
 
-/** Variables that name files. A relative path would be relative to the resident's directory. */
+/** Variables whose values are paths of files. In the resident, a relative path would be taken relative to the resident's own directory. */
 const PATH_VARIABLES = ["PBS_CONF_FILE", "PBS_HOME", "PBS_EXEC", "PBS_MOM_HOME", "PBS_TMPDIR"];
-/** Paths whose meaning depends on the process. */
+/** Paths that mean a different file in each process. */
 const OF_THE_PROCESS = /\/dev\/(?:fd|stdin|stdout|stderr|tty|pts)\b|\/proc\//;
 
-/** The reason why the command needs a process of its own, or null if the resident may run it. */
+/** Returns the reason why the command needs a process of its own, or null if the resident may run it. */
 export function whyOwnProcess(request: CommandRequest): string | null {
   const { program, argv, cwd, env } = request;
   const rule = Object.hasOwn(RULES, program) ? RULES[program] : undefined;

@@ -1,10 +1,10 @@
-// The commands of the resident, each loaded on first use.
+// The commands that a resident can run. Each is loaded when it is first used.
 
 import type { Command } from "#cli/command.ts";
 
 type Module = { readonly run: Command };
 
-/** The commands by name, without those that src/resident/allowance.ts never allows. */
+/** The commands by name, without those that src/resident/allowance.ts never lets a resident run. */
 export const COMMANDS: Readonly<Record<string, () => Promise<Module>>> = {
   qsub: () => import("#cli/commands/jobs/qsub.ts"),
   qmgr: () => import("#qmgr/main.ts"),
@@ -35,7 +35,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Module>>> = {
   pbs_ralter: () => import("#rsub/pbs_ralter.ts"),
 };
 
-/** Rejects for an unknown name. */
+/** Loads a command. Rejects if the name is unknown. */
 export async function loadCommand(program: string): Promise<Command> {
   const load = Object.hasOwn(COMMANDS, program) ? COMMANDS[program] : undefined;
   if (load === undefined) throw new Error(`the resident has no ${program}`);

@@ -1,35 +1,39 @@
-// The frames between a launcher (native/conversation.c) and the resident: a length of four bytes (big-endian), a letter, and
-// that many bytes.
+// The frames between a launcher (native/conversation.c) and the resident: a length in four bytes (big-endian), a letter, and as
+// many bytes as the length says.
 //
-//   launcher to resident      Q  the request (request.ts)             I  a piece of standard input; an empty one is its end
-//   resident to launcher      A  accepted: from now on it may have effects       N  not here: the launcher must run it; nothing
-//   was done
-//                             O, E  a piece of standard output, of standard error      W  wants one piece of standard input
-//                              X  ended: its status, one byte
+//   launcher to resident
+//     Q     the request (request.ts)
+//     I     a piece of standard input; an empty piece is its end
+//   resident to launcher
+//     A     accepted: from now on the command may have effects
+//     N     refused: nothing was done, and the launcher must run the command itself
+//     O, E  a piece of standard output, of standard error
+//     W     asks for one piece of standard input
+//     X     the command has ended; one byte with its exit status
 //
-// F1. No frame is longer than the limit of its letter. The reader holds no more than one frame and the data that arrived after
-//     it.
+// F1. No frame is longer than the limit of its letter. The resident keeps at most one incomplete frame of a launcher, and the
+//     data that arrived after it.
 
 import { nth } from "#support/assert.ts";
 
 export const HEADER_BYTES = 5;
-/** of output and input in one frame (PIECE_BYTES of the launcher) */
+/** largest piece of output or input in one frame (PIECE_BYTES of the launcher) */
 export const PIECE_BYTES_MAX = 1 << 16;
-/** size of a request (REQUEST_BYTES_MAX of the launcher); a command with a larger one runs in its own process */
+/** largest request (REQUEST_BYTES_MAX of the launcher); a command with a larger request runs in its own process */
 export const REQUEST_BYTES_MAX = 1 << 20;
 
-/** The frames that a launcher may send, with their greatest lengths. */
+/** The frames that a launcher may send, each with the largest number of bytes after its header. */
 const LIMIT = { Q: REQUEST_BYTES_MAX, I: PIECE_BYTES_MAX } as const;
 export type LauncherLetter = keyof typeof LIMIT;
 export type LauncherFrame = { readonly letter: LauncherLetter; readonly payload: Buffer };
 export type ResidentLetter = "A" | "N" | "O" | "E" | "W" | "X";
 
-/** A launcher violated the frame format. */
+/** The error for a launcher that violates the frame format. */
 export class FrameFault extends Error {
   override readonly name = "FrameFault";
 }
 
-/** The header of a frame with this payload length. */
+/** Returns the header of a frame that is followed by this number of bytes. */
 export function frameHead(letter: ResidentLetter, bytes: number): Buffer {
   const head = Buffer.allocUnsafe(HEADER_BYTES);
   head.writeUInt32BE(bytes, 0);
@@ -37,7 +41,7 @@ export function frameHead(letter: ResidentLetter, bytes: number): Buffer {
   return head;
 }
 
-/** Text as frames of at most PIECE_BYTES_MAX each: alternating headers and pieces. */
+/** Returns a text as frames with pieces of at most PIECE_BYTES_MAX: headers and pieces in turn. */
 export function outputFrames(letter: "O" | "E", text: string): Buffer[] {
   const bytes = Buffer.from(text);
   const frames: Buffer[] = [];
@@ -48,7 +52,10 @@ export function outputFrames(letter: "O" | "E", text: string): Buffer[] {
   return frames;
 }
 
-/** Assembles the frames of a launcher from pieces as they arrive. Throws FrameFault at the first invalid byte. */
+/**
+ * Returns a function that takes bytes of a launcher as they arrive, and returns the frames that are complete. It throws FrameFault at the first header that is
+ * invalid.
+ */
 export function frameReader(): (bytes: Buffer) => LauncherFrame[] {
   let pieces: Buffer[] = [];
   let held = 0;

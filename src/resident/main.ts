@@ -1,10 +1,10 @@
-// pbs_resident SOCKET MARK: runs the commands of one user, so that a command need not start Node. A launcher
-// (native/launcher.c) starts it and passes the locked mark as descriptor 3, the circumstances and the limits. The resident ends
-// by itself.
+// pbs_resident SOCKET MARK: runs the commands of one user, so that Node.js need not be started for each command. A launcher
+// (native/launcher.c) starts the resident. It passes the circumstances, the limits, and, as descriptor 3, the mark with its
+// lock (README.md explains circumstances and mark). The resident ends by itself.
 //
-// R1. Only the process that holds the lock of the mark removes or creates the socket. The lock ends with the process, however
-//     it ends.
-// R2. Only connections of our own user are accepted (SO_PEERCRED).
+// R1. Only the process that has the lock on the mark removes or creates the socket. When the process ends, for whatever
+//     reason, the lock is released.
+// R2. Only connections of the resident's own user are accepted (SO_PEERCRED).
 // R3. After an error that no command caught, no further command is accepted.
 
 import { AsyncLocalStorage } from "node:async_hooks";
@@ -19,9 +19,9 @@ import { type Session, serve } from "./session.ts";
 import { settingsOf } from "./settings.ts";
 
 const MARK_FD = 3;
-/** output in bytes that waits for its launcher before the server's answers are held back */
+/** when this many bytes of output wait for a launcher, answers of the server to its command are no longer read until the launcher has taken the output */
 const WAITING_BYTES_MAX = 1 << 18;
-/** interval at which the resident checks its own size and whether its bundle still exists */
+/** how often the resident checks its own size, and whether its bundle still exists */
 const LOOK_MS = 10_000;
 const COMMANDS_PER_LOOK = 64;
 const FORGOTTEN_MS = 24 * 3600 * 1000;
@@ -67,7 +67,7 @@ const server = createServer({ highWaterMark: WAITING_BYTES_MAX }, (socket) => {
 process.on("uncaughtException", breakDown);
 process.on("unhandledRejection", breakDown);
 for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, retire);
-// A former holder of the mark may have left a socket.
+// A resident that had this mark before may have left its socket.
 rmSync(socket_path, { force: true });
 server.on("error", retire);
 server.listen(socket_path, () => {
@@ -83,7 +83,7 @@ setInterval(() => {
 
 const isLarge = (): boolean => process.memoryUsage.rss() > settings.memory_mb_max * 1_000_000;
 
-/** Whether the descriptor is that of the mark, which proves that a launcher started us. */
+/** Whether descriptor 3 is the mark. That proves that a launcher has started this process. */
 function holdsMark(): boolean {
   try {
     const [held, named] = [fstatSync(MARK_FD), statSync(mark_path)];
@@ -93,7 +93,7 @@ function holdsMark(): boolean {
   }
 }
 
-/** Removes old marks and sockets of circumstances that no longer occur: every build and every login may leave some. */
+/** Removes marks and sockets that have not been used for a day: each build and each login may leave some, because its circumstances do not occur again. */
 function sweep(): void {
   const directory = dirname(mark_path);
   for (const name of readdirSync(directory)) {
@@ -105,7 +105,7 @@ function sweep(): void {
   }
 }
 
-/** Identity of the file as it was built, or null if it has gone. */
+/** Returns the identity of a file as it is now, or null if it does not exist. */
 function identity(path: string): string | null {
   try {
     const { dev, ino, size, mtimeMs } = statSync(path);
@@ -115,14 +115,14 @@ function identity(path: string): string | null {
   }
 }
 
-/** There is no command: ends after the idle time, or at once if no more commands are accepted. */
+/** If no command runs: ends after the idle time, or at once if the resident accepts no more commands. */
 function rest(): void {
   if (sessions.size > 0) return;
   if (retiring) setImmediate(end);
   else idle = setTimeout(retire, settings.idle_s * 1000);
 }
 
-/** Accepts no more commands, and ends with the last running one. */
+/** Stops accepting commands. The resident ends when the last running command has ended. */
 function retire(): void {
   if (retiring) return;
   retiring = true;
@@ -135,12 +135,12 @@ function retire(): void {
 function end(): void {
   if (sessions.size > 0) return;
   ftruncateSync(MARK_FD, 0);
-  // A mark without a time makes the next command count as the first.
+  // The time of the mark says when a command last ran without a resident. With time 0, the next command counts as the first of a series and starts no resident.
   futimesSync(MARK_FD, 0, 0);
   process.exit(0);
 }
 
-/** R3. */
+/** Fails the command that caused an error outside of its promise, and accepts no more commands (R3). */
 function breakDown(error: unknown): void {
   current.getStore()?.fail(error);
   retire();

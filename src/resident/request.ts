@@ -1,8 +1,8 @@
-// The request of a launcher: texts that end with a zero byte, and lists preceded by their count (send_request in
-// native/conversation.c).
+// The request of a launcher. It consists of texts, each ended by a zero byte; the number of texts in a list comes before the
+// list (send_request in native/conversation.c).
 
 export type CommandRequest = {
-  /** the launcher's circumstances, which must equal those of the resident exactly */
+  /** the circumstances of the launcher, which must be the same as those of the resident */
   readonly circumstances: string;
   readonly stdin_is_tty: boolean;
   readonly stdout_is_tty: boolean;
@@ -11,11 +11,11 @@ export type CommandRequest = {
   readonly program: string;
   readonly cwd: string;
   readonly argv: readonly string[];
-  /** if a variable occurs twice, the first counts, as in getenv(3) */
+  /** the environment. If a variable occurs twice, the first one counts, as in getenv(3) */
   readonly env: Readonly<Record<string, string>>;
 };
 
-/** Returns null if the bytes are not a request. Bytes that are not UTF-8 are replaced, as Node does with its own arguments. */
+/** Parses a request. Returns null if the bytes are not a request. Bytes that are not UTF-8 are replaced, as Node.js does with its own arguments. */
 export function parseRequest(payload: Buffer): CommandRequest | null {
   if (payload.length === 0 || payload[payload.length - 1] !== 0) return null;
   const texts = payload.toString("utf8", 0, payload.length - 1).split("\0");
@@ -38,10 +38,10 @@ export function parseRequest(payload: Buffer): CommandRequest | null {
   };
 }
 
-/** NaN, which equals no number, if the text is not a count. */
+/** Returns the count in a text. If the text is not a count, returns NaN, which equals no number. */
 const count = (text: string): number => (/^\d{1,7}$/.test(text) ? Number(text) : Number.NaN);
 
-/** The record has no prototype, because a variable may be called `__proto__`. */
+/** Returns the variables by name. The record has no prototype, because a variable may be called `__proto__`. */
 function environment(variables: readonly string[]): Record<string, string> {
   const env = Object.create(null) as Record<string, string>;
   for (const variable of variables) {

@@ -1,28 +1,29 @@
-// Connections to servers that a resident keeps between commands. Connecting otherwise takes half of a short command's time.
+// Connections to servers that a resident keeps from one command to the next. To connect anew takes half of the time of a
+// short command.
 //
-// K1. A connection serves one command at a time, and is kept only if no request is open on it. The connection of a cancelled
-//     command is closed.
-// K2. Before a connection is used again, it must be quiet (a server that ended has closed it, even if Node has not noticed),
-//     and the path must still name its socket.
-// K3. Nothing is ever sent twice: if a connection breaks, the command that uses it learns of it.
+// K1. A connection serves one command at a time. It is kept only if all requests on it have been answered. The connection of
+//     a cancelled command is closed.
+// K2. A connection is used again only if nothing has arrived on it (a server that ended has closed it, even if Node.js has
+//     not noticed yet) and the path still names the same socket.
+// K3. Nothing is ever sent twice. If a connection breaks, the command that uses it gets an error.
 
 import { statSync } from "node:fs";
 import { connectSocket, type Flow, type KeptConnection, type ServerConnection, ServerUnreachable } from "#protocol/client.ts";
 import { isQuiet } from "#protocol/wire/peer-credentials.ts";
 
-/** Idle connections are a load on the server, because there are many users. */
+/** How long an idle connection is kept: each one is a load on the server, and there are many users. */
 const KEEP_MS = 5000;
-/** connections kept for one server */
+/** largest number of idle connections to one server */
 const KEPT_MAX = 8;
 
 export type ServerLinks = {
-  /** As connectSocket. */
+  /** Connects to the server at this socket, as connectSocket does, or uses a kept connection. */
   connect(path: string, flow: Flow): Promise<ServerConnection>;
 };
 
 type Kept = { readonly connection: KeptConnection; readonly socket_file: string; readonly timer: NodeJS.Timeout };
 
-/** The links of a resident that has no connection yet. */
+/** Makes the links of a resident. There is no connection yet. */
 export function serverLinks(): ServerLinks {
   const idle = new Map<string, Kept[]>();
 
@@ -34,7 +35,7 @@ export function serverLinks(): ServerLinks {
     else idle.set(path, left);
   };
 
-  /** Takes out a connection that can be used. Unusable ones are closed. */
+  /** Takes a kept connection that can be used. Those that cannot be used are closed. */
   const take = (path: string, socket_file: string): KeptConnection | null => {
     for (;;) {
       const kept = idle.get(path)?.pop();
@@ -81,7 +82,7 @@ export function serverLinks(): ServerLinks {
 
 const PBSE_SYSTEM = 15010;
 
-/** Identity of the file with this path; "" if there is none, or if it is not visible (the connect shows which). */
+/** Returns the identity of the file with this path; "": there is none, or it is not visible (the attempt to connect then shows which). */
 function identity(path: string): string {
   try {
     const { dev, ino, ctimeMs } = statSync(path);

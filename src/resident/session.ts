@@ -1,11 +1,11 @@
-// The command of one launcher, from the request to the status.
+// Serves one launcher: its command from the request to the exit status.
 //
-// S1. A command begins only after the launcher's side has taken `A`. If the launcher has gone or given up before that, the
-//     command is never run.
-// S2. If the launcher goes, the command's links end, its reads fail, and its output is dropped. A read fails instead of ending,
-//     so that half a script cannot become a job.
-// S3. Output that the launcher has not read yet is bounded: links to the server then deliver no more. Standard input is
-//     requested one piece at a time.
+// S1. A command begins only after the kernel has accepted the frame `A` for the launcher. If the launcher has ended or given
+//     up before that, the command is never run.
+// S2. If the launcher ends, the command's connections are closed, its output is dropped, and reading its standard input
+//     fails. That is an error and not the end of the input, so that half a script cannot become a job.
+// S3. The amount of output that the launcher has not read is limited: beyond the limit, the command gets no more data from
+//     the server. Standard input is requested one piece at a time.
 
 import type { Socket } from "node:net";
 import { Readable } from "node:stream";
@@ -21,37 +21,37 @@ export type SessionWorld = {
   /** whether one more command may begin now */
   admits(): boolean;
   load(program: string): Promise<Command>;
-  /** opens connections to servers for a command */
+  /** connects commands to servers */
   readonly links: ServerLinks;
-  /** runs a function so that its later errors can be attributed to the session */
+  /** calls a function so that errors that it causes later are attributed to the session */
   within<T>(session: Session, action: () => T): T;
   began(session: Session): void;
-  /** called once for each session that began */
+  /** called once for each session that `began` was called for */
   ended(session: Session): void;
 };
 
 export type Session = {
-  /** The command failed in a way that its promise did not report. */
+  /** Ends the command after an error that its promise did not report. */
   fail(error: unknown): void;
 };
 
-/** A launcher sends its request at once. A connection without a request is closed after this time. */
+/** A launcher sends its request immediately. If none has arrived after this time, the connection is closed. */
 const REQUEST_MS_MAX = 5000;
 const INTERNAL_ERROR = 255;
-/** Created once: every command ends with this error, and its stack is not needed. */
+/** The error with which every cancelled command fails. It is made once, because nobody needs its stack. */
 const LAUNCHER_GONE = new Error("the command's launcher has gone");
 
-/** Serves one connection. The peer must already be known to be our own user. */
+/** Serves one connection. The caller has checked that the process at the other end is of our own user. */
 export function serve(socket: Socket, world: SessionWorld): void {
   new LauncherSession(socket, world);
 }
 
-/** A connection of a launcher, until it closes. */
+/** The connection to a launcher, from the accept until it closes. */
 class LauncherSession implements Session {
   readonly #socket: Socket;
   readonly #world: SessionWorld;
   readonly #read = frameReader();
-  /** aborted when the launcher goes, or has its answer (S2) */
+  /** aborted when the launcher has ended, or has received its answer (S2) */
   readonly #gone = new AbortController();
   readonly #impatience: NodeJS.Timeout;
   readonly #flow: Flow;
@@ -59,7 +59,7 @@ class LauncherSession implements Session {
   #input: Input | null = null;
   #began = false;
   #over = false;
-  /** the command has printed, or asked for input: it cannot be run a second time */
+  /** whether the command has printed something or asked for input: then it cannot be run a second time */
   #has_acted = false;
 
   constructor(socket: Socket, world: SessionWorld) {
@@ -74,7 +74,7 @@ class LauncherSession implements Session {
     this.#flow = flow;
     socket.on("data", (bytes: Buffer) => this.#takeBytes(bytes));
     socket.on("error", () => undefined);
-    // The process must not exit earlier, because unread output would be lost with it.
+    // The session ends only when the connection is closed: if the process exited before, output that the launcher has not read would be lost.
     socket.on("close", () => {
       this.#leave();
       if (this.#began) world.ended(this);
@@ -90,7 +90,7 @@ class LauncherSession implements Session {
     try {
       if (!this.#over) for (const frame of this.#read(bytes)) this.#take(frame);
     } catch {
-      // The peer is not one of our launchers and gets no answer.
+      // The process at the other end is not one of our launchers and gets no answer.
       this.#socket.destroy();
     }
   }
@@ -116,8 +116,7 @@ class LauncherSession implements Session {
     } catch {
       return this.#finish("N");
     }
-    // S1: the callback comes when the kernel has accepted the frame, which it does only while the launcher has the connection
-    // open.
+    // S1: the callback is called when the kernel has accepted the frame. The kernel does so only while the launcher has the connection open.
     this.#socket.write(frameHead("A", 0), (error) => {
       if (!error && !this.#over) world.within(this, () => void this.#run(asked, command));
     });
@@ -161,7 +160,7 @@ class LauncherSession implements Session {
   #print(letter: "O" | "E", text: string): void {
     if (this.#over || text === "") return;
     this.#has_acted = true;
-    // The last output and the status after it wake the launcher only once.
+    // Output and the status that follows it are sent together, so that the launcher wakes up only once.
     this.#socket.cork();
     for (const bytes of outputFrames(letter, text)) this.#socket.write(bytes);
     process.nextTick(() => this.#socket.uncork());
@@ -189,15 +188,15 @@ class LauncherSession implements Session {
 }
 
 type Input = Readable & {
-  /** Passes a requested piece; an empty piece is the end. Returns false if no piece was requested. */
+  /** Passes on a piece of input that was requested; an empty piece is the end. Returns false if no piece was requested. */
   give(piece: Buffer): boolean;
 };
 
-/** Standard input, one piece at a time. */
+/** Makes a command's standard input, which requests one piece at a time. */
 function inputOf(is_tty: boolean, want: () => void): Input {
   let wanted = false;
   const stream = new Readable({
-    // Only one piece is read ahead of the command.
+    // At most one piece is requested before the command reads it.
     highWaterMark: 1,
     read() {
       if (wanted) return;
@@ -205,7 +204,7 @@ function inputOf(is_tty: boolean, want: () => void): Input {
       want();
     },
   });
-  // A reader of the stream receives the error. Without a reader the error is not a fault of the resident.
+  // If the command reads the stream, it receives the error. If it does not, the error must not count as a fault of the resident.
   stream.on("error", () => undefined);
   return Object.assign(stream, {
     ...(is_tty ? { isTTY: true } : {}),

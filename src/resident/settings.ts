@@ -1,14 +1,14 @@
-// The limits of a resident: keys of pbs.conf. The launcher that starts the resident reads them and passes them as environment
-// variables (native/launcher.c).
+// The limits of a resident. They are keys of pbs.conf. The launcher that starts the resident reads these and passes them on
+// as environment variables (native/launcher.c).
 
 export type Settings = {
   /** PARTITA_RESIDENT_IDLE: the resident ends after this many seconds without a command */
   readonly idle_s: number;
   /** PARTITA_RESIDENT_COMMANDS: the resident ends after this many commands */
   readonly commands_max: number;
-  /** PARTITA_RESIDENT_MEMORY: if its size in MB exceeds this, the resident ends after its present commands */
+  /** PARTITA_RESIDENT_MEMORY: if the resident uses more MB of memory than this, it accepts no more commands and ends after those that run */
   readonly memory_mb_max: number;
-  /** PARTITA_RESIDENT_AT_ONCE: further simultaneous commands run in their own processes */
+  /** PARTITA_RESIDENT_AT_ONCE: number of commands that may run at the same time; others run in their own processes */
   readonly at_once_max: number;
 };
 
@@ -19,10 +19,10 @@ const KEYS: Readonly<Record<keyof Settings, string>> = {
   memory_mb_max: "PARTITA_RESIDENT_MEMORY",
   at_once_max: "PARTITA_RESIDENT_AT_ONCE",
 };
-/** larger than any sensible value */
+/** above any sensible value */
 const NUMBER_MAX = 86_400_000;
 
-/** A value that is not a whole number above 0 counts as missing. */
+/** Reads the limits from the environment. A value that is not a whole number above 0 counts as missing. */
 export function settingsOf(env: Readonly<Record<string, string | undefined>>): Settings {
   const numbers = (Object.keys(KEYS) as (keyof Settings)[]).map((key) => {
     const text = env[KEYS[key]] ?? "";

@@ -7,7 +7,7 @@ import { DayFile } from "./day-file.ts";
 import { localStamper } from "./local-time.ts";
 
 export type AccountingLog = {
-  /** type: the record's letter. id: job, reservation or `license`. at_s: time of the record, default now */
+  /** Writes a record. type: its letter. id: job, reservation or `license`. at_s: time of the record; default: now */
   record(type: string, id: string, message: string, at_s?: number): void;
   reopen(): void;
   flush(): void;
@@ -17,7 +17,7 @@ export type AccountingLog = {
   readonly lost: number;
 };
 
-/** dir: PBS_HOME/server_priv/accounting. file: one absolute path (pbs_server -A). */
+/** Opens the accounting file. dir: PBS_HOME/server_priv/accounting. file: path of a single file to use instead of daily ones (pbs_server -A). */
 export function openAccounting(options: {
   readonly dir: string;
   readonly file?: string;

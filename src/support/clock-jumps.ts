@@ -1,11 +1,11 @@
-// Detects that the wall clock was set. Pure: both clocks are parameters.
+// Detects that the wall clock was set. Pure: both clocks are passed as parameters.
 
-/** If the wall clock moves by this much against the monotonic clock between two calls, it was set. */
+/** If the wall clock moves against the monotonic clock by this much between two calls, it counts as set. */
 const CLOCK_JUMP_MS = 1000;
 
 /**
- * Returns a function that gives the amount by which the wall clock was set since the last call, in ms; 0 if it was not set. The
- * gradual corrections of an NTP daemon do not count.
+ * Returns a function that returns by how many ms the wall clock was set since its last call; 0: it was not set. The gradual corrections of an NTP daemon do not
+ * count.
  */
 export function clockJumps(wall_ms: () => number, monotonic_ms: () => number): () => number {
   let before_ms = wall_ms() - monotonic_ms();
@@ -17,7 +17,9 @@ export function clockJumps(wall_ms: () => number, monotonic_ms: () => number): (
   };
 }
 
-/** The wall clock. If it was set, clockSet is called before a later time is returned. by_ms: the amount. */
+/**
+ * Returns a function that reads the wall clock. If the clock was set, it calls clockSet before it returns the new time. by_ms: by how much the clock was set.
+ */
 export function watchedClock(
   clockSet: (by_ms: number, now_ms: number) => void,
   { wall_ms, steady_ms }: { wall_ms(): number; steady_ms(): number },
@@ -31,7 +33,7 @@ export function watchedClock(
   };
 }
 
-/** `172800 seconds forward`, for a log. */
+/** Returns the amount by which a clock was set as text for a log: `172800 seconds forward`. */
 export function jumpText(by_ms: number): string {
   const seconds = Math.round(Math.abs(by_ms) / 1000);
   return `${seconds} seconds ${by_ms < 0 ? "back" : "forward"}`;

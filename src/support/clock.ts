@@ -1,12 +1,12 @@
-// Time as a parameter: only shells hold a Clock; the core receives times as values. Tests and the simulator advance the manual
-// clock themselves.
+// Clocks. Only shells have a Clock; the cores receive times as values. Tests and the simulator move the manual clock
+// themselves.
 
 export type Clock = {
-  /** epoch seconds, whole (PBS times) */
+  /** whole seconds since the epoch, as in times of PBS */
   now_s(): number;
-  /** epoch milliseconds, with a fraction if the source has one */
+  /** milliseconds since the epoch, with a fraction if the source has one */
   now_ms(): number;
-  /** milliseconds since an arbitrary start; never goes back */
+  /** milliseconds since an arbitrary start; never decreases */
   monotonic_ms(): number;
 };
 
@@ -17,19 +17,19 @@ export const realClock: Clock = {
 };
 
 /**
- * Milliseconds of CLOCK_MONOTONIC, as a whole number. The clock is the same in all processes of a host, is never set, and stops
- * while the host is suspended. Used for durations: walltime, timeouts.
+ * Returns whole milliseconds of CLOCK_MONOTONIC. This clock is the same in all processes of a host, is never set, and stands still while the host is suspended.
+ * It is used for durations: walltime, time limits.
  */
 export const steady_ms = (): number => Number(process.hrtime.bigint() / 1_000_000n);
 
 export type ManualClock = Clock & {
-  /** advances wall clock and monotonic clock by ms >= 0 */
+  /** moves wall clock and monotonic clock forward. ms must not be negative */
   advance(ms: number): void;
-  /** sets the wall clock alone, as an administrator's `date -s` does; the monotonic clock stays */
+  /** sets only the wall clock, as an administrator's `date -s` does */
   jump(now_ms: number): void;
 };
 
-/** A clock that moves only on request. start_ms: epoch milliseconds. */
+/** Returns a clock that moves only when told to. start_ms: epoch milliseconds. */
 export function manualClock(start_ms: number): ManualClock {
   let wall_ms = start_ms;
   let monotonic_ms = 0;

@@ -1,8 +1,7 @@
-// pbs.conf (docs/reference/files.md 2): every program reads it once at its start into a frozen value. Because every command
-// does so, this file loads only node:fs and node:os and makes no network lookup.
+// Reads pbs.conf (docs/reference/files.md 2). Every program does so once at its start, and gets a frozen value. Because
+// every command does so, this file loads only node:fs and node:os and makes no network lookup.
 //
-// C1. An environment variable overrides the key of the same name, for the names that PBS knows. Unknown keys are kept
-//     (`values`).
+// C1. If PBS knows a key, an environment variable of the same name overrides its value. Unknown keys are kept (`values`).
 // C2. A program that runs with more rights than its caller ignores the environment (option trustEnv: false).
 
 import { readFileSync, statSync } from "node:fs";
@@ -14,19 +13,19 @@ export type Env = Readonly<Record<string, string | undefined>>;
 export type Conf = {
   /** path of the configuration file */
   readonly file: string;
-  /** PBS_EXEC: installation prefix */
+  /** PBS_EXEC: directory of the installation */
   readonly exec: string;
-  /** PBS_HOME: run-time tree */
+  /** PBS_HOME: directory of configuration and state */
   readonly home: string;
   /** PBS_SERVER (or PBS_DEFAULT): the server's name */
   readonly server: string;
-  /** the same, but not overridden by the environment: the name of the complex to which PBS_HOME belongs */
+  /** the name of the server in the file, whatever the environment says: the complex to which PBS_HOME belongs */
   readonly own_server: string;
-  /** host part used for connections */
+  /** the host of the server, to which programs connect */
   readonly server_host: string;
   /**
-   * user: the complex runs as one user, who is also its manager; system: the daemons run as root and jobs as their owners. Key
-   * PARTITA_MODE; without it the owner of PBS_HOME decides
+   * user: the complex runs as one user, who is also its manager. system: the daemons run as root, and jobs run as their owners. Set by the key PARTITA_MODE;
+   * without that key, it is `system` if root owns PBS_HOME
    */
   readonly mode: "user" | "system";
   readonly start: { readonly server: boolean; readonly sched: boolean; readonly mom: boolean; readonly comm: boolean };
@@ -37,23 +36,23 @@ export type Conf = {
   readonly environment_file: string;
   readonly tmpdir: string;
   readonly log_highres: boolean;
-  /** PBS_SYSLOG facility number, 0 = off */
+  /** PBS_SYSLOG: facility number; 0: off */
   readonly syslog: number;
   readonly locallog: boolean;
   /** PBS_DAEMON_SERVICE_USER */
   readonly service_user: string | null;
-  /** every key of the file as text, after the environment's overrides */
+  /** all keys of the file as text, after environment variables have overridden some */
   readonly values: Readonly<Record<string, string>>;
 };
 
-/** The configuration cannot be used. Commands print the message. */
+/** The error for a configuration that cannot be used. Commands print its message. */
 export class ConfError extends Error {
   override readonly name = "ConfError";
 }
 
 export const CONF_FILE_DEFAULT = "/etc/pbs.conf";
 const REQUIRED = ["PBS_HOME", "PBS_EXEC", "PBS_SERVER"] as const;
-/** keys in which a colon is refused */
+/** keys whose value must not contain a colon */
 const HOST_KEYS = [
   "PBS_SERVER_HOST_NAME",
   "PBS_MAIL_HOST_NAME",
@@ -116,10 +115,13 @@ const KNOWN = new Set<string>([
   "PARTITA_RESIDENT_MEMORY",
   "PARTITA_RESIDENT_AT_ONCE",
 ]);
-/** In a job or a login shell these variables have another meaning than in pbs.conf: there PBS_ENVIRONMENT is PBS_BATCH. */
+/**
+ * Variables that are not taken from the environment, because in the environment they mean something else than in pbs.conf: in a job, PBS_ENVIRONMENT is
+ * PBS_BATCH.
+ */
 const NOT_FROM_ENVIRONMENT = new Set(["PBS_ENVIRONMENT"]);
 
-/** Reads the configuration from PBS_CONF_FILE, or otherwise from /etc/pbs.conf. Throws ConfError. */
+/** Reads the configuration from the file named by PBS_CONF_FILE, or else from /etc/pbs.conf. Throws ConfError. */
 export function readConf(env: Env = process.env, options: { readonly trustEnv?: boolean } = {}): Conf {
   const trusted = options.trustEnv ?? true;
   const file = (trusted && env["PBS_CONF_FILE"]) || CONF_FILE_DEFAULT;
@@ -127,7 +129,7 @@ export function readConf(env: Env = process.env, options: { readonly trustEnv?: 
   try {
     text = readFileSync(file, "utf8");
   } catch {
-    // All keys may still come from the environment. makeConf names missing keys, as PBS does.
+    // A missing file is no error yet: all keys may come from the environment. makeConf names missing keys, as PBS does.
   }
   try {
     return makeConf(file, text ?? "", trusted ? env : {}, thisMachine());
@@ -137,13 +139,13 @@ export function readConf(env: Env = process.env, options: { readonly trustEnv?: 
   }
 }
 
-/** For a user who has a personal complex but has not set PBS_CONF_FILE in this shell. */
+/** Returns the advice for a user who has a personal complex but has not set PBS_CONF_FILE in this shell. */
 const hint = (file: string): string =>
   `${file} cannot be read. A complex of your own is made known to a shell by: eval "$(partita env --home DIR)"`;
 
 /**
- * Facts about the machine. ownerOf: uid of a path's owner; null: the path does not exist. uid: the future owner of a PBS_HOME
- * that does not exist yet.
+ * Facts about the machine. ownerOf: returns the uid of a path's owner; null: the path does not exist. uid: the user who will own a PBS_HOME that does not exist
+ * yet.
  */
 export type Machine = { readonly hostname: string; readonly uid: number; readonly ownerOf?: (path: string) => number | null };
 
@@ -153,7 +155,7 @@ export const thisMachine = (): Machine => ({
   ownerOf: (path) => statSync(path, { throwIfNoEntry: false })?.uid ?? null,
 });
 
-/** The pure part of readConf: turns file text and environment into a Conf. */
+/** Turns the text of the file and the environment into a Conf. The pure part of readConf. */
 export function makeConf(file: string, text: string, env: Env, machine: Machine): Conf {
   const values = parseConfText(text);
   const own = values["PBS_SERVER"] || values["PBS_DEFAULT"];
@@ -171,8 +173,8 @@ export function makeConf(file: string, text: string, env: Env, machine: Machine)
 }
 
 /**
- * Lines `NAME=value`, `#` comments and blank lines. Blanks around name and value, and quotes around a value, are removed. The
- * last line of a name wins.
+ * Parses lines `NAME=value`. `#` begins a comment. Blanks around name and value are removed, and so are quotes around a value. If a name occurs several times,
+ * its last line counts.
  */
 export function parseConfText(text: string): Record<string, string> {
   const values: Record<string, string> = {};
@@ -225,7 +227,7 @@ function fromValues(file: string, values: Record<string, string>, own: string | 
     mom_home: values["PBS_MOM_HOME"] ?? home,
     mom_node_name: values["PBS_MOM_NODE_NAME"] ?? shortHostName(machine.hostname),
     environment_file: values["PBS_ENVIRONMENT"] ?? `${home}/pbs_environment`,
-    // /var/tmp is shared, so the first jobs of two users' complexes would use the same directory.
+    // In user mode /var/tmp is not used: it is shared, so jobs with equal ids in two users' complexes would use the same directory.
     tmpdir: values["PBS_TMPDIR"] ?? (mode === "user" ? `${home}/tmp` : "/var/tmp"),
     log_highres: flag("PBS_LOG_HIGHRES_TIMESTAMP"),
     syslog: Number.parseInt(values["PBS_SYSLOG"] ?? "0", 10) || 0,
@@ -235,7 +237,7 @@ function fromValues(file: string, values: Record<string, string>, own: string | 
   });
 }
 
-/** `svr.example.org` -> `svr`. */
+/** Returns the part of a host name before the first dot: `svr.example.org` -> `svr`. */
 export function shortHostName(name: string): string {
   const dot = name.indexOf(".");
   return dot > 0 ? name.slice(0, dot) : name;

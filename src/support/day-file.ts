@@ -2,37 +2,39 @@
 // are collected and written in batches, one system call for each batch, in the order of arrival.
 //
 // F1. Lines reach the file in the order of write(). A batch contains lines of one day only.
-// F2. After flush() or close() returns, all earlier lines are in the file, or are counted in `lost` if the disk refuses.
-// F3. A disk that refuses does not stop the daemon: lines are dropped and counted, and the count is logged once writing works
-//     again.
-// F4. A line torn by a full disk or a kill is not continued: the next line begins on a new line.
+// F2. When flush() or close() has returned, all earlier lines are in the file, or are counted in `lost` if the disk refused
+//     them.
+// F3. If the disk refuses writes, the daemon continues: lines are dropped and counted. When writing works again, the count
+//     is logged.
+// F4. A full disk or a killed process may leave an incomplete line at the end of the file. The next text then begins on a
+//     new line.
 
 import { closeSync, constants, fsyncSync, lstatSync, mkdirSync, openSync, readSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { codeOf, messageOf } from "./caught.ts";
 
 export type DayFileOptions = {
-  /** directory of the daily files; ignored when file is given */
+  /** directory of the daily files; ignored if `file` is given */
   readonly dir: string;
-  /** one absolute path instead of daily names (-L, -A); the file is never rotated */
+  /** path of a single file (-L, -A), used in place of daily files and never rotated */
   readonly file?: string;
   readonly mode?: number;
-  /** onOpen: lines for the beginning of each opened file; onClose: lines for the end of a file whose day has passed */
+  /** onOpen: returns lines for the beginning of each file that is opened. onClose: returns lines for the end of a file whose day is over */
   readonly onOpen?: (now_ms: number) => string;
   readonly onClose?: (now_ms: number) => string;
   /**
-   * a line within this many milliseconds of the last write waits for further lines (default GATHER_MS); a line after a pause
-   * waits for the end of its turn; 0: lines are written at once
+   * how many milliseconds after a write further lines are collected before the next write (default GATHER_MS). After a longer pause, a line is written at the
+   * end of the turn in which it comes. 0: every line is written at once
    */
   readonly delay_ms?: number;
-  /** returns a line with the number of lost lines */
+  /** returns a line for the log that says how many lines were lost, and why */
   readonly onLost?: (now_ms: number, count: number, why: string) => string;
 };
 
 const BATCH_CHARS_MAX = 256 * 1024;
 /**
- * A user who reads a log right after a command (some 10 ms) finds its effects, and a busy daemon makes no more than 200 writes
- * a second.
+ * Small enough that a user who reads a log right after a command (some 10 ms) finds its effects; large enough that a busy daemon makes at most 200 writes a
+ * second.
  */
 const GATHER_MS = 5;
 
@@ -43,10 +45,10 @@ export class DayFile {
   #fd = -1;
   #day = "";
   #waiting = "";
-  /** whether the file ends within a line (F4) */
+  /** whether the file ends with an incomplete line (F4) */
   #torn = false;
   #lost = 0;
-  /** reason of the last refusal */
+  /** why the disk last refused a write */
   #why = "";
   #turn_end: NodeJS.Immediate | null = null;
   #pause: NodeJS.Timeout | null = null;
@@ -63,12 +65,12 @@ export class DayFile {
     return this.#lost;
   }
 
-  /** The path of the present or next file. */
+  /** The path of the file that is open, or will be opened next. */
   get path(): string {
     return this.#pathOf(this.#day);
   }
 
-  /** text: whole lines with their line ends. day: YYYYMMDD of now_ms. */
+  /** Adds lines. text: whole lines with their line ends. day: YYYYMMDD of now_ms. */
   write(text: string, day: string, now_ms: number): void {
     if (this.#closed) return;
     if (this.#fd < 0 || day !== this.#day || this.#lost > 0) this.#turn(day, now_ms);
@@ -86,21 +88,21 @@ export class DayFile {
     this.#put(text);
   }
 
-  /** Closes the file and opens it by name again (SIGHUP, after an external rotation). */
+  /** Closes the file and opens the file of that name again (SIGHUP, after an external rotation). */
   reopen(now_ms: number): void {
     if (this.#closed || this.#fd < 0) return;
     this.#end(now_ms);
     this.#open(this.#day, now_ms);
   }
 
-  /** Switches to another directory (the server changed sched_log). */
+  /** Continues in another directory (the server has changed sched_log). */
   redirect(dir: string, now_ms: number): void {
     if (this.#closed || dir === this.#dir) return;
     if (this.#fd >= 0) this.#end(now_ms);
     this.#dir = dir;
   }
 
-  /** Flushes, syncs and closes. Later writes are ignored. */
+  /** Writes the waiting lines, syncs and closes the file. Later writes are ignored. */
   close(now_ms: number): void {
     if (this.#closed) return;
     this.flush();
@@ -109,7 +111,7 @@ export class DayFile {
       try {
         fsyncSync(this.#fd);
       } catch {
-        // Not every device can sync; the log works without it.
+        // Some devices cannot sync. The log is complete without it.
       }
     }
     this.#shut();
@@ -120,7 +122,7 @@ export class DayFile {
     return this.#options.file ?? join(this.#dir, day);
   }
 
-  /** Writes the waiting lines and starts to collect the next ones. */
+  /** Writes the waiting lines. Lines that come within the next delay_ms are collected. */
   #flushAndPause(): void {
     this.flush();
     this.#pause = setTimeout(() => {
@@ -129,14 +131,14 @@ export class DayFile {
     }, this.#delay_ms).unref();
   }
 
-  /** Opens the file of the day. If that fails, the next line tries again. */
+  /** Opens the file of the day if it is not open. If that fails, the next line tries again. */
   #turn(day: string, now_ms: number): void {
     if (this.#fd >= 0 && this.#options.file === undefined && day !== this.#day) this.#end(now_ms);
     if (this.#fd < 0) this.#open(day, now_ms);
     if (this.#lost > 0 && this.#fd >= 0 && this.#waiting === "") this.#tellLost(now_ms);
   }
 
-  /** F3. */
+  /** Logs how many lines were lost (F3). */
   #tellLost(now_ms: number): void {
     const { onLost } = this.#options;
     if (onLost === undefined) return;
@@ -190,14 +192,13 @@ function openedFile(path: string, mode: number): number {
     return openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW, mode);
   } catch (error) {
     if (codeOf(error) !== "ENOENT") throw error;
-    // Creates one level only. The levels above belong to the installation, and a recursive mkdir under /proc never returns in
-    // Node.
+    // Creates one level only: the levels above belong to the installation, and a recursive mkdir under /proc never returns in Node.js.
     mkdirSync(dirname(path), { mode: 0o755 });
     return openSync(path, "a", mode);
   }
 }
 
-/** Whether a regular file ends within a line. */
+/** Whether a regular file ends with an incomplete line. */
 function endsTorn(path: string): boolean {
   let fd = -1;
   try {

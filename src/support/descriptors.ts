@@ -1,8 +1,8 @@
-// File descriptors that a daemon inherited from the process that started it. A file opened by root's shell must not stay open
-// in a daemon and must never reach a user's job.
+// Closes file descriptors that a daemon inherited from the process that started it. A file opened by root's shell must not
+// stay open in a daemon and must never reach a user's job.
 //
-// D1. Every descriptor above 2 that stays open has FD_CLOEXEC, so that later programs do not inherit it. Node opens its own
-//     descriptors with this flag, but sets it on inherited ones only up to the first unused number above 15.
+// D1. Every descriptor above 2 that stays open has FD_CLOEXEC, so that programs started later do not inherit it. Node.js
+//     opens its own descriptors with this flag, but sets it on inherited ones only up to the first unused number above 15.
 
 import { closeSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 
@@ -10,12 +10,12 @@ const DIRECTORY = "/proc/self/fd";
 const O_CLOEXEC = 0o2000000;
 const ACCESS = 0o3;
 
-/** A descriptor above 2. target: as /proc names it, such as `/etc/passwd` or `pipe:[81]`; flags: those of open(2). */
+/** An open descriptor above 2. target: what it leads to, in the words of /proc, such as `/etc/passwd` or `pipe:[81]`. flags: those of open(2). */
 export type Descriptor = { readonly fd: number; readonly target: string; readonly flags: number };
 
 /**
- * The descriptors that are not Node's own. At its start Node has event queues (`anon_inode:`), /dev/null, and pipes of which it
- * holds both ends, all with FD_CLOEXEC. kept: numbers meant for this process.
+ * Returns the descriptors that are not those of Node.js itself. When Node.js starts, it has event queues (`anon_inode:`), /dev/null, and pipes of which it has
+ * both ends, all with FD_CLOEXEC. kept: numbers that are meant for this process.
  */
 export function foreignDescriptors(open: readonly Descriptor[], kept: ReadonlySet<number>): number[] {
   const isPaired = ({ target, flags }: Descriptor): boolean => {
@@ -29,8 +29,8 @@ export function foreignDescriptors(open: readonly Descriptor[], kept: ReadonlySe
 }
 
 /**
- * Closes inherited descriptors that are not meant for this process. Must be called first in a program, because Node opens files
- * and sockets of its own later. kept: numbers above 2 that the parent process hands over. Does nothing if there is no /proc.
+ * Closes inherited descriptors that are not meant for this process. Must be called first in a program, because Node.js opens files and sockets of its own
+ * later. kept: numbers above 2 that the parent process passes on purpose. Does nothing if there is no /proc.
  */
 export function closeForeignDescriptors(...kept: readonly number[]): void {
   const channel = Number(process.env["NODE_CHANNEL_FD"] ?? Number.NaN);
@@ -38,7 +38,7 @@ export function closeForeignDescriptors(...kept: readonly number[]): void {
     try {
       closeSync(fd);
     } catch {
-      // The descriptor has been closed meanwhile.
+      // The descriptor was closed meanwhile.
     }
   }
 }
@@ -59,7 +59,7 @@ function openDescriptors(): Descriptor[] {
         { fd, target: readlinkSync(`${DIRECTORY}/${name}`), flags: Number.parseInt(/^flags:\s*([0-7]+)/m.exec(info)?.[1] ?? "0", 8) },
       ];
     } catch {
-      // The descriptor of the directory listing itself.
+      // This descriptor belonged to the listing of the directory itself.
       return [];
     }
   });

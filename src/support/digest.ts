@@ -1,8 +1,8 @@
-// A short identifier of a long text, for comparing texts. Pure. It offers no protection against texts made to collide.
+// A short identifier of a long text, for comparing texts. Pure. It gives no protection against texts that were made to have the same identifier.
 
 const PRIMES = [2654435761, 1597334677, 2246822507, 3266489909] as const;
 
-/** 32 hexadecimal digits; equal texts have equal digests. */
+/** Returns 32 hexadecimal digits. Equal texts have equal digits. */
 export function digestOf(text: string): string {
   let [a, b, c, d] = [0xdeadbeef ^ text.length, 0x41c6ce57, 0x9e3779b9, 0x85ebca6b];
   for (let at = 0; at < text.length; at++) {

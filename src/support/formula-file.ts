@@ -8,7 +8,7 @@ import { removeIfThere, writeWholeFile } from "./whole-file.ts";
 
 const HEAD = "### PBS INTERNAL FILE DO NOT MODIFY ###";
 
-/** Writes the file, or removes it if there is no formula. Returns the fault, or null. */
+/** Writes the file, or removes it if there is no formula. Returns the text of the fault, or null if there was none. */
 export function keepFormulaFile(directory: string, formula: string | null): string | null {
   const path = join(directory, "sched_formula");
   try {

@@ -1,4 +1,4 @@
-// A binary heap in an array: the smallest element first.
+// A binary heap in an array. Its first element is the smallest.
 
 import { present } from "./assert.ts";
 
@@ -23,7 +23,7 @@ export function heapPop<T>(heap: T[], less: (a: T, b: T) => boolean): T | undefi
   return top;
 }
 
-/** Replaces the smallest element by another one. */
+/** Replaces the smallest element by `item`. */
 export function heapReplace<T>(heap: T[], item: T, less: (a: T, b: T) => boolean): void {
   siftDown(heap, item, less);
 }

@@ -1,14 +1,14 @@
-// Dates as PBS writes them in logs, accounting files and their names: in the local time of the machine (TZ). Each second is
-// formatted once.
+// Dates in the local time of the machine (TZ), as PBS writes them in logs, in accounting files and in the names of these
+// files. The text of a second is computed once.
 
 export type Stamper = {
-  /** `MM/DD/YYYY HH:MM:SS` of epoch milliseconds; with `.uuuuuu` where highres */
+  /** writes epoch milliseconds as `MM/DD/YYYY HH:MM:SS`; with highres as `MM/DD/YYYY HH:MM:SS.uuuuuu` */
   stamp(now_ms: number): string;
-  /** `YYYYMMDD` of epoch milliseconds */
+  /** writes epoch milliseconds as `YYYYMMDD` */
   day(now_ms: number): string;
 };
 
-/** One cached formatter for a log: consecutive records of one second share their text. highres: PBS_LOG_HIGHRES_TIMESTAMP. */
+/** Returns a formatter for one log. It remembers the text of the last second. highres: PBS_LOG_HIGHRES_TIMESTAMP. */
 export function localStamper(highres = false): Stamper {
   let second = Number.NaN;
   let stamp = "";

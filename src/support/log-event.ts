@@ -14,17 +14,17 @@ export const LOG_EVENT = {
   RESV: 0x0200,
   DEBUG3: 0x0400,
   DEBUG4: 0x0800,
-  /** added to an event so that no mask suppresses it; the bit itself is not written */
+  /** added to an event so that no mask suppresses it. This bit is not written to the log */
   FORCE: 0x8000,
 } as const;
 
-/** Default masks: server 511, scheduler 767, mom and comm 511. */
+/** The default mask of each daemon. */
 export const LOG_MASK = { server: 511, sched: 767, mom: 511, comm: 511 } as const;
 
-/** Whether a mask lets an event pass. Errors and forced records always pass. */
+/** Whether a mask lets an event pass. Errors and events with FORCE always pass. */
 export const isLogged = (event: number, mask: number): boolean => (event & (mask | LOG_EVENT.ERROR | LOG_EVENT.FORCE)) !== 0;
 
 export type LogClass = "n/a" | "Svr" | "Que" | "Job" | "Req" | "Fil" | "Act" | "Node" | "Resv" | "Sched" | "Hook" | "Resc" | "TPP";
 
-/** The contents of a line except its time and daemon. */
+/** What a log line says, besides its time and its daemon. */
 export type LogRecord = { readonly event: number; readonly class: string; readonly object: string; readonly text: string };

@@ -1,9 +1,10 @@
 // The daemons' logs (docs/reference/files.md 3): `MM/DD/YYYY HH:MM:SS;EEEE;DAEMON;CLASS;OBJECT;TEXT`, one file for each local
 // day, written by winston.
 //
-// L1. A record whose event is not in the mask is not even formatted. Errors and forced records always pass.
+// L1. A record whose event is not in the mask is dropped before it is formatted. Errors and events with FORCE are always
+//     written.
 // L2. One record is one line: line ends in a text are written as \n.
-// L3. Records are in the file when flush() or close() returns. The exit of the process flushes.
+// L3. When flush() or close() has returned, all records are in the file. When the process exits, the log is flushed.
 
 import type { Logform } from "winston";
 import { createLogger } from "winston";
@@ -19,37 +20,34 @@ export type { LogClass } from "./log-event.ts";
 export { LOG_EVENT } from "./log-event.ts";
 
 export type LogOptions = {
-  /** PBS_HOME/server_logs or a similar directory, which must exist or be creatable */
+  /** PBS_HOME/server_logs or a similar directory. It is made if only its last level is missing */
   readonly dir: string;
-  /** `Server@host`, `pbs_sched`, `pbs_mom`, `Comm@host` */
+  /** the name of the daemon in each line: `Server@host`, `pbs_sched`, `pbs_mom`, `Comm@host` */
   readonly daemon: string;
-  /** -L: this file instead of daily ones */
+  /** -L: path of a single file, used in place of daily files */
   readonly file?: string;
   /** mask of the events that are written; default 511 */
   readonly mask?: number;
   /** PBS_LOG_HIGHRES_TIMESTAMP */
   readonly highres?: boolean;
   readonly clock?: Clock;
-  /** further header texts after version and build: `hostname=...;pbs_leaf_name=...` (event 0100) */
+  /** further texts for the header, after version and build: `hostname=...;pbs_leaf_name=...` (event 0100) */
   readonly header?: readonly string[];
   /** mode of new files; default 0644 */
   readonly mode?: number;
-  /** as in DayFileOptions: how long a line may wait for further lines; 0: each record is written at once */
+  /** as in DayFileOptions: how long lines are collected; 0: each record is written at once */
   readonly delay_ms?: number;
 };
 
 export type Log = {
-  /**
-   * event: a LOG_EVENT value, combined with FORCE if no mask may suppress it; at_ms: time of the event in epoch milliseconds,
-   * default now
-   */
+  /** Writes a record. event: a LOG_EVENT value, with FORCE added if no mask may suppress it. at_ms: time of the event in epoch milliseconds; default: now */
   record(event: number, logClass: string, object: string, text: string, at_ms?: number): void;
-  /** Writes several records of one moment, in order, at the cost of one. */
+  /** Writes several records of the same moment, in order, for the cost of one. */
   records(list: readonly LogRecord[]): void;
   mask: number;
-  /** SIGHUP: closes the file and opens it again */
+  /** closes the file and opens it again (SIGHUP) */
   reopen(): void;
-  /** switches to another directory */
+  /** continues in another directory */
   redirect(dir: string): void;
   flush(): void;
   close(): void;
@@ -57,7 +55,7 @@ export type Log = {
   readonly path: string;
 };
 
-/** Opens a daemon's log. The file is opened with the first record. */
+/** Opens a daemon's log. The file itself is opened at the first record. */
 export function openLog(options: LogOptions): Log {
   const clock = options.clock ?? realClock;
   const stamper = localStamper(options.highres ?? false);
@@ -112,12 +110,12 @@ export function openLog(options: LogOptions): Log {
   };
 }
 
-/** The line is complete when it reaches winston, so winston applies no format. */
+/** winston's format. It changes nothing, because a line is complete when winston receives it. */
 const asIs = { transform: (info: Logform.TransformableInfo) => info };
 
 type Info = { readonly message: string; readonly now_ms: number };
 
-/** winston's transport into a day file. The lines are already formatted; the file collects them. */
+/** winston's transport. It passes the complete lines to a day file. */
 class PbsTransport extends Transport {
   readonly #file: DayFile;
   readonly #day: (now_ms: number) => string;
@@ -136,7 +134,7 @@ class PbsTransport extends Transport {
 
 type Line = (now_ms: number, event: number, logClass: string, object: string, text: string) => string;
 
-/** The first lines of a new file (docs/reference/files.md 3). */
+/** Returns the first lines of a new file (docs/reference/files.md 3). */
 function headerLines(now_ms: number, line: Line, daemon: string, header: readonly string[]): string {
   return [
     line(now_ms, LOG_EVENT.SYSTEM, "Svr", "Log", "Log opened"),
@@ -147,13 +145,13 @@ function headerLines(now_ms: number, line: Line, daemon: string, header: readonl
 }
 
 const HEX: string[] = [];
-/** Four lower-case hex digits; the force bit is removed. */
+/** Returns an event as four lower-case hexadecimal digits, without the bit FORCE. */
 function hex4(event: number): string {
   const masked = event & 0x7fff;
   return (HEX[masked] ??= masked.toString(16).padStart(4, "0"));
 }
 
-/** A text may come from a user, who must not be able to forge a record. */
+/** Makes a text a single line. The text may come from a user, who must not be able to forge a record. */
 function oneLine(text: string): string {
   return /[\r\n]/.test(text) ? text.replaceAll("\r", "\\r").replaceAll("\n", "\\n") : text;
 }

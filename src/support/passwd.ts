@@ -1,7 +1,7 @@
 // Users and groups of the system as the name service knows them (getpwnam_r and related functions through koffi), with brief
 // caching. If the C library cannot be loaded, /etc/passwd and /etc/group are read.
 //
-// U1. An answer is at most CACHE_MS old. U2. No answer is guessed: an unknown user is null.
+// U1. An answer is at most CACHE_MS old. U2. Nothing is guessed: for an unknown user the answer is null.
 
 import { readFileSync } from "node:fs";
 import type { Clock } from "./clock.ts";
@@ -17,15 +17,15 @@ export type SystemUser = {
 };
 export type SystemGroup = { readonly name: string; readonly gid: number };
 
-/** Look-ups in one name service. */
+/** Looks up users and groups. */
 export type UserDatabase = {
   userByName(name: string): SystemUser | null;
   userByUid(uid: number): SystemUser | null;
   groupByName(name: string): SystemGroup | null;
   groupByGid(gid: number): SystemGroup | null;
-  /** group ids of a user: primary group first, then supplementary groups */
+  /** group ids of a user: the primary group first, then the supplementary groups */
   gidsOf(user: SystemUser): readonly number[];
-  /** names of the same groups; a group without a name is given by its number */
+  /** names of these groups; a group without a name is given by its number */
   groupsOf(user: SystemUser): readonly string[];
 };
 
@@ -33,8 +33,8 @@ const CACHE_MS = 60_000;
 const CACHE_ENTRIES_MAX = 10_000;
 
 /**
- * The system's users, cached. A text that cannot be a user name (empty, or with NUL, `:` or `/`, or over 256 characters) gives
- * null without a lookup.
+ * Returns the users of the system; answers are cached. For a text that cannot be a user name (empty, with NUL, `:` or `/`, or longer than 256 characters) the
+ * answer is null, without a look-up.
  */
 export function systemUsers(options: { readonly clock?: Clock; readonly source?: UserSource } = {}): UserDatabase {
   const clock = options.clock ?? realClock;
@@ -91,7 +91,7 @@ const BUFFER_MAX = 1 << 20;
 
 let declared: UserSource | null = null;
 
-/** getpwnam_r, getpwuid_r, getgrnam_r, getgrgid_r, getgrouplist: these use every source of nsswitch.conf. */
+/** Looks up through the C library (getpwnam_r, getpwuid_r, getgrnam_r, getgrgid_r, getgrouplist), which uses every source of nsswitch.conf. */
 export function libcSource(): UserSource {
   if (declared !== null) return declared;
   const { koffi, libc: library } = libc();
@@ -145,7 +145,7 @@ export function libcSource(): UserSource {
   return declared;
 }
 
-/** Reads the two files at every lookup (systemUsers caches). */
+/** Looks up in the two files, and reads them at every look-up (systemUsers caches the answers). */
 export function fileSource(readPasswd: () => string, readGroup: () => string): UserSource {
   const users = (): SystemUser[] => parsePasswd(readPasswd());
   const groups = () => parseGroup(readGroup());
@@ -163,7 +163,7 @@ export function fileSource(readPasswd: () => string, readGroup: () => string): U
   };
 }
 
-/** Parses the lines of passwd(5); malformed lines are skipped. */
+/** Parses the lines of passwd(5). Malformed lines are skipped. */
 export function parsePasswd(text: string): SystemUser[] {
   const users: SystemUser[] = [];
   for (const line of text.split("\n")) {

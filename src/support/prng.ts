@@ -1,8 +1,9 @@
-// Reproducible randomness for tests and the simulator: one seed gives one history. Mixing in the style of splitmix64 on two
-// 32-bit halves (xoshiro128**). Not for secrets.
+// Reproducible randomness for tests and the simulator: one seed gives one history. The generator is xoshiro128**; splitmix
+// mixes its seed. Not for secrets.
 //
 // P1. The same seed gives the same sequence on every machine.
-// P2. The sequence of a split generator depends only on the parent's seed and the label, not on how much the parent was used.
+// P2. The sequence of a generator made by split() depends only on the seed of its parent and on the label, not on how often
+//     the parent was used.
 
 export type Prng = {
   /** a float in [0, 1) */
@@ -15,11 +16,11 @@ export type Prng = {
   pick<T>(items: readonly T[]): T;
   /** a shuffled copy */
   shuffle<T>(items: readonly T[]): T[];
-  /** an independent generator named by label */
+  /** another generator, which is independent of this one. label: its name */
   split(label: string | number): Prng;
 };
 
-/** The generator of a seed, which is any number or text. */
+/** Returns a generator. seed: any number or text. */
 export function prng(seed: number | string): Prng {
   const origin = hashText(String(seed));
   let [a, b, c, d] = spread(origin);
@@ -58,14 +59,14 @@ export function prng(seed: number | string): Prng {
 
 const rotl = (value: number, by: number): number => (value << by) | (value >>> (32 - by));
 
-/** FNV-1a, 32 bits. */
+/** Returns the FNV-1a hash of a text, 32 bits. */
 function hashText(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
   return hash >>> 0;
 }
 
-/** Expands one word into four well-mixed words (the generator must not start from zeros). */
+/** Expands one 32-bit number into four well-mixed ones: the generator must not start with zeros. */
 function spread(seed: number): [number, number, number, number] {
   let state = seed;
   const word = (): number => {

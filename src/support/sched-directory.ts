@@ -1,4 +1,4 @@
-// Checks of a scheduler's directories. The server makes them before it starts the scheduler, and the scheduler before it uses
+// Checks the directories of a scheduler. The server does so before it starts the scheduler, and the scheduler before it uses
 // the directories (docs/reference/scheduler.md 2).
 
 import { statSync } from "node:fs";
@@ -11,8 +11,8 @@ export const SCHED_FILES = ["sched_config", "resource_group", "holidays", "dedic
 const GROUP_OR_WORLD_WRITES = 0o022;
 
 /**
- * The fault of a sched_priv, or null. It must be a directory of the scheduler's user that no other user can write, and it must
- * contain all its files.
+ * Checks a sched_priv. It must be a directory of the scheduler's user that no other user can write, and contain all its files. Returns the text of the fault,
+ * or null if there is none.
  */
 export function checkPrivate(dir: string, uid = ownUid()): string | null {
   const fault = checkOwn(dir, true, uid);
@@ -24,12 +24,17 @@ export function checkPrivate(dir: string, uid = ownUid()): string | null {
   return null;
 }
 
-/** The fault of a directory for logs, or null. A user who can write to the directory could redirect what the scheduler writes. */
+/**
+ * Checks a directory for logs. A user who can write to it could redirect what the scheduler writes. Returns the text of the fault, or null if there is none.
+ */
 export const checkLogDirectory = (dir: string, uid = ownUid()): string | null => checkOwn(dir, true, uid);
 
 const ownUid = (): number => process.getuid?.() ?? 0;
 
-/** uid: of the scheduler's user. Files of root are accepted too, but a directory of root is not accessible to another user. */
+/**
+ * Checks the owner and the mode of a file or directory. uid: the scheduler's user. It may also belong to root. But if another user than the scheduler's checks,
+ * a directory of root is refused, because the scheduler could not use it.
+ */
 function checkOwn(path: string, directory: boolean, uid: number): string | null {
   try {
     const stat = statSync(path);

@@ -1,4 +1,4 @@
-// Files that a daemon runs, loads or trusts with its own rights. Only trusted users may be able to change or replace them.
+// Checks files that a daemon runs, loads or obeys with its own rights. Only trusted users may be able to change or replace such a file.
 
 import { lstatSync, realpathSync } from "node:fs";
 import { dirname } from "node:path";
@@ -7,9 +7,9 @@ const GROUP_OR_WORLD_WRITES = 0o022;
 const STICKY = 0o1000;
 
 /**
- * The real path of a file. owners: trusted uids. Throws with a text if the file or a directory above it belongs to another user
- * or is writable by group or others. A directory with the sticky bit may be writable, because other users cannot replace files
- * there. A missing file throws the system's ENOENT.
+ * Returns the real path of a file. Throws with a text if the file, or a directory above it, belongs to another user than the `owners` (uids) or is writable by
+ * group or others. A directory with the sticky bit may be writable, because other users cannot replace files in it. For a missing file, throws the system's
+ * ENOENT.
  */
 export function trustedFile(path: string, owners: readonly number[]): string {
   const real = realpathSync(path);
@@ -18,8 +18,8 @@ export function trustedFile(path: string, owners: readonly number[]): string {
 }
 
 /**
- * As trustedFile, for a directory. The sticky bit is not sufficient for the directory itself, because other users could create
- * files in it.
+ * Returns the real path of a directory, with the same checks as trustedFile. The directory itself must not be writable even with the sticky bit, because other
+ * users could create files in it.
  */
 export function trustedDirectory(path: string, owners: readonly number[]): string {
   const real = realpathSync(path);

@@ -1,14 +1,14 @@
-// The files that a daemon of root trusts at its start in system mode: pbs.conf, PBS_HOME and pbs_environment. Each of them, and
-// every directory above it, must belong to root and must not be writable by others. Otherwise another user could control what
-// root's daemons start and write.
+// The files that a daemon of root trusts at its start in system mode: pbs.conf, PBS_HOME and pbs_environment. Each of them,
+// and every directory above it, must belong to root and must not be writable by others. Otherwise another user could
+// determine what root's daemons start and write.
 
 import { codeOf, messageOf } from "./caught.ts";
 import type { Conf } from "./conf.ts";
 import { trustedDirectory, trustedFile } from "./trusted-file.ts";
 
 /**
- * The fault as a text for the user who starts the daemon. Returns null if there is none, or if the complex is in user mode.
- * home: used instead of that of conf (option -d).
+ * Returns the fault as text for the user who starts the daemon, or null if there is none or the complex is in user mode. home: the directory to check in place
+ * of PBS_HOME (option -d).
  */
 export function homeFault(conf: Conf, home = conf.home): string | null {
   if (conf.mode !== "system" || process.geteuid?.() !== 0) return null;
@@ -19,7 +19,7 @@ export function homeFault(conf: Conf, home = conf.home): string | null {
   );
 }
 
-/** A missing file cannot be misused. */
+/** Returns the text of the fault, or null. A missing file is no fault, because it cannot be misused. */
 function fault(check: () => void, what: string): string | null {
   try {
     check();

@@ -1,19 +1,19 @@
-// pbs.event() of JavaScript hooks: the event's objects and fields, and the changes that the hook made to them. Part of the pbs
-// module (pbs.ts, J2). The event is the handler of its own proxy.
+// pbs.event() of JavaScript hooks: the event's objects and fields, and the changes that the hook made to them. Part of the
+// pbs module (pbs.ts, J2). The class is the handler of the proxy that hooks receive.
 
 import type { HookChanges, HookInput, HookObject, HookRun, ObjectChanges } from "../run/hook-input.ts";
 import type { HookObjectView } from "./object.ts";
 import type { HookObjects } from "./objects.ts";
 import type { HookVerdict } from "./verdict.ts";
 
-/** The hook's own attributes. */
+/** The settings of the hook itself. */
 export type HookFacts = Pick<HookRun, "name" | "type" | "alarm" | "freq" | "order" | "user" | "debug" | "fail_action">;
 
-/** The fields that a hook may set in an execjob_launch event. Their values may have any type. */
+/** The fields that a hook may set in an execjob_launch event. A hook may set values of any type. */
 type Launch = { progname?: unknown; argv?: unknown; env?: unknown };
 
 export class HookEvent implements ProxyHandler<object> {
-  /** The object that the hook receives. */
+  /** The object that the hook receives as pbs.event(). */
   readonly proxy: object;
   readonly #input: HookInput;
   readonly #single: { [name: string]: HookObjectView } = {};
@@ -48,7 +48,7 @@ export class HookEvent implements ProxyHandler<object> {
     this.proxy = new Proxy<object>(Object.create(null), this);
   }
 
-  /** Adds the event's objects, and their original values (_o). */
+  /** Adds the objects of the event, and the objects with their original values (job_o, resv_o, vnode_o). */
   #addObjects(objects: HookObjects): void {
     for (const kind of ["job", "resv", "vnode"] as const) {
       const { [kind]: now, [`${kind}_o` as const]: before } = this.#input;
@@ -72,7 +72,7 @@ export class HookEvent implements ProxyHandler<object> {
     }
   }
 
-  /** The hook's changes. */
+  /** Returns the hook's changes. */
   changes(): HookChanges {
     const changes: { -readonly [K in keyof HookChanges]: HookChanges[K] } = {};
     for (const name of ["job", "resv"] as const) {

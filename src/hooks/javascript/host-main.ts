@@ -1,14 +1,16 @@
 // Runs JavaScript hooks for pbs_server and pbs_mom, one at a time, each in a separate context.
 //
-// This process reads frames (JSON and a form feed) on descriptor 3 and answers on descriptor 4. It has no event loop: it waits,
-// works and answers. Run from its sources it may read the files of this folder only (H1), so it imports no others.
+// This process reads frames (JSON and a form feed) from descriptor 3 and writes answers to descriptor 4. It has no event
+// loop: it waits, works and answers. When it runs from source, it may read only the files of this folder (H1), so it imports
+// no others.
 //
-// H1. The process has no authority. Node's permission model lets it read only its own program, and start no children, workers
-//     or native code. Its environment is empty. If root starts it, it becomes the given user before it reads a frame.
-// H2. A hook's context contains the language and the pbs module, which is made there from its text. It contains no object of
-//     this program.
-// H3. A hook that loops is killed together with this process by the daemon. If the daemon no longer exists, the time limit of
-//     the run ends the process.
+// H1. The process has no rights. The permission model of Node.js lets it read only its own program, and forbids it to start
+//     processes, worker threads and native code. Its environment has only the time zone. If root starts it, it becomes the
+//     given user before it reads a frame.
+// H2. The context of a hook has the language and the pbs module, which is made inside the context from its source text. No
+//     object of this program is in it.
+// H3. If a hook loops, the daemon kills this process. If the daemon no longer exists, the process ends at its own time limit
+//     for the hook.
 
 import { readSync, writeSync } from "node:fs";
 import { constants, createContext, Script } from "node:vm";
@@ -35,7 +37,7 @@ const PBS = new Script(PBS_TEXT, { filename: "pbs" });
 let waiting = "";
 const decoder = new TextDecoder();
 
-/** The next frame, or null if the daemon has gone. */
+/** Returns the next frame, or null if the daemon no longer exists. */
 function nextFrame(): Frame | null {
   const buffer = Buffer.alloc(1 << 16);
   for (;;) {
@@ -51,7 +53,7 @@ function nextFrame(): Frame | null {
   }
 }
 
-/** Waits for data. Returns 0 at the end. */
+/** Waits for data. Returns the number of bytes read; 0: the daemon has closed the pipe. */
 function readSome(buffer: Buffer): number {
   for (;;) {
     try {
@@ -70,7 +72,7 @@ function send(text: string): void {
 
 /** Runs one hook. Returns the answer as JSON text. */
 function runHook(setup: object, run: NonNullable<Frame["run"]>, script: Script): string {
-  // The function has no prototype that would lead to this program (H2).
+  // Nothing of this program can be reached from this function, because it has no prototype (H2).
   const ask: (question: string) => string = Object.setPrototypeOf((question: string): string => {
     if (typeof question !== "string") return '{"error":"not a question"}';
     send(`{"query":${question}}`);
@@ -95,7 +97,7 @@ function runHook(setup: object, run: NonNullable<Frame["run"]>, script: Script):
   return text;
 }
 
-/** Texts of our own errors: an invalid script, or an answer that cannot be made. */
+/** Returns the answer for an error outside of the hook: its script is invalid, or the answer cannot be made. */
 const failed = (error: unknown): string =>
   JSON.stringify({ verdict: "error", error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
 
@@ -125,7 +127,7 @@ function serve(): void {
   }
 }
 
-/** argv: uid and gid to switch to if another user started the process. */
+/** Becomes the user in the arguments (uid and gid), if there is one. */
 function becomeNobody(): void {
   const [uid, gid] = process.argv.slice(2).map(Number);
   if (uid === undefined || gid === undefined || process.setgroups === undefined) return;

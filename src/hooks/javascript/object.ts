@@ -1,11 +1,11 @@
 // A job, reservation, vnode, queue or the server as JavaScript hooks see it: one property for each attribute, and the values
-// that the hook has set. Part of the pbs module (pbs.ts, J2). The object is the handler of its own proxy.
+// that the hook has set. Part of the pbs module (pbs.ts, J2). The class is the handler of the proxy that hooks receive.
 
 import type { AttrChanges, HookObject } from "../run/hook-input.ts";
 import type { HookResourceList, ResourceTexts } from "./resource-list.ts";
 import type { HookValues } from "./values.ts";
 
-/** Data that all objects of a run share. */
+/** The data that all objects have in common while one hook runs. */
 export type HookTypes = {
   /** types of attributes by kind of object */
   readonly tables: { readonly [kind: string]: { readonly [name: string]: string } };
@@ -20,7 +20,7 @@ export type HookObjectOptions = {
   readonly object: HookObject;
   /** attributes that the hook may set */
   readonly writable?: readonly string[] | undefined;
-  /** properties that are not attributes: id and methods */
+  /** properties that are not attributes: the id and methods */
   readonly extra?: { readonly [name: string]: unknown };
 };
 
@@ -48,7 +48,7 @@ export class HookObjectView implements ProxyHandler<object> {
     this.proxy = new Proxy<object>(Object.create(null), this);
   }
 
-  /** Attributes that the hook has set. */
+  /** Returns the attributes that the hook has set. */
   changes(): AttrChanges {
     const all: { [name: string]: AttrChanges[string] } = { ...this.#changed };
     for (const [name, list] of Object.entries(this.#lists)) if (Object.keys(list.changes).length > 0) all[name] = { ...list.changes };
@@ -99,7 +99,7 @@ export class HookObjectView implements ProxyHandler<object> {
     }
   }
 
-  /** Assigns a whole list: resources that are not in `wanted` are unset. */
+  /** Assigns a whole resource list: resources that are not in `wanted` are unset. */
   #assignList(list: HookResourceList, wanted: { readonly [resource: string]: unknown }): void {
     if (wanted === list.proxy) return;
     for (const resource of list.names()) if (!(resource in wanted)) list.assign(resource, null);

@@ -1,5 +1,5 @@
-// The objects of one run with the properties and methods of their kind, and the requests that the hook made through these
-// methods. Part of the pbs module (pbs.ts, J2).
+// Makes the objects that a hook receives, with the properties and methods of their kind, and keeps what the hook requested
+// through these methods. Part of the pbs module (pbs.ts, J2).
 
 import type { HookObject, HookRequests } from "../run/hook-input.ts";
 import type { HookObjectView, HookTypes } from "./object.ts";
@@ -12,7 +12,7 @@ export type ObjectsOptions = {
 };
 
 export class HookObjects {
-  /** Requested actions on jobs, by id. */
+  /** The actions on jobs that the hook requested, by the id of the job. */
   readonly wishes: { [job: string]: HookRequests["jobs"][string] } = {};
   readonly #options: ObjectsOptions;
 
@@ -20,12 +20,12 @@ export class HookObjects {
     this.#options = options;
   }
 
-  /** kind: job, resv, vnode or queue. writable: attributes that the hook may set. */
+  /** Makes an object. kind: job, resv, vnode or queue. writable: attributes that the hook may set. */
   of(kind: string, object: HookObject, writable?: readonly string[]): HookObjectView {
     return this.with(kind, object, this.#extra(kind, object.id), writable);
   }
 
-  /** extra: properties that are not attributes. */
+  /** Makes an object with other properties that are not attributes (`extra`). */
   with(kind: string, object: HookObject, extra: { readonly [name: string]: unknown }, writable?: readonly string[]): HookObjectView {
     const { types, HookObjectView } = this.#options;
     return new HookObjectView(types, { kind, object, extra, writable });

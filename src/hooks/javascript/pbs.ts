@@ -1,10 +1,11 @@
-// The pbs module of JavaScript hooks. It is made in the hook's own context from its text (host-main.ts), so that it gives no
-// access to the host.
+// The pbs module of JavaScript hooks. It is made inside the context of the hook from its source text (host-main.ts), so that
+// it gives no access to the program of the hook host.
 //
-// J1. Only texts cross the border: the run arrives as JSON, the answer leaves as JSON, and a question to the server is a text
-//     that is answered by a text.
-// J2. Each part is one class whose text is self-contained: it uses the language, its own members and its constructor arguments.
-//     The files of the parts import only types from each other; this file combines the parts.
+// J1. Only texts pass between the context and the hook host: the input and the answer of a hook are JSON, and so are a query
+//     to the server and its result.
+// J2. The module consists of classes whose source texts are self-contained: each uses only the language, its own members and
+//     its constructor arguments. The files of these classes import only types from each other. This file puts the classes
+//     together.
 
 import type { HookInput, HookLog, HookRequests } from "../run/hook-input.ts";
 import { HookEvent, type HookFacts } from "./event.ts";
@@ -15,7 +16,7 @@ import { HookServer } from "./server.ts";
 import { HookValues } from "./values.ts";
 import { HookVerdict } from "./verdict.ts";
 
-/** The data that the host sends for a run, as JSON. */
+/** The input that the hook host passes for one run of a hook, as JSON. */
 type RunText = {
   /** types of attributes by kind of object */
   readonly tables: { readonly [kind: string]: { readonly [name: string]: string } };
@@ -32,18 +33,18 @@ type RunText = {
   };
 };
 
-/** The place in which a module is made. */
+/** What a pbs module needs from the context in which it is made. */
 export type PbsPlace = {
-  /** the context's global object */
+  /** the global object of the context */
   readonly global: { [name: string]: unknown };
   /** a RunText as JSON */
   readonly runText: string;
-  /** sends a question to the server as JSON and returns the answer as JSON */
+  /** sends a query to the daemon as JSON and returns the result as JSON */
   readonly ask: (question: string) => string;
 };
 
 class PbsModule {
-  /** Greatest output of a script to its console, in characters. The line that exceeds it is the last. */
+  /** Largest number of characters that a script may write to its console. The line that exceeds it is the last one kept. */
   static readonly #OUTPUT_CHARS_MAX = 65536;
   static readonly #LEVELS = {
     LOG_ERROR: 4,
@@ -85,7 +86,7 @@ class PbsModule {
     global["console"] = this.#console();
   }
 
-  /** pbs.QUEUEJOB, ...: the values of event().type. */
+  /** Returns pbs.QUEUEJOB and so on: the values of event().type. */
   #eventNames(): { readonly [name: string]: string } {
     return Object.fromEntries(this.#texts.events.map((event) => [event.toUpperCase(), event]));
   }
@@ -121,7 +122,7 @@ class PbsModule {
     return Object.freeze({ log: print, info: print, warn: print, error: print, debug: print });
   }
 
-  /** The answer as JSON. threw: the script ended by throwing `thrown`. */
+  /** Returns the answer as JSON. threw: whether the script ended by throwing `thrown`. */
   finish(threw: boolean, thrown: unknown): string {
     const told = { logs: this.#logs, output: this.#output };
     if (threw && !this.#verdict.isEnd(thrown)) return JSON.stringify({ verdict: "error", error: PbsModule.#errorText(thrown), ...told });
@@ -138,7 +139,7 @@ class PbsModule {
 
   static #errorText(thrown: unknown): string {
     const stack = (thrown as { readonly stack?: unknown } | null | undefined)?.stack;
-    // The stack frames below the script belong to the host.
+    // The stack frames below those of the script are of the hook host.
     return typeof stack === "string" ? (stack.split(/\n\s+at Script\.runInContext/)[0] ?? "") : String(thrown);
   }
 }
@@ -146,7 +147,7 @@ class PbsModule {
 const PARTS = { HookValues, HookVerdict, HookResourceList, HookObjectView, HookObjects, HookEvent, HookServer, PbsModule };
 export type PbsParts = typeof PARTS;
 
-/** An expression whose value, in the context that evaluates it, is a PbsParts. */
+/** Source text of an expression. A context that evaluates it gets a PbsParts. */
 export const PBS_TEXT = `({ ${Object.entries(PARTS)
   .map(([name, part]) => `${name}: ${part.toString()}`)
   .join(",\n")} })`;

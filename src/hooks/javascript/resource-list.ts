@@ -1,5 +1,5 @@
 // A resource list of an object (Resource_List, resources_available, ...) as JavaScript hooks see it: one property for each
-// resource. Part of the pbs module (pbs.ts, J2). The list is the handler of its own proxy.
+// resource. Part of the pbs module (pbs.ts, J2). The class is the handler of the proxy that hooks receive.
 
 import type { HookValues } from "./values.ts";
 
@@ -8,7 +8,7 @@ export type ResourceTexts = { readonly [resource: string]: string };
 export class HookResourceList implements ProxyHandler<object> {
   /** The object that the hook receives. */
   readonly proxy: object;
-  /** Resources that the hook has set; null: the hook unset the resource. */
+  /** Resources that the hook has set; null: the hook has unset the resource. */
   readonly changes: { [resource: string]: string | null } = {};
   readonly #name: string;
   readonly #held: { [resource: string]: string };
@@ -17,7 +17,7 @@ export class HookResourceList implements ProxyHandler<object> {
   readonly #checkWritable: () => void;
 
   /**
-   * name: name of the attribute. held: texts by resource. types: types of all resources of the server. checkWritable: throws if
+   * name: the attribute that has this list. held: the values as text, by resource. types: the types of all resources of the server. checkWritable: throws if
    * the hook may not set the attribute.
    */
   constructor(name: string, held: ResourceTexts, types: ResourceTexts, values: HookValues, checkWritable: () => void) {
@@ -29,12 +29,12 @@ export class HookResourceList implements ProxyHandler<object> {
     this.proxy = new Proxy<object>(Object.create(null), this);
   }
 
-  /** Names of the resources that have a value. */
+  /** Returns the names of the resources that have a value. */
   names(): readonly string[] {
     return Object.keys(this.#held);
   }
 
-  /** A value of null or undefined unsets the resource. */
+  /** Sets a resource. null or undefined unsets it. */
   assign(resource: string, value: unknown): void {
     this.#checkWritable();
     const type = this.#typeOf(resource);

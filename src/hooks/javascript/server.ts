@@ -1,4 +1,4 @@
-// pbs.server() of JavaScript hooks: objects of the server, queried one by one. Part of the pbs module (pbs.ts, J2).
+// pbs.server() of JavaScript hooks: objects of the server, each queried when the hook asks for it. Part of the pbs module (pbs.ts, J2).
 
 import type { HookObject } from "../run/hook-input.ts";
 import type { HookObjects } from "./objects.ts";
@@ -10,14 +10,14 @@ export class HookServer {
   readonly #objects: HookObjects;
   readonly #ask: (question: string) => string;
 
-  /** name: name of the server. ask: sends a question as JSON and returns the answer as JSON. */
+  /** name: name of the server. ask: sends a query as JSON and returns the result as JSON. */
   constructor(name: string, objects: HookObjects, ask: (question: string) => string) {
     this.#name = name;
     this.#objects = objects;
     this.#ask = ask;
   }
 
-  /** The server as the hook sees it. Throws if the daemon gives no answer. */
+  /** Returns the server as the hook sees it. Throws if the daemon gives no result. */
   view(): object {
     const [found] = this.#query("server", "");
     const methods = {
@@ -44,7 +44,7 @@ export class HookServer {
     return this.#query(kind, "").map((object) => this.#objects.of(kind, object).proxy);
   }
 
-  /** name "": all objects of the kind. */
+  /** Queries objects of a kind. name: the object; "": all objects of the kind. */
   #query(what: string, name: string): readonly HookObject[] {
     const answer: { readonly items?: readonly HookObject[]; readonly error?: string } = JSON.parse(
       this.#ask(JSON.stringify({ what, name })),

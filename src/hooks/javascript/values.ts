@@ -1,10 +1,10 @@
-// Values of PBS types as JavaScript hooks see them: PBS's text as a number, a boolean, a duration or a size. Part of the pbs
+// Converts values between PBS's text and what JavaScript hooks see: numbers, booleans, durations and sizes. Part of the pbs
 // module (pbs.ts, J2).
 
 export class HookValues {
   static readonly #SHIFT: { readonly [unit: string]: number } = { "": 0, k: 10, m: 20, g: 30, t: 40, p: 50 };
 
-  /** pbs.duration: [[HH:]MM:]SS or a number of seconds. Throws a TypeError for anything else. */
+  /** Makes a pbs.duration from [[HH:]MM:]SS or a number of seconds. Throws a TypeError for anything else. */
   duration(value: unknown = 0): object {
     const seconds = typeof value === "string" ? this.#secondsOf(value) : Math.trunc(Number(value));
     if (!Number.isFinite(seconds)) throw new TypeError(`invalid duration value: ${String(value)}`);
@@ -19,7 +19,7 @@ export class HookValues {
     return Number(match[1] ?? 0) * 3600 + Number(match[2] ?? 0) * 60 + Number(match[3]);
   }
 
-  /** pbs.size: a count with a unit (kb, mw, ...). Throws a TypeError for anything else. */
+  /** Makes a pbs.size from a number with a unit (kb, mw, ...). Throws a TypeError for anything else. */
   size(value: unknown = 0): object {
     const match = /^\s*([+-]?\d+)\s*([kmgtp]?)([bw]?)\s*$/i.exec(String(value));
     if (match === null) throw new TypeError(`invalid size value: ${String(value)}`);
@@ -31,7 +31,7 @@ export class HookValues {
     return Object.freeze({ bytes, valueOf: () => bytes, toString: () => text, toJSON: () => text });
   }
 
-  /** Returns null if the value does not mean true or false. */
+  /** Returns the boolean that a value means, or null if it means neither true nor false. */
   #truth(value: unknown): boolean | null {
     const word = String(value).toLowerCase();
     return ["true", "t", "y", "1"].includes(word) ? true : ["false", "f", "n", "0"].includes(word) ? false : null;
@@ -59,10 +59,7 @@ export class HookValues {
     }
   }
 
-  /**
-   * Converts a value that a hook sets to PBS's text. what: the attribute or resource named in the TypeError for an unsuitable
-   * value.
-   */
+  /** Converts a value that a hook sets to PBS's text. Throws a TypeError if the value is unsuitable. what: the attribute or resource, which the error names. */
   toText(what: string, kind: string, value: unknown): string {
     const text = this.#textOf(kind, value);
     if (text === null) throw new TypeError(`${what}: not a value for it: ${String(value)}`);

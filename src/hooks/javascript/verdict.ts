@@ -1,11 +1,11 @@
-// The verdict of a JavaScript hook: by accept, by reject, by an error, or by the end of its script, which accepts. Part of the
-// pbs module (pbs.ts, J2).
+// How a JavaScript hook ended: it called accept or reject, threw an error, or reached the end of its script, which accepts.
+// Part of the pbs module (pbs.ts, J2).
 
 export class HookVerdict {
   verdict: "accept" | "reject" = "accept";
   message: string | null = null;
   code: number | null = null;
-  /** Thrown to end the script. */
+  /** Thrown to end the script after the hook has called accept or reject. */
   readonly #stop = Object.freeze({ stop: "the hook has answered" });
 
   accept(): never {
@@ -22,12 +22,12 @@ export class HookVerdict {
     throw this.#stop;
   }
 
-  /** Ends the script; the verdict stays. */
+  /** Ends the script without changing the verdict. */
   end(): never {
     throw this.#stop;
   }
 
-  /** Whether a thrown value means that the script has answered. Any other value is an error. */
+  /** Whether a thrown value is the one that ends the script. Any other thrown value is an error of the hook. */
   isEnd(thrown: unknown): boolean {
     return thrown === this.#stop;
   }

@@ -1,4 +1,4 @@
-// The types of PBS's attributes by kind of object, from the tables of src/model. Hosts need them to convert values. Pure.
+// The types of PBS's attributes by kind of object, from the tables of src/model. Hook hosts need them to convert values. Pure.
 
 import type { AttributeTable } from "#model/attribute.ts";
 import { JOB_ATTRIBUTES } from "#model/tables/job-attributes.ts";

@@ -1,7 +1,7 @@
 // The input of a hook and its outcome, as server and mom use them. Values travel as PBS's texts in both directions. The pbs
 // modules of both languages convert them to typed values, and the caller parses the returned texts again. Pure.
 //
-// I1. No data of a hook is trusted: readAnswer takes any JSON and returns an outcome of the right shape.
+// I1. No data of a hook is trusted: readAnswer accepts any JSON and always returns a valid outcome.
 
 import type { HookEvent, HookLanguage } from "#model/tables/hook.ts";
 import type { WireAttrs } from "#protocol/messages.ts";
@@ -10,12 +10,12 @@ import { isRecord } from "#support/guards.ts";
 /** An object as a hook sees it. */
 export type HookObject = { readonly id: string | null; readonly attrs: WireAttrs };
 
-/** pbs.event() without the hook's own attributes. An absent object is not part of the event. */
+/** What a hook gets from pbs.event(), without the settings of the hook itself. If an object is absent, the event does not have it. */
 export type HookInput = {
   readonly event: HookEvent;
   readonly requestor: string;
   readonly requestor_host: string;
-  /** name of the server; natural vnode of this host */
+  /** name of the server, and name of the natural vnode of this host */
   readonly server: string;
   readonly node: string;
   readonly job?: HookObject;
@@ -35,13 +35,13 @@ export type HookInput = {
   readonly pid?: number;
   /** on an execution host: whether it is the job's first host */
   readonly first_host?: boolean;
-  /** attributes that may be set, by kind of object */
+  /** attributes that the hook may set, by kind of object */
   readonly writable: { readonly job?: readonly string[]; readonly resv?: readonly string[]; readonly vnode?: readonly string[] };
-  /** changes count even if the hook rejects (runjob) */
+  /** the changes count even if the hook rejects (runjob) */
   readonly keep_rejected?: boolean;
 };
 
-/** Changed attributes: a text, null (unset), or the same by resource. */
+/** Changed attributes: the new text, or null if the attribute is unset. For a resource list, the same for each changed resource. */
 export type AttrChanges = { readonly [name: string]: string | null | { readonly [resource: string]: string | null } };
 export type ObjectChanges = { readonly [id: string]: AttrChanges };
 export type HookChanges = {
@@ -53,16 +53,13 @@ export type HookChanges = {
   readonly argv?: readonly string[];
   readonly env?: { readonly [name: string]: string };
 };
-/**
- * Requests that the hook made through methods. jobs: requested actions by job id. reboot: the command, or "" for the system's
- * own.
- */
+/** What the hook requested by calling methods. jobs: requested actions by job id. reboot: the command; "": the system's own command. */
 export type HookRequests = {
   readonly jobs: { readonly [id: string]: "rerun" | "delete" };
   readonly restart_cycle: boolean;
   readonly reboot: string | null;
 };
-/** job null: logged under the hook's name. level: event bits of the log. */
+/** A log message of a hook. job null: it is logged under the name of the hook. level: event bits of the log. */
 export type HookLog = { readonly level: number; readonly job: string | null; readonly text: string };
 
 export type HookOutcome = { readonly logs: readonly HookLog[] } & (
@@ -72,7 +69,7 @@ export type HookOutcome = { readonly logs: readonly HookLog[] } & (
   | { readonly kind: "alarm" }
 );
 
-/** The request of a daemon to its hook runner. */
+/** What a daemon passes to its hook runner to run a hook. */
 export type HookRun = {
   readonly name: string;
   readonly type: string;
@@ -96,7 +93,7 @@ const LOGS_MAX = 1000;
 const OUTPUT_LINES_MAX = 50;
 const DEBUG2 = 0x0100;
 
-/** Converts the answer of a host, whatever it contains, to an outcome. */
+/** Converts the answer of a hook host, whatever it contains, to an outcome. */
 export function readAnswer(answer: unknown): HookOutcome {
   if (!isRecord(answer)) return { kind: "error", text: "the hook's answer is none", logs: [] };
   const logs = [...readLogs(answer["logs"]), ...outputLogs(answer["output"])];
@@ -125,7 +122,7 @@ function readLogs(value: unknown): HookLog[] {
   });
 }
 
-/** The hook's standard output and error as log lines. */
+/** Returns what the hook wrote to standard output and standard error, as log lines. */
 function outputLogs(value: unknown): HookLog[] {
   if (typeof value !== "string") return [];
   const lines = value.split("\n").filter((line) => line.trim() !== "");
@@ -143,7 +140,7 @@ function readRequests(value: unknown): HookRequests {
   };
 }
 
-/** Returns null if the value does not have the form of changes. */
+/** Reads the changes in an answer. Returns null if the value does not have their form. */
 function readChanges(value: unknown): HookChanges | null {
   if (!isRecord(value)) return null;
   const changes: { -readonly [K in keyof HookChanges]: HookChanges[K] } = {};
@@ -184,5 +181,5 @@ export const isAttrChanges = (value: unknown): value is AttrChanges =>
 export const isObjectChanges = (value: unknown): value is ObjectChanges => isRecord(value) && Object.values(value).every(isAttrChanges);
 
 const oneText = (text: string): string => text.slice(0, TEXT_MAX);
-/** One line for a log: line breaks are removed. */
+/** Makes a text one line for the log: line breaks become blanks. */
 const oneLine = (text: string): string => oneText(text).replace(/[\r\n]+/g, " ");

@@ -1,5 +1,6 @@
-// Runs the hooks of one event on an execution host one after the other. The first hook that rejects or fails ends the sequence.
-// (The core of the server drives the server's chains, src/server/hooks/chain.ts, because its requests wait for each hook.)
+// Runs the hooks of one event on an execution host, one after the other. The first hook that rejects or fails ends the
+// sequence. (The server does not use this file: its core runs the hooks of an event itself, src/server/hooks/chain.ts,
+// because a request waits for each hook.)
 
 import type { HookChanges, HookInput, HookOutcome, HookRequests, HookRun } from "./hook-input.ts";
 import { NO_REQUESTS } from "./hook-input.ts";
@@ -7,7 +8,10 @@ import { withChanges } from "./merge.ts";
 
 export type SequenceLog = { readonly hook: string; readonly level: number; readonly job: string | null; readonly text: string };
 
-/** hook: the hook that decided, or the last one that changed something. failed: an exception, no answer, or the alarm. */
+/**
+ * The result of a sequence. hook: the hook that rejected or failed, or else the last one that changed something. failed: the hook raised an exception or gave
+ * no answer. alarm: its time was over.
+ */
 export type SequenceEnd = {
   readonly kind: "accept" | "reject" | "failed" | "alarm";
   readonly hook: string;
@@ -25,7 +29,7 @@ type Hook = Omit<HookRun, "input" | "resources">;
 const ERROR = 0x0001;
 const DEBUG3 = 0x0400;
 
-/** run: runs one hook and returns its outcome. */
+/** Runs the hooks in order. run: runs one hook and returns its outcome. */
 export async function runSequence(
   hooks: readonly Hook[],
   input: HookInput,

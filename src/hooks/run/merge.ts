@@ -4,7 +4,7 @@ import type { WireAttrs } from "#protocol/messages.ts";
 import { present } from "#support/assert.ts";
 import type { AttrChanges, HookChanges, HookInput, HookObject, ObjectChanges } from "./hook-input.ts";
 
-/** The input after the hook's changes, and all changes so far. */
+/** Returns the input after the changes of a hook, and all changes so far. */
 export function withChanges(
   input: HookInput,
   before: HookChanges,
@@ -50,7 +50,7 @@ function mergeAttrs(before: AttrChanges | undefined, made: AttrChanges): AttrCha
 
 const isList = (value: unknown): value is { readonly [resource: string]: string | null } => typeof value === "object" && value !== null;
 
-/** The object after the changes. */
+/** Returns the object with the changes applied. */
 export function changedObject({ id, attrs }: HookObject, changes: AttrChanges): HookObject {
   const next: { [name: string]: WireAttrs[string] } = { ...attrs };
   for (const [name, value] of Object.entries(changes)) {

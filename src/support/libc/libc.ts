@@ -1,5 +1,5 @@
-// The C library through koffi, loaded on first use, for system calls that Node does not offer. Daemons and `partita` use it; of
-// the commands only `qsub -I` does.
+// The C library, called through koffi, for system calls that Node.js does not offer. It is loaded on first use. Daemons and
+// `partita` use it; of the PBS commands only `qsub -I` does.
 
 import { createRequire } from "node:module";
 import type koffiModule from "koffi";
@@ -9,7 +9,7 @@ type IKoffiLib = ReturnType<Koffi["load"]>;
 
 let loaded: { readonly koffi: Koffi; readonly libc: IKoffiLib } | null = null;
 
-/** koffi and libc.so.6. Throws if the platform lacks either. */
+/** Returns koffi and libc.so.6. Throws if the platform lacks one of them. */
 export function libc(): { readonly koffi: Koffi; readonly libc: IKoffiLib } {
   if (loaded === null) {
     const koffi = createRequire(import.meta.url)("koffi") as Koffi;

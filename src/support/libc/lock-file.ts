@@ -1,5 +1,6 @@
-// Pid files that are also locks (server.lock, sched.lock, mom.lock, comm.lock): flock(2), which the kernel releases when the
-// process dies, and the pid as text for people and tools of sites (docs/reference/files.md 9).
+// Pid files that are also locks (server.lock, sched.lock, mom.lock, comm.lock). The lock is that of flock(2), which the
+// kernel releases when the process dies. The file has the pid as text, for people and tools of sites
+// (docs/reference/files.md 9).
 
 import { closeSync, constants, ftruncateSync, openSync, readFileSync, writeSync } from "node:fs";
 import { libc } from "./libc.ts";
@@ -7,14 +8,14 @@ import { libc } from "./libc.ts";
 const LOCK_EX = 2;
 const LOCK_NB = 4;
 
-export type HeldLock = { readonly path: string /** releases the lock; the file stays and is empty */; release(): void };
+export type HeldLock = { readonly path: string /** releases the lock and empties the file, which stays */; release(): void };
 export type LockOutcome = { readonly held: HeldLock } | { readonly owner_pid: number | null };
 
 let flock: ((fd: number, operation: number) => number) | null = null;
 
 /**
- * Takes the lock and writes this process' pid, or returns who holds it. Throws on a file system error (missing directory, no
- * permission).
+ * Takes the lock and writes this process' pid into the file. If another process has the lock, returns its pid. Throws on a file system error (missing
+ * directory, no permission).
  */
 export function takeLock(path: string, mode = 0o600): LockOutcome {
   const fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, mode);
@@ -36,7 +37,7 @@ export function takeLock(path: string, mode = 0o600): LockOutcome {
   };
 }
 
-/** The pid in a lock file, or null if there is none. The process may no longer exist. */
+/** Returns the pid in a lock file, or null if there is none. The process may no longer exist. */
 export function readPid(path: string): number | null {
   try {
     const pid = Number.parseInt(readFileSync(path, "utf8"), 10);
@@ -46,10 +47,10 @@ export function readPid(path: string): number | null {
   }
 }
 
-/** Whether a process holds the lock now. A lock that cannot be queried counts as free. */
+/** Whether a process has the lock now. A lock that cannot be tested counts as free. */
 export const isLocked = (path: string): boolean => lockState(path) === "held";
 
-/** Tests the lock by taking it briefly. closed: the file system does not permit the test. */
+/** Tests the lock by taking it for a moment. closed: the file may not be opened, so the test is not possible. */
 export function lockState(path: string): "held" | "free" | "closed" {
   let fd: number;
   try {

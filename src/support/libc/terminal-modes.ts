@@ -1,21 +1,21 @@
-// Modes and window size of terminals, through the C library. Node's own raw mode leaves output processing on, which breaks
-// full-screen programs.
+// Modes and window size of terminals, through the C library. The raw mode of Node.js leaves output processing on, which
+// breaks full-screen programs.
 //
-// M1. Settings are opaque: the C library reads, changes and writes them. Only the position of the control characters is known
-//     here.
+// M1. The C library reads, changes and writes the settings (struct termios). Of their layout, only the position of the
+//     control characters is known here.
 
 import { libc } from "./libc.ts";
 
-/** no struct termios is larger */
+/** more bytes than any struct termios has */
 const TERMIOS_BYTES = 128;
 const TCSANOW = 0;
-/** output already written uses the old settings; unread input stays */
+/** applies settings after output written earlier has been sent; unread input stays */
 const TCSADRAIN = 1;
 const TIOCGWINSZ = 0x5413;
 const TIOCSWINSZ = 0x5414;
 /**
- * The position of c_cc (after four flag words and a line discipline), and the indices in it of interrupt, quit, erase, kill,
- * end of file, suspend.
+ * CONTROLS_AT: position of c_cc, which follows four flag words and a line discipline. CONTROL_INDICES: indices in c_cc of interrupt, quit, erase, kill, end of
+ * file and suspend.
  */
 const CONTROLS_AT = 17;
 const CONTROL_INDICES = [0, 1, 2, 3, 4, 10];
@@ -46,29 +46,29 @@ function must(what: string, result: unknown): void {
   if (Number(result) !== 0) throw new Error(`${what}: ${String(strerror(errno()))}`);
 }
 
-/** The settings of a terminal. Throws if the descriptor is not a terminal. */
+/** Returns the settings of a terminal. Throws if the descriptor is not a terminal. */
 export function terminalSettings(fd: number): TerminalSettings {
   const settings = Buffer.alloc(TERMIOS_BYTES);
   must("tcgetattr", calls().tcgetattr(fd, settings));
   return settings;
 }
 
-/** drain: applies the settings after earlier output has been sent. */
+/** Sets the settings of a terminal. drain: only after output written earlier has been sent. */
 export function applySettings(fd: number, settings: TerminalSettings, { drain = false } = {}): void {
   must("tcsetattr", calls().tcsetattr(fd, drain ? TCSADRAIN : TCSANOW, settings));
 }
 
-/** The settings of the same terminal without any processing: every byte passes unchanged. */
+/** Returns the settings without any processing: every byte passes unchanged. */
 export function rawSettings(settings: TerminalSettings): TerminalSettings {
   const raw = Buffer.from(settings);
   calls().cfmakeraw(raw);
   return raw;
 }
 
-/** The character codes of interrupt, quit, erase, kill, end of file, suspend. */
+/** Returns the character codes of interrupt, quit, erase, kill, end of file and suspend. */
 export const controlsOf = (settings: TerminalSettings): number[] => CONTROL_INDICES.map((index) => settings[CONTROLS_AT + index] ?? 0);
 
-/** The settings with other control characters. */
+/** Returns the settings with these control characters. */
 export function withControls(settings: TerminalSettings, controls: readonly number[]): TerminalSettings {
   const changed = Buffer.from(settings);
   CONTROL_INDICES.forEach((index, at) => {
@@ -77,14 +77,14 @@ export function withControls(settings: TerminalSettings, controls: readonly numb
   return changed;
 }
 
-/** Throws if the descriptor is not a terminal. */
+/** Returns the window size of a terminal. Throws if the descriptor is not a terminal. */
 export function windowSize(fd: number): { readonly rows: number; readonly columns: number } {
   const size = new Uint16Array(4);
   must("TIOCGWINSZ", calls().ioctl(fd, TIOCGWINSZ, size));
   return { rows: size[0] ?? 0, columns: size[1] ?? 0 };
 }
 
-/** Sets the size of a pseudo terminal through either of its ends. The kernel notifies the foreground programs (SIGWINCH). */
+/** Sets the window size of a pseudo terminal; the descriptor may be of its master or its slave. The kernel notifies the foreground programs (SIGWINCH). */
 export function setWindowSize(fd: number, size: { readonly rows: number; readonly columns: number }): void {
   must("TIOCSWINSZ", calls().ioctl(fd, TIOCSWINSZ, Uint16Array.of(size.rows, size.columns, 0, 0)));
 }
