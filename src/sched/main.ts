@@ -28,7 +28,7 @@ import { Scheduler } from "./shell/scheduler.ts";
 const READY_FD = 3;
 const READY_ENV = "PARTITA_SCHED_READY";
 
-/** By this number the nice value of the scheduler's process is higher than that of its server (setpriority(2)). */
+/** By this number the nice value of the scheduler's thread is higher than that of its server (setpriority(2)). */
 const BEHIND_SERVER = 5;
 
 async function main(argv: readonly string[]): Promise<number> {

@@ -1,10 +1,11 @@
-// The order of queued jobs (docs/reference/scheduler.md 4): job_sort_formula, shares, job_sort_key, then rank. It is compiled when the attributes change; the
-// formula is evaluated only for the heads of strands.
+// The order of queued jobs (docs/reference/scheduler.md 4): job_sort_formula, shares, job_sort_key, then rank. The attributes are compiled when they change.
+// The formula is evaluated only for the first jobs of strands.
 //
-// A strand holds jobs whose values differ by amounts that never change, so it stays sorted while time passes and shares are used. A formula
-// depends on properties of the job (resources, job_priority), on its eligible time, and on the rest (queue_priority, shares). The terms of a sum are examined
-// one by one: a term with properties of the job alone makes a fixed difference, and so does a multiple of eligible_time. A term that mixes them is equal for jobs
-// that are equal in these properties, and only such jobs share a strand.
+// A strand holds jobs whose values by the formula differ by amounts that never change, so it stays sorted while time passes and shares are used. A formula
+// depends on properties of the job (resources, job_priority), on its eligible time, and on things outside the job (queue_priority, shares). The terms of a sum
+// are examined one by one: a term with properties of the job alone makes a fixed difference between jobs, and so does a multiple of eligible_time. Any other
+// term combines properties of the job with eligible_time or with things outside it. It is equal for jobs that are equal in these properties, so only such jobs
+// share a strand.
 //
 // K1. Within a strand the order of jobs by value, then rank, is the order of JobEntry.order, then rank, at any time.
 
@@ -35,7 +36,7 @@ import { eligibleAt } from "./eligible-time.ts";
 const SHARES: ReadonlySet<string> = new Set(["fairshare_perc", "fairshare_tree_usage", "fairshare_factor"]);
 const CONTEXT: ReadonlySet<string> = new Set([...SHARES, "queue_priority", "accrue_type"]);
 
-/** Attributes that determine a ranking; the scheduler's own come first. */
+/** The attributes that determine a ranking. If the scheduler has one of them, it applies instead of the server's. */
 export const RANKING_ATTRS = ["job_sort_formula", "job_sort_formula_threshold"] as const;
 
 export function rankingOf(
@@ -72,7 +73,7 @@ const kindIn =
     return resource === undefined ? undefined : isNumeric(resource.type) ? "number" : "other";
   };
 
-/** fairshare_usage_res; cput if it cannot be used. */
+/** Reads fairshare_usage_res. Returns cput instead if it cannot be used. */
 function readUsageFormula(text: string, space: ResourceSpace): Ranking["usage"] & { readonly fault: string | null } {
   const formula = readFormula(text, kindIn(space), []);
   if (!("fault" in formula)) return { names: formula.names, evaluate: compileFormula(formula), fault: null };
@@ -93,13 +94,14 @@ function readRankFormula(text: string, space: ResourceSpace): RankFormula | { re
   };
 }
 
-// --- the parts of a formula
+// --- the terms of a formula
 
 function partsOfSum({ root, names: known }: Formula): Parts {
   const isOwn = (name: string): boolean => name !== "eligible_time" && !CONTEXT.has(name);
   const whole = { node: root, sign: 1 as const, names: namesOf(root, known) };
   const split = termsOf(root).map((term) => ({ ...term, names: namesOf(term.node, known) }));
-  // An error makes the whole formula 0. An error that depends on properties of the job is permanent; any other may come and go, and then no term can be split off.
+  // An error makes the whole formula 0. An error that depends on properties of the job is permanent; any other error may come and go. If a term may have such
+  // an error, the formula is not split into terms.
   const terms = split.every(({ node, names }) => names.every(isOwn) || cannotFail(node)) ? split : [whole];
   const own: typeof terms = [];
   const mixed = new Set<string>();
@@ -129,7 +131,7 @@ function sumOf(terms: readonly { readonly node: FormulaNode; readonly sign: 1 | 
   };
 }
 
-/** A sum's terms with their signs. */
+/** Returns the terms of a sum with their signs. */
 function termsOf(root: FormulaNode): { node: FormulaNode; sign: 1 | -1 }[] {
   const terms: { node: FormulaNode; sign: 1 | -1 }[] = [];
   const stack: { node: FormulaNode; sign: 1 | -1 }[] = [{ node: root, sign: 1 }];
@@ -143,7 +145,7 @@ function termsOf(root: FormulaNode): { node: FormulaNode; sign: 1 | -1 }[] {
   return terms;
 }
 
-/** Whether a term has only divisions by numbers, no powers, and only functions without illegal arguments. */
+/** Returns whether a term can never have an error: it divides only by numbers, has no powers, and calls only functions that accept all arguments. */
 function cannotFail(node: FormulaNode): boolean {
   const safe = (): boolean => {
     switch (node.kind) {
@@ -160,7 +162,7 @@ function cannotFail(node: FormulaNode): boolean {
 }
 const SAFE: ReadonlySet<string> = new Set(["abs", "fabs", "ceil", "floor", "trunc", "int", "float", "min", "max"]);
 
-/** The values that a part of the formula depends on. known: Formula.names; any other name is a constant. */
+/** Returns the names of the values on which a part of the formula depends. known: Formula.names; any other name is a constant. */
 function namesOf(root: FormulaNode, known: readonly string[]): string[] {
   const names = new Set<string>();
   const stack: FormulaNode[] = [root];
@@ -171,7 +173,7 @@ function namesOf(root: FormulaNode, known: readonly string[]): string[] {
   return [...names];
 }
 
-/** k if the node is k * eligible_time; null: it is something else. */
+/** Returns k if the node is k * eligible_time, otherwise null. */
 function slopeOf(node: FormulaNode): number | null {
   if (node.kind === "name") return node.name === "eligible_time" ? 1 : null;
   if (node.kind !== "binary") return null;
@@ -182,9 +184,9 @@ function slopeOf(node: FormulaNode): number | null {
 }
 const scaled = (slope: number | null, by: number): number | null => (slope === null ? null : slope * by);
 
-// --- jobs
+// --- the values of jobs
 
-/** The strand of a job among those of its track, and its place there: smaller first. */
+/** Returns the key of a job's strand in its track, and the values that order the job in this strand (smaller first). */
 export function placeInStrand(universe: Universe, job: SchedJob): { readonly key: string; readonly order: readonly number[] } {
   const { formula, policy } = universe.ranking;
   if (formula === null) return { key: "", order: keysOf(universe, policy, job) };
@@ -203,7 +205,7 @@ const eligibleOf = (job: SchedJob): { readonly base_s: number; readonly clock: s
   clock: job.clock ?? null,
 });
 
-/** job_sort_key values, smaller first. */
+/** Returns the values of job_sort_key, smaller first. */
 function keysOf(universe: Universe, policy: Policy, job: SchedJob): number[] {
   return policy.job_sort_key.map(({ key, high }) => {
     const value = keyValue(universe, job, key);
@@ -223,17 +225,20 @@ function keyValue(universe: Universe, job: SchedJob, key: string): number {
   }
 }
 
-/** Share of the tree of a job's entity; for entities that resource_group does not name, of all of them together. */
+/**
+ * Returns the share that a job's entity has of the whole tree. For an entity that resource_group does not name, it is the
+ * share of all such entities together.
+ */
 export function percentageOf({ percentages, ranking }: Universe, job: SchedJob): number {
   return percentages.get(entityOf(job, ranking.policy.fairshare_entity)) ?? percentages.get(UNKNOWN) ?? 0;
 }
 
-/** The entity whose shares a job uses. */
+/** Returns the entity whose shares a job uses. */
 export function shareEntity({ ranking }: Universe, job: SchedJob): string {
   return entityOf(job, ranking.policy.fairshare_entity);
 }
 
-/** The track of a job: the entity whose shares count; "" if shares do not matter. */
+/** Returns the key of a job's track: the entity whose shares count; "" if shares do not matter. */
 export function trackKey({ ranking }: Universe, job: SchedJob): string {
   return ranking.entity === null ? "" : entityOf(job, ranking.entity);
 }
@@ -241,12 +246,12 @@ export function trackKey({ ranking }: Universe, job: SchedJob): string {
 function ownInput(universe: Universe, job: SchedJob, name: string): number {
   if (name === "job_priority") return job.priority;
   const resource = universe.space.all.get(name);
-  // A resource of the site with that name keeps its meaning.
+  // If the site has a resource with that name, the name means this resource.
   if (name === "pressure" && resource === undefined) return job.pressure_s ?? 0;
   return amountOf(resource, job.resources[name]) ?? 0;
 }
 
-/** Registers all entities with jobs: each new one reduces the shares of the others that resource_group does not name. */
+/** Registers all entities that have jobs. Each new one that resource_group does not name reduces the shares of the others that it does not name. */
 export function knowEntities({ universe, fairshare }: Pick<RankContext, "universe" | "fairshare">): void {
   if (universe.ranking.entity === null) return;
   for (const lines of universe.lines.values()) {
@@ -254,7 +259,7 @@ export function knowEntities({ universe, fairshare }: Pick<RankContext, "univers
   }
 }
 
-/** The present worth of a job by the formula. Without a formula all jobs have the same worth. */
+/** Returns the present value of a job by the formula. Without a formula all jobs have the same value. */
 export function worth(ranks: RankContext, job: SchedJob): FormulaValue {
   const { formula } = ranks.universe.ranking;
   if (formula === null) return NOTHING;
@@ -264,7 +269,7 @@ export function worth(ranks: RankContext, job: SchedJob): FormulaValue {
 }
 const NOTHING: FormulaValue = { value: 0 };
 
-/** The usage that amounts of resources (used or requested) count for. */
+/** Returns the usage for which amounts of resources count, used or requested. */
 export function usageOf({ ranking, space }: Universe, resources: { readonly [resource: string]: unknown }): number {
   const { names, evaluate } = ranking.usage;
   return Math.max(0, evaluate(names.map((name) => amountOf(space.all.get(name), resources[name]) ?? 0)).value);
@@ -292,7 +297,7 @@ function input({ universe, fairshare, now_s }: RankContext, job: SchedJob, name:
 const shareNode = (universe: Universe, fairshare: Fairshare, job: SchedJob) =>
   entity(fairshare, entityOf(job, universe.ranking.policy.fairshare_entity));
 
-/** Bounds of the worth of a job until a time, as long as shares and priorities of queues stay as they are. */
+/** Returns bounds for the value of a job until a time, as long as shares and priorities of queues stay as they are. */
 export function worthUntil(ranks: RankContext, job: SchedJob, until_s: number): Bounds {
   const { formula } = ranks.universe.ranking;
   if (formula === null) return { low: 0, high: 0 };
@@ -303,13 +308,13 @@ export function worthUntil(ranks: RankContext, job: SchedJob, until_s: number): 
   const inputs = formula.formula.names.map((name): Bounds => {
     const low = input(ranks, job, name);
     if (name === "eligible_time") return { low, high: low + Math.max(0, until_s - ranks.now_s) };
-    // A clock that stops or goes on meanwhile changes the accrue type.
+    // If a clock stops or goes on meanwhile, the accrue type changes.
     return name === "accrue_type" && job.clock !== undefined ? { low: 1, high: 2 } : { low, high: low };
   });
   return boundFormula(formula.formula, inputs);
 }
 
-/** Whether a job comes before another one of any strand. a, b: with their present worth. */
+/** Returns whether a job comes before another one of any strand. a, b: jobs with their present values by the formula. */
 export function comesBefore(ranks: RankContext, a: Ranked, b: Ranked): boolean {
   if (a.value !== b.value) return a.value > b.value;
   const { ranking } = ranks.universe;
@@ -325,7 +330,7 @@ function compareEntities({ universe, fairshare }: RankContext, a: JobEntry, b: J
   return compareShares(shareNode(universe, fairshare, a.job), shareNode(universe, fairshare, b.job));
 }
 
-/** Whether a job comes before another one of its strand; of any strand if there is no formula (K1). */
+/** Returns whether a job comes before another one of its strand or, if there is no formula, of any strand (K1). */
 export function inStrandBefore(a: JobEntry, b: JobEntry): boolean {
   for (let at = 0; at < a.order.length; at++) {
     const [left, right] = [present(a.order[at], "rank"), present(b.order[at], "rank")];

@@ -1,5 +1,6 @@
-// Jobs by fairshare (docs/reference/scheduler.md 4 and 10): of all entities with jobs, the one with the best claim is next, and claims change with every job that
-// is started. It is a tree of heaps over the resource groups: when a job of an entity has started, only the heaps on its way to the root are reordered.
+// The order of jobs by fairshare (docs/reference/scheduler.md 4 and 10): the next job is one of the entity that has used least of its share. This changes with
+// every job that is started. It is a tree of heaps over the resource groups: when a job of an entity has started, only the heaps on its way to the root are
+// reordered.
 
 import type { ShareNode } from "#model/fairshare.ts";
 import { entity, ratio } from "#model/fairshare.ts";
@@ -10,17 +11,17 @@ import type { RankContext } from "../shapes/universe.ts";
 import { inStrandBefore, type Ranked } from "./ranking.ts";
 import type { TrackCursor } from "./track-cursor.ts";
 
-/** A position in a track: its jobs, or only those whose comment differs once its line is blocked. */
+/** A position in a track. It goes through all jobs of the track (`jobs`) or, when the line is blocked, only through those whose comment differs (`rest`). */
 export type Cursor = Ranked & { entry: JobEntry; value: number; readonly track: Track; jobs: TrackCursor | null; rest: Ranked[] };
 
-/** Cursors among which the best is taken: all of them, or those of the entity whose turn it is. */
+/** Gives the best of some cursors: of all of them, or of those of the entity whose turn it is. */
 export type Source = {
   best(): Cursor | undefined;
-  /** the best cursor has moved on. Returns false if it has no more jobs */
+  /** Must be called when the best cursor has moved on. alive: false if the cursor has no more jobs. */
   moved(alive: boolean): void;
 };
 
-/** A resource group or entity with jobs: its members (a heap, the best first), or its own jobs. */
+/** A resource group or an entity with jobs. below: the members of a group, as a heap with the best first. cursors: the entity's own jobs. */
 type Pick = { readonly node: ShareNode; readonly parent: Pick | null; readonly below: Pick[]; readonly cursors: Cursor[] };
 
 export function shareSource(ranks: RankContext, cursors: readonly Cursor[]): Source {
@@ -29,7 +30,7 @@ export function shareSource(ranks: RankContext, cursors: readonly Cursor[]): Sou
   let { version } = fairshare;
   return {
     best() {
-      // Jobs of other queues have used shares meanwhile, or more than one job has.
+      // Meanwhile jobs of other queues have used shares, or more than one job has.
       if (version !== fairshare.version) {
         version = fairshare.version;
         root = plant(ranks, cursorsIn(root));
@@ -45,7 +46,7 @@ export function shareSource(ranks: RankContext, cursors: readonly Cursor[]): Sou
         if (pick.below.length + pick.cursors.length === 0) heapPop(pick.parent.below, pickBefore);
         else heapReplace(pick.parent.below, pick, pickBefore);
       }
-      // The job that has just started is the only change since then, and its heaps have been reordered.
+      // Only the job that has just started has changed the usage since then, and its heaps have been reordered.
       if (fairshare.version === version + 1) version = fairshare.version;
     },
   };
@@ -67,7 +68,7 @@ function plant(ranks: RankContext, cursors: readonly Cursor[]): Pick {
   return root;
 }
 
-/** Heaps from the leaves up: a group is compared by its best member. */
+/** Makes the heaps, from the leaves up, because a group is compared by its best member. */
 function grow(root: Pick, picks: ReadonlyMap<ShareNode, Pick>): void {
   const children = new Map<Pick, Pick[]>();
   for (const pick of picks.values()) if (pick.parent !== null) children.set(pick.parent, [...(children.get(pick.parent) ?? []), pick]);
@@ -82,7 +83,10 @@ function grow(root: Pick, picks: ReadonlyMap<ShareNode, Pick>): void {
 
 const headBefore = (a: Cursor, b: Cursor): boolean => inStrandBefore(a.entry, b.entry);
 
-/** The source of a group's best job. A name that is both group and entity uses its own jobs when no member has a better claim. */
+/**
+ * Returns the group or entity of the best job below `pick`. If a name is both a group and an entity, its own jobs come first
+ * when no member has used less of its share.
+ */
 function leaf(pick: Pick): Pick | undefined {
   let at = pick;
   while (
@@ -96,7 +100,7 @@ function leaf(pick: Pick): Pick | undefined {
 
 const headOf = (pick: Pick): Cursor => present((leaf(pick) as Pick).cursors[0], "cursor");
 
-/** Orders members by claim; if equal, by the claims of their best members, then by the jobs themselves. */
+/** Orders members of a group by how much of their shares they have used; if that is equal, by their best members, then by the jobs themselves. */
 function pickBefore(a: Pick, b: Pick): boolean {
   let [left, right]: [Pick, Pick] = [a, b];
   for (;;) {

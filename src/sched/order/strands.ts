@@ -1,17 +1,18 @@
-// The order within a line: tracks by entity, strands by what makes the jobs' values differ permanently (ranking.ts), each strand sorted.
+// The order within a line. It has a track for each entity. A track has strands, each with jobs whose values differ by fixed amounts
+// (ranking.ts), and each strand is sorted.
 
 import { firstPlace } from "#support/search.ts";
 import type { JobEntry, JobLine, Strand, Track } from "../shapes/job-line.ts";
 import { inStrandBefore } from "./ranking.ts";
 
-/** The jobs of a line, strand after strand. */
+/** Yields the jobs of a line, strand after strand. */
 export function* jobsOf(line: JobLine): Iterable<JobEntry> {
   for (const { strands } of line.tracks.values()) {
     for (const { members } of strands.values()) for (const entry of members) if (!entry.gone) yield entry;
   }
 }
 
-/** The strand of that key; made when there is none. */
+/** Returns the strand with that key. Makes it if there is none. */
 export function strandOf(line: JobLine, entity: string, key: string): Strand {
   let track = line.tracks.get(entity);
   if (track === undefined) line.tracks.set(entity, (track = newTrack(line, entity)));
@@ -41,13 +42,13 @@ export function insert(strand: Strand, entry: JobEntry): void {
     last === undefined || inStrandBefore(last, entry) ? members.length : firstPlace(members, (other) => !inStrandBefore(other, entry));
   if (at === members.length) members.push(entry);
   else members.splice(at, 0, entry);
-  // The bound of a strand is that of its first job.
+  // The bound of a strand is computed from its first job, which is now another one.
   if (at > 0) return;
   strand.bound = null;
   strand.track.fresh.add(strand);
 }
 
-/** An entry of the strand is gone. The bound stays valid, because later jobs are not worth more. */
+/** Notes that an entry of the strand has gone. The bound stays valid, because no later job has a higher value. */
 export function dropFromStrand(strand: Strand): void {
   const { track, members } = strand;
   strand.gone_count++;

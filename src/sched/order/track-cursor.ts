@@ -1,8 +1,8 @@
-// The jobs of a track, best first, at the moment of a cycle: its strands are merged by the present worth of their next jobs.
+// The jobs of a track, best first, as they are during a cycle. The strands of the track are merged by the present values of their next jobs.
 //
-// Values drift (eligible_time grows), but an upper bound of a strand's worth until a later time is known (src/model/formula/formula-bounds.ts). Strands are
-// kept in a heap by that bound, which holds for many cycles; a cycle evaluates the formula only for strands whose bound is not below the best value found so
-// far.
+// Values change slowly (eligible_time grows), but an upper bound for the values of a strand until a later time is known
+// (src/model/formula/formula-bounds.ts). Strands are kept in a heap by that bound, which stays valid for many cycles. A cycle evaluates the formula only for
+// strands whose bound is not below the best value found so far.
 //
 // T1. A cursor gives all jobs of its track above the threshold, in the order of comesBefore.
 // T2. Bounds are computed again when their time is over, or when shares or priorities of queues have changed; a cycle leaves heap and strands as they were.
@@ -14,23 +14,23 @@ import type { JobEntry, Strand, StrandBound, Track } from "../shapes/job-line.ts
 import type { RankContext } from "../shapes/universe.ts";
 import { comesBefore, type Ranked, worth, worthUntil } from "./ranking.ts";
 
-/** How long bounds hold: long enough that computing them costs little, short enough that they are close to the values. */
+/** How many seconds a bound stays valid. The longer, the less often bounds are computed; the shorter, the closer they are to the values. */
 const BOUNDS_S = 64;
 
-/** A position in a strand: its next job and the worth of that job. */
+/** A position in a strand: its next job and the value of that job. */
 type Head = { readonly strand: Strand; at: number; entry: JobEntry; value: number };
 export type TrackCursor = {
   readonly track: Track;
-  /** the job whose turn it is, and its worth */
+  /** the job whose turn it is, and its value */
   entry: JobEntry;
   value: number;
-  /** heads found so far, best first; the first is the one whose turn it is */
+  /** the positions in strands that were evaluated so far, best first; the turn is that of the first one */
   readonly heads: Head[];
-  /** positions in the heap of bounds that were not examined yet, best first; the children of an examined one take its place */
+  /** indexes in the heap of bounds that have not been examined yet, best first; when one is examined, it is replaced by its children in the heap */
   readonly frontier: number[];
 };
 
-/** null: the track has no job above the threshold. */
+/** Returns a cursor at the first job of a track; null: the track has no job above the threshold. */
 export function openTrack(track: Track, ranks: RankContext): TrackCursor | null {
   const heads: Head[] = [];
   const frontier: number[] = [];
@@ -66,7 +66,7 @@ export function advanceTrack(cursor: TrackCursor, ranks: RankContext): boolean {
   return true;
 }
 
-/** Shares have changed: worths stay those of the beginning of the cycle, but equal jobs may change their order. */
+/** Orders the positions again after shares have changed. Values stay those of the beginning of the cycle, but jobs with equal values may change their order. */
 export function reorderTrack(cursor: TrackCursor, ranks: RankContext): void {
   if (cursor.heads.length < 2) return;
   const heads = cursor.heads.splice(0);
@@ -83,7 +83,7 @@ function addHead(heads: Head[], strand: Strand, from: number, ranks: RankContext
   heapPush(heads, { strand, at, entry, value: worth(ranks, entry.job).value }, (a, b) => comesBefore(ranks, a, b));
 }
 
-/** The position of the next job that exists and is above the threshold; -1: none. Jobs at or below the threshold are at the end. */
+/** Returns the position of the next job that still exists and is above the threshold; -1: none. Jobs at or below the threshold are at the end. */
 function nextMember({ members }: Strand, from: number): number {
   for (let at = from; at < members.length; at++) {
     const entry = present(members[at], "member");
@@ -93,7 +93,7 @@ function nextMember({ members }: Strand, from: number): number {
   return -1;
 }
 
-/** Evaluates strands as long as one might be worth as much as the best so far. */
+/** Evaluates strands as long as one might have a value as high as the best so far. */
 function lookAhead({ bounds }: Track, heads: Head[], frontier: number[], ranks: RankContext): void {
   const less = (a: number, b: number): boolean => present(bounds[a], "bound").high > present(bounds[b], "bound").high;
   for (;;) {
@@ -108,7 +108,7 @@ function lookAhead({ bounds }: Track, heads: Head[], frontier: number[], ranks: 
   }
 }
 
-// --- bounds
+// --- bounds of strands
 
 const higher = (a: StrandBound, b: StrandBound): boolean => a.high > b.high;
 
@@ -131,7 +131,7 @@ function keepBounds(track: Track, ranks: RankContext): void {
   track.fresh.clear();
 }
 
-/** Bounds that were computed for other shares or priorities of queues no longer hold. */
+/** Drops the bounds if they were computed with other shares or priorities of queues. */
 function renewVersion(track: Track, { universe, fairshare }: RankContext): void {
   const version = universe.ranking_version + (universe.ranking.entity === null ? 0 : fairshare.usage_version);
   if (track.version === version) return;
@@ -142,7 +142,7 @@ function renewVersion(track: Track, { universe, fairshare }: RankContext): void 
 
 // --- the threshold
 
-/** Puts each job on its side of job_sort_formula_threshold. moved: receives the jobs that changed sides. */
+/** Moves the jobs of each strand whose value has crossed job_sort_formula_threshold to the other side. moved: called for each of these jobs. */
 export function settleTrack(track: Track, threshold: number, ranks: RankContext, moved: (entry: JobEntry) => void): void {
   renewVersion(track, ranks);
   for (const strand of track.strands.values()) {

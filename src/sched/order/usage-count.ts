@@ -1,4 +1,4 @@
-// Usage of runs, added to the usage of their entities (docs/reference/scheduler.md 10). Deltas report it, and it is counted before a cycle. Only runs with new
+// Adds what jobs use to the usage of their entities (docs/reference/scheduler.md 10). Deltas report it, and it is counted before a cycle. Only jobs with new
 // reports are visited.
 
 import { countRun, entityOf, type Fairshare, forgetRun } from "#model/fairshare.ts";
@@ -6,7 +6,7 @@ import type { SchedJob } from "#protocol/sched-link.ts";
 import type { Universe } from "../shapes/universe.ts";
 import { usageOf } from "./ranking.ts";
 
-/** Counts the reports since the last time. counts false: shares do not matter, and the reports are dropped. */
+/** Counts the usage that was reported since the last call. counts false: shares do not matter, and the reports are dropped. */
 export function countUsage(universe: Universe, fairshare: Fairshare, counts: boolean): void {
   const { used, ended } = universe;
   if (counts) {
@@ -27,12 +27,12 @@ export function countUsage(universe: Universe, fairshare: Fairshare, counts: boo
 }
 
 function countJob(universe: Universe, fairshare: Fairshare, job: SchedJob, resources_used: NonNullable<SchedJob["resources_used"]>): void {
-  // Jobs of other schedulers' queues may run on vnodes of this one; their usage is counted by their schedulers.
+  // A job of another scheduler's queue may run on vnodes of this scheduler. Its own scheduler counts its usage.
   if (!universe.queues.has(job.queue)) return;
   countRun(fairshare, entityOf(job, universe.policy.fairshare_entity), job, usageOf(universe, resources_used));
 }
 
-/** Runs that ended without a report: their last usage is unknown. */
+/** Forgets jobs that ended without a report, because their last usage is unknown. */
 function forgetMissing(universe: Universe, fairshare: Fairshare): void {
   for (const id of [...fairshare.counted.keys()]) if (!universe.jobs.has(id)) forgetRun(fairshare, id);
 }

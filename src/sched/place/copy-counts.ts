@@ -1,5 +1,5 @@
 // How many copies of each chunk the hosts of a set could take, kept up to date while hosts move between buckets. It gives a quick no for most times at which
-// a job does not fit. The counts are never too small, so a no is right; placement decides whether the copies fit together.
+// a job does not fit. The counts are never too small, so a "no" is right. After a "yes", placement decides whether the copies fit together.
 
 import { present } from "#support/assert.ts";
 import type { Window } from "../shapes/booking.ts";
@@ -11,15 +11,15 @@ import { type Checks, copiesThatFit, ineligible, isChecked, matchesAll } from ".
 import { statesDuring } from "./outlook.ts";
 
 export type CopyCounts = {
-  /** resets the counts */
+  /** Counts again from the present buckets. */
   reset(): void;
-  /** a host has moved from one bucket to another */
+  /** Must be called when a host has moved from one bucket to another. */
   move(from: HostBucket, to: HostBucket): void;
-  /** whether there are enough copies of each chunk in a window */
+  /** Returns whether the hosts could take enough copies of each chunk in a window. */
   allow(window: Window): boolean;
 };
 
-/** Counts for a request on a set. */
+/** Creates the counts for a request on a node set. */
 export function createCopyCounts({ checks }: Universe, set: NodeSet, request: Request): CopyCounts {
   const { chunks, place } = request;
   const packed = place.arrangement === "pack" && request.chunk_count > 1;
@@ -64,7 +64,7 @@ export function createCopyCounts({ checks }: Universe, set: NodeSet, request: Re
 
 const NOBODY = { user: 0, group: 0 };
 
-/** The largest number of copies of a chunk that a host could take. */
+/** Returns the largest number of copies of a chunk that a host could take. */
 export function copiesOn(checks: Checks, request: Request, states: readonly VnodeState[], chunk: Chunk): number {
   const { arrangement } = request.place;
   const open = states.filter((state) => ineligible(request, state, states, () => NOBODY) === null && matchesAll(checks, state.spec, chunk));
@@ -76,7 +76,7 @@ export function copiesOn(checks: Checks, request: Request, states: readonly Vnod
   return Math.min(most, Math.max(copiesTogether(checks, open, chunk, most), ...whole));
 }
 
-/** Counts as if all free resources of the vnodes were on one of them. */
+/** Returns the number of copies as if all free resources of the vnodes were on one of them. */
 function copiesTogether(checks: Checks, states: readonly VnodeState[], chunk: Chunk, most: number): number {
   let copies = most;
   for (const { index, amount } of chunk.amounts) {

@@ -1,5 +1,5 @@
-// Buckets of equal hosts (shapes/universe.ts U2): how they are distinguished, and values that are computed once for all hosts of a bucket. Hosts of many vnodes
-// change one vnode at a time, so values that are equal in another bucket are taken from there.
+// Buckets of equal hosts (shapes/universe.ts U2): how they are distinguished, and values that are computed once for all hosts of a bucket. A host with many
+// vnodes mostly changes one vnode at a time, so most values of its new bucket are taken from its old one.
 
 import { present } from "#support/assert.ts";
 import type { Policy } from "../shapes/policy.ts";
@@ -7,10 +7,10 @@ import { amountAt } from "../shapes/resource-space.ts";
 import type { Universe } from "../shapes/universe.ts";
 import type { HostBucket, VnodeState } from "../shapes/vnode.ts";
 
-/** The property that distinguishes the buckets of a set. */
+/** What distinguishes the buckets of a set. */
 export type BucketParts = Pick<HostBucket, "states" | "outlook" | "members">;
 
-/** The property that distinguishes a bucket's vnodes, in the order of definition. like: a bucket that is mostly the same; null: none. */
+/** Returns what distinguishes the vnodes of a bucket, in the order of definition. like: a bucket that is mostly the same; null: none. */
 export function vnodeKeys({ states }: BucketParts, like: HostBucket | null): readonly string[] {
   return like === null || like.states.length !== states.length
     ? states.map(stateKey)
@@ -24,7 +24,7 @@ export function bucketKey({ outlook, members }: BucketParts, keys: readonly stri
   return key;
 }
 
-/** Computed once for a state, and kept outside of it, because other states are made as copies. */
+/** The key of each state, computed once. It is not kept in the state itself, because other states are made as copies of it. */
 const STATE_KEYS = new WeakMap<VnodeState, string>();
 
 function stateKey(state: VnodeState): string {
@@ -35,7 +35,7 @@ function stateKey(state: VnodeState): string {
 
 type Making = { readonly key: string; readonly keys: readonly string[]; readonly like: HostBucket | null };
 
-/** A bucket without hosts. like: one made under the same policy. */
+/** Makes a bucket without hosts. like: a bucket that was made under the same policy. */
 export function makeBucket(universe: Universe, policy: Policy, parts: BucketParts, { key, keys, like }: Making): HostBucket {
   const { states, outlook, members } = parts;
   const width = universe.space.consumed.length;
@@ -74,7 +74,10 @@ function sumsOf(states: readonly VnodeState[], walk: readonly number[], width: n
   return sums;
 }
 
-/** The sums from a bucket with the same vnodes, some of which are in other states. null: fractions would add up to another result. */
+/**
+ * Computes the sums from those of a bucket with the same vnodes, some of which are in other states. Returns null if there
+ * are fractions, because they would then add up to a slightly different result.
+ */
 function sumsFrom(same: HostBucket, states: readonly VnodeState[]): Sums | null {
   const sums = { total: [...same.total], free: [...same.free], free_count: same.free_count };
   for (let at = 0; at < states.length; at++) {
@@ -97,18 +100,19 @@ function addState(sums: { readonly total: number[]; readonly free: number[]; fre
     const avail = amountAt(spec.avail, at);
     if (avail === Number.POSITIVE_INFINITY) continue;
     sums.total[at] = amountAt(sums.total, at) + sign * avail;
-    // Amounts that were lowered below their use do not reduce what other vnodes have left.
+    // If an amount was set lower than what is in use, the vnode has nothing left. That does not reduce what other vnodes
+    // have left.
     if (closed === undefined) sums.free[at] = amountAt(sums.free, at) + sign * Math.max(0, avail - amountAt(used, at));
   }
 }
 
-/** The vnodes that belong to the set, in the order of node_sort_key. */
+/** Returns the vnodes that belong to the set, in the order of node_sort_key. */
 function walkOf(ranks: readonly (readonly number[])[], members: HostBucket["members"]): readonly number[] {
   const walk = ranks.map((_, at) => at).filter((at) => members?.[at] !== false);
   return walk.sort((a, b) => compareRanks(present(ranks[a], "rank"), present(ranks[b], "rank")) || a - b);
 }
 
-/** The vnodes that every sharing job may use; null: it depends on the job, or there are none. */
+/** Returns which vnodes any job may use that does not request exclusive use; null: there are none, or it depends on the job. */
 function openTo(states: readonly VnodeState[], members: HostBucket["members"]): HostBucket["open"] {
   if (!states.every(isPlain)) return null;
   const open = states.map(({ closed }, at) => closed === undefined && members?.[at] !== false);
@@ -128,7 +132,7 @@ function isPlain({ spec }: VnodeState): boolean {
 
 const UNRANKED: readonly number[] = [];
 
-/** node_sort_key values, smaller first. */
+/** Returns the values of node_sort_key for a vnode, smaller first. */
 function rankOf(universe: Universe, policy: Policy, state: VnodeState): readonly number[] {
   if (policy.node_sort_key.length === 0) return UNRANKED;
   return policy.node_sort_key.map(({ key, high, amount }) => {

@@ -1,4 +1,5 @@
-// Whether a host can take a chunk, whole on a vnode or split over its vnodes, and the split. Leaf functions: no search, no changes.
+// Decides whether a host can take a chunk, whole on a vnode or split over its vnodes, and how the chunk is split. These functions
+// search and change nothing.
 
 import { present } from "#support/assert.ts";
 import type { Amount, Chunk } from "../shapes/request.ts";
@@ -7,15 +8,15 @@ import type { HostBucket, Vnode, VnodeState } from "../shapes/vnode.ts";
 import type { Checks } from "../shapes/vnode-fit.ts";
 import { copiesThatFit, isChecked, matchesAll } from "../shapes/vnode-fit.ts";
 
-/** A host, or the part of a bucket that holds for any of its hosts. Arrays are by vnode, in the order of definition. */
+/** A host, or what is true of every host of a bucket. Each array has an entry for each vnode, in the order of definition. */
 export type HostView = {
   readonly vnodes: readonly Vnode[];
   readonly bucket: HostBucket;
-  /** amounts taken of each vnode */
+  /** amounts that are taken of each vnode */
   readonly used: readonly (readonly number[])[];
-  /** vnodes that the job may use */
+  /** whether the job may use each vnode */
   readonly usable: readonly boolean[];
-  /** vnodes that have a chunk of the job already; null: none */
+  /** whether each vnode already has a chunk of the job; null: none has */
   readonly taken: readonly boolean[] | null;
 };
 
@@ -23,13 +24,13 @@ const stateAt = (view: HostView, at: number): VnodeState => present(view.bucket.
 const leftAt = (view: HostView, at: number, index: number): number =>
   Math.max(0, amountAt(stateAt(view, at).spec.avail, index) - present(view.used[at]?.[index], "amount"));
 
-/** Whether a vnode may take a chunk as far as names and the job's other chunks are concerned. apart: a vnode takes at most one chunk. */
+/** Returns whether a vnode may take a chunk, judged only by names and by the job's other chunks. apart: a vnode may take at most one chunk. */
 export function mayTake(view: HostView, at: number, chunk: Chunk, apart: boolean): boolean {
   if (view.usable[at] !== true || (apart && view.taken?.[at] === true)) return false;
   return chunk.vnode === undefined || view.vnodes[at]?.name === chunk.vnode;
 }
 
-/** Whether one copy of a chunk fits. apart: on one vnode, whole. */
+/** Returns whether one copy of a chunk fits on a host. apart: it must fit whole on one vnode that has no other chunk of the job. */
 export function fitsHost(checks: Checks, view: HostView, chunk: Chunk, apart: boolean): boolean {
   for (let at = 0; at < view.usable.length; at++) {
     if (!mayTake(view, at, chunk, apart)) continue;
@@ -38,7 +39,7 @@ export function fitsHost(checks: Checks, view: HostView, chunk: Chunk, apart: bo
   return !apart && canSplit(checks, view, chunk);
 }
 
-/** Whether the matching vnodes together have enough. */
+/** Returns whether the vnodes that match a chunk together have enough for it. */
 export function canSplit(checks: Checks, view: HostView, chunk: Chunk): boolean {
   if (view.usable.length === 1 || chunk.vnode !== undefined) return false;
   const matching = matchingVnodes(checks, view, chunk);
@@ -48,7 +49,10 @@ export function canSplit(checks: Checks, view: HostView, chunk: Chunk): boolean 
   );
 }
 
-/** The parts of a chunk that canSplit: of each vnode what it has left, in the order of walking. Unchecked amounts that do not fit go to the first vnode. */
+/**
+ * Splits a chunk for which canSplit is true: takes from each vnode what it has left, in the order of the walk. Amounts that
+ * are not checked and do not fit are taken from the first vnode.
+ */
 export function splitChunk(checks: Checks, view: HostView, chunk: Chunk): { readonly at: number; readonly amounts: readonly Amount[] }[] {
   const need = new Map(chunk.amounts.map(({ index, amount }) => [index, amount]));
   const parts: { at: number; amounts: Amount[] }[] = [];

@@ -1,7 +1,8 @@
-// The matcher chooses among the hosts that can take a chunk (`backfill.matcher:` of sched_config; Maui's Matcher, BACKFILLPOLICY FIRSTFIT and BESTFIT). It
-// decides between hosts that node_sort_key does not distinguish; between hosts that it finds equal, the order of definition decides. Leaf functions.
+// Chooses among the hosts that can take a chunk (`backfill.matcher:` of sched_config; Maui's Matcher, BACKFILLPOLICY FIRSTFIT and BESTFIT). A matcher
+// decides between hosts that node_sort_key does not distinguish. If it finds hosts equal, the order of definition decides. These functions search and
+// change nothing.
 //
-// M1. A matcher never changes whether a job can be placed, only where: every host that it considers can take at least one copy.
+// M1. A matcher never decides whether a job can be placed, only where: every host that it considers can take at least one copy.
 // M2. Its result depends only on what the vnodes have left and on the chunk, so hosts of one bucket are equal.
 
 import { present } from "#support/assert.ts";
@@ -14,35 +15,35 @@ import type { HostView } from "./host-fit.ts";
 
 /** How well copies of a chunk fit on a host. */
 export type Fit = {
-  /** the number of needed copies that it takes */
+  /** how many of the needed copies fit on the host */
   readonly copies: number;
-  /** the remaining requested resources on it, as shares of the node set's totals, summed */
+  /** the requested resources that the host then has left, each as a fraction of the node set's total, summed */
   readonly left: number;
 };
 
 export type Matcher = {
   readonly name: string;
-  /** Whether a host with one fit is better than one with another; null: no fit is computed, and the first host is taken. */
+  /** Returns whether a host with fit a is better than one with fit b. null: the matcher computes no fits, and the first host is taken. */
   readonly isBetter: ((a: Fit, b: Fit) => boolean) | null;
 };
 
-/** The first host in the order of walking. */
+/** Takes the first host in the order of the walk. */
 const FIRST_FIT: Matcher = { name: "first_fit", isBetter: null };
 
-/** The host that takes most copies, and among several the one with the least left: gaps stay few and large, and so do the places for large jobs. */
+/** Takes the host on which most copies fit and, among several, the one with least left. Gaps then stay few and large, so that large jobs find room. */
 const BEST_FIT: Matcher = {
   name: "best_fit",
   isBetter: (a, b) => a.copies > b.copies || (a.copies === b.copies && a.left < b.left - ROUNDING),
 };
 
-/** Shares are fractions that are summed in different orders. */
+/** Tolerance for `left`: fractions are summed in different orders. */
 const ROUNDING = 1e-9;
 
 export const MATCHERS: Readonly<Record<MatcherName, Matcher>> = { first_fit: FIRST_FIT, best_fit: BEST_FIT };
 
 /**
- * How well a chunk fits on a host that can take it. need: copies that have no place yet. total: amounts of the node set. Copies are counted over all vnodes
- * that the job may use, because a chunk that fits on no single vnode is split over them (placement.ts P3).
+ * Returns how well a chunk fits on a host that can take it. need: copies that have not been placed yet. total: the amounts of the node set. Copies are
+ * counted over all vnodes that the job may use, because a chunk that fits on no single vnode is split over several (placement.ts P3).
  */
 export function fitOf(checks: Checks, view: HostView, chunk: Chunk, need: number, total: readonly number[]): Fit {
   const levels = chunk.amounts.flatMap(({ index, amount }) => {

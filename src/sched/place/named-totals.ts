@@ -1,6 +1,6 @@
-// A check over the chunks that name the same vnode or host, or that pack brings on one host: each chunk may fit there alone, and
-// all of them never. A job that can never run must not count as waiting, because under strict_ordering without backfilling it
-// holds up every job behind it.
+// Checks the chunks that name the same vnode or host, or that place=pack brings on one host: each chunk may fit there alone,
+// although all of them together never fit. A job that can never run must not count as waiting, because under strict_ordering
+// without backfilling such a job would hold back every job behind it.
 
 import type { Why } from "#protocol/sched-link.ts";
 import { present } from "#support/assert.ts";
@@ -10,10 +10,10 @@ import type { Host, NodeSet, Vnode } from "../shapes/vnode.ts";
 import type { Checks } from "../shapes/vnode-fit.ts";
 import { isChecked, shortage } from "../shapes/vnode-fit.ts";
 
-/** Chunks that must share some vnodes. */
+/** Chunks that must share some vnodes, with the sums of their amounts. */
 type Group = { readonly vnodes: readonly Vnode[]; readonly amounts: Map<number, number>; chunk_count: number };
 
-/** Why the chunks that name vnodes or hosts can never be there together; null: these names give no reason. Every name is one of the set. */
+/** Returns why the chunks that name vnodes or hosts can never be there together; null: the names give no such reason. All names must belong to the set. */
 export function namedTogether(checks: Checks, set: NodeSet, { chunks, chunk_count, place, totals }: Request): Why | null {
   if (!chunks.some(isNamed)) return null;
   const { vnodes, hosts } = groupsOf(set, chunks);
@@ -37,7 +37,7 @@ const NEVER: Why = { code: "NO_TOTAL_NODES", module: "placement", never: true };
 
 const isNamed = ({ vnode, host }: Chunk): boolean => vnode !== undefined || host !== undefined;
 
-/** The chunks by the vnode that they name, and by the host on which they must be. */
+/** Groups the chunks by the vnode that they name, and by the host on which they must be. */
 function groupsOf(set: NodeSet, chunks: readonly Chunk[]): { vnodes: Map<Vnode, Group>; hosts: Map<Host, Group> } {
   const vnodes = new Map<Vnode, Group>();
   const hosts = new Map<Host, Group>();
@@ -63,7 +63,7 @@ function add(group: Group, { count, amounts }: Chunk): void {
   for (const { index, amount } of amounts) group.amounts.set(index, (group.amounts.get(index) ?? 0) + amount * count);
 }
 
-/** The resource of which the vnodes have less in all than the amounts, in use or not. */
+/** Returns a reason for the first resource of which the vnodes together have less than the amount, in use or not; null: there is none. */
 function tooMuch(checks: Checks, vnodes: readonly Vnode[], amounts: readonly Amount[]): Why | null {
   for (const { index, amount } of amounts) {
     if (!isChecked(checks, index)) continue;

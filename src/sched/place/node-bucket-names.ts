@@ -1,10 +1,11 @@
-// Names of node buckets for the log: `ncpus=16:accelerator=False`, the requested resources of a vnode and every boolean.
+// Names of node buckets for the log, such as `ncpus=16:accelerator=False`: the resources of a vnode that jobs request, and
+// all boolean ones.
 
 import { amountAt, amountText } from "../shapes/resource-space.ts";
 import type { Universe } from "../shapes/universe.ts";
 import type { VnodeSpec } from "../shapes/vnode.ts";
 
-/** One name for each distinct kind of vnode, in the order of definition. */
+/** Returns one name for each distinct kind of vnode, in the order of definition. */
 export function bucketNames(universe: Universe): Set<string> {
   const asked = new Set<string>();
   for (const { request } of universe.entries.values()) {

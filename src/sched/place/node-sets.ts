@@ -1,6 +1,6 @@
-// Vnodes in sets, hosts in buckets (shapes/universe.ts U1, U2): what a vnode is and has left, and the moves of hosts between buckets as that changes.
-// The mirror moves hosts permanently; a cycle moves them for its placements and back. The entries for a host in placement sets move with it (U6);
-// placement-sets.ts determines them.
+// Vnodes in sets, hosts in buckets (shapes/universe.ts U1, U2): keeps what a vnode is and has left, and moves hosts between buckets when that
+// changes. The mirror moves hosts permanently; a cycle moves them for its placements and back. A host also has entries in placement sets (twins),
+// which placement-sets.ts makes. They move with the host (U6).
 
 import type { SchedNode } from "#protocol/sched-link.ts";
 import { heapPop, heapPush } from "#support/heap.ts";
@@ -15,7 +15,7 @@ import { outlookOf } from "./outlook.ts";
 
 const byOrder = (a: Host, b: Host): boolean => a.order < b.order;
 
-/** Adds vnodes to a universe that has none: each host is made once, not anew for each of its vnodes. */
+/** Adds vnodes to a universe that has none. Each host is made once, not again for each of its vnodes. */
 export function addVnodes(universe: Universe, nodes: Iterable<SchedNode>): void {
   const found = new Map<Host, Vnode[]>();
   for (const node of nodes) {
@@ -34,7 +34,7 @@ export function addVnodes(universe: Universe, nodes: Iterable<SchedNode>): void 
   for (const name of new Set([...found.keys()].map((host) => host.name))) judgeAgain(universe, name);
 }
 
-/** Adds a vnode, or takes over a new state of one. */
+/** Adds a vnode, or replaces it by its new state. */
 export function putVnode(universe: Universe, node: SchedNode): void {
   const old = universe.vnodes.get(node.name);
   const key = setKeyOfNode(node);
@@ -65,7 +65,7 @@ export function putVnode(universe: Universe, node: SchedNode): void {
 
 const NO_SETS: readonly NodeSet[] = [];
 
-/** Vnodes of a host that are in other sets, too: whether the host is in use there (shapes/vnode-state.ts). */
+/** Computes again the vnodes of a host that are also in other sets, because their states depend on whether the host is in use there (shapes/vnode-state.ts). */
 function judgeAgain(universe: Universe, host: string, sets: Iterable<NodeSet> = universe.shared_hosts.get(host) ?? NO_SETS): void {
   for (const { node } of misjudged(universe, host, sets)) putVnode(universe, node);
 }
@@ -107,7 +107,7 @@ function addVnode(universe: Universe, node: SchedNode, state: VnodeState): void 
   );
 }
 
-/** A vnode in its set, on a host that does not have it yet. */
+/** Enters a vnode in its set, on a host that does not have it yet. */
 function enterVnode(universe: Universe, node: SchedNode, state: VnodeState): Vnode {
   const set = setOf(universe, setKeyOfNode(node));
   const name = hostOf(node);
@@ -123,7 +123,7 @@ function enterVnode(universe: Universe, node: SchedNode, state: VnodeState): Vno
   return vnode;
 }
 
-/** A host with other vnodes is a new object: heaps order hosts by their first vnode and may still hold the old one. */
+/** Makes a host with other vnodes as a new object. Heaps order hosts by their first vnode and may still contain the old object. */
 function remakeHost(universe: Universe, set: NodeSet, old: Host, vnodes: Vnode[]): void {
   if (old.vnodes.length > 1) set.multi_vnode_hosts--;
   if (vnodes.length > 1) set.multi_vnode_hosts++;
@@ -140,17 +140,17 @@ function remakeHost(universe: Universe, set: NodeSet, old: Host, vnodes: Vnode[]
   settle(universe, host);
 }
 
-/** A host of a node set, in no bucket yet. */
+/** Returns a host of a node set that is in no bucket yet. */
 export function newHost(set: NodeSet, name: string, vnodes: readonly Vnode[], outlook: Outlook | null): Host {
   return { name, set, vnodes, members: null, origin: null, twins: [], bucket: null, outlook, order: vnodes[0]?.order ?? 0 };
 }
 
-/** The node set and the placement sets that a vnode is in. */
+/** Returns the node set and the placement sets that contain a vnode. */
 function setsOf({ set, host, name }: Vnode): NodeSet[] {
   return [set, ...host.twins.map((twin) => twin.set).filter((each) => each.vnodes.has(name))];
 }
 
-/** Whether a vnode's new values change its placement sets. */
+/** Returns whether the new values of a vnode change its placement sets. */
 function regroups(set: NodeSet, old: SchedNode, node: SchedNode): boolean {
   if (set.groupings.size === 0) return false;
   const [before, after] = [recordOf(old.attrs["resources_available"]), recordOf(node.attrs["resources_available"])];
@@ -209,7 +209,7 @@ function setOf(universe: Universe, key: string): NodeSet {
   return set;
 }
 
-/** A set without vnodes. group: it is a placement set. */
+/** Makes a set without vnodes. group: what the placement set stands for; null: it is a node set. */
 export function makeNodeSet(universe: Universe, key: string, group: NodeSet["group"] = null): NodeSet {
   const zeros = (): number[] => universe.space.consumed.map(() => 0);
   return {
@@ -239,9 +239,9 @@ function countSpec(set: NodeSet, spec: VnodeSpec, sign: 1 | -1): void {
   else set.specs.set(spec, count);
 }
 
-/** Puts a host, and its entries in placement sets, into the bucket of its vnodes' states. */
+/** Puts a host, and its entries in placement sets, into the buckets for the present states of its vnodes. */
 export function settle(universe: Universe, host: Host): void {
-  // The vnodes that a running reservation gives its jobs are separate: nothing is booked on them.
+  // A running reservation gives its jobs vnodes of their own, on which nothing is booked.
   if (universe.vnodes.get(host.vnodes[0]?.name ?? "")?.host === host) host.outlook = outlookOf(universe, host.vnodes);
   const states = host.vnodes.map((vnode) => vnode.state);
   for (const each of [host, ...host.twins]) {
@@ -251,8 +251,8 @@ export function settle(universe: Universe, host: Host): void {
 }
 
 /**
- * Puts a host that is in a bucket, or that was taken out of one as `of` says, into the bucket of new states, and with it all entries for the same host.
- * Returns each with its old bucket, the given host first, so that undoMoves takes the moves back.
+ * Puts a host into the bucket for new states of its vnodes, together with its other entries. of: its old bucket, if it was taken out before. Returns
+ * each entry with its old bucket, the given host first, so that undoMoves can take the moves back.
  */
 export function moveHost(universe: Universe, policy: Policy, host: Host, states: readonly VnodeState[], of?: HostBucket): Move[] {
   const origin = host.origin ?? host;
@@ -275,7 +275,7 @@ export function moveHost(universe: Universe, policy: Policy, host: Host, states:
   return moved;
 }
 
-/** Gives hosts their old states back. The bookings on them may have changed meanwhile. */
+/** Puts hosts back into the buckets of their old states. The bookings on them may have changed meanwhile. */
 export function undoMoves(universe: Universe, moved: Iterable<Move>): void {
   for (const [host, bucket] of moved) {
     detach(host.set, host);
@@ -287,18 +287,18 @@ export function undoMoves(universe: Universe, moved: Iterable<Move>): void {
   }
 }
 
-/** Hosts in the order of definition. */
+/** Returns the hosts of a set in the order of definition. */
 export function hostsInOrder(set: NodeSet): readonly Host[] {
   set.in_order ??= [...set.hosts.values()].sort((a, b) => a.order - b.order);
   return set.in_order;
 }
 
-/** Number of empty buckets that are kept, because hosts often return to them soon. */
+/** Largest number of empty buckets that are kept, because hosts often return to them soon. */
 const EMPTY_BUCKETS_KEPT = 256;
 
 /**
- * The bucket of hosts whose vnodes are in these states; it is made if there is none. like: a bucket that is mostly the same, such as the host's old one;
- * null: none.
+ * Returns the bucket of hosts whose vnodes are in these states. Makes it if there is none. like: a bucket that is mostly the same, such as the host's
+ * old one; null: none.
  */
 function bucketOf(set: NodeSet, policy: Policy, universe: Universe, parts: BucketParts, like: HostBucket | null): HostBucket {
   const keys = vnodeKeys(parts, like);
@@ -312,7 +312,7 @@ function bucketOf(set: NodeSet, policy: Policy, universe: Universe, parts: Bucke
   return bucket;
 }
 
-/** Moves a host that is in no bucket into one, and returns it. */
+/** Puts a host that is in no bucket into one, and returns the bucket. */
 export function attach(set: NodeSet, host: Host, wanted: HostBucket): HostBucket {
   const bucket = set.buckets.get(wanted.key) ?? wanted;
   if (bucket === wanted) set.buckets.set(bucket.key, bucket);
@@ -331,7 +331,7 @@ export function attach(set: NodeSet, host: Host, wanted: HostBucket): HostBucket
   return bucket;
 }
 
-/** Takes a host out of its bucket, and returns that. */
+/** Takes a host out of its bucket, and returns the bucket; null: the host was in none. */
 export function detach(set: NodeSet, host: Host): HostBucket | null {
   const { bucket } = host;
   if (bucket === null) return null;
@@ -357,7 +357,7 @@ function addSums(set: NodeSet, bucket: HostBucket, sign: 1 | -1): void {
   }
 }
 
-/** The first host of a bucket in the order of walking; undefined: it has none. */
+/** Returns the first host of a bucket in the order of the walk; undefined: the bucket has no host. */
 export function firstHost(bucket: HostBucket): Host | undefined {
   for (;;) {
     const host = bucket.heap[0];
@@ -366,15 +366,15 @@ export function firstHost(bucket: HostBucket): Host | undefined {
   }
 }
 
-/** Removes entries of hosts that have left. */
+/** Removes the entries of hosts that have left the bucket from its heap. */
 function compact(bucket: HostBucket): void {
   const hosts = new Set(bucket.heap.filter((host) => host.bucket === bucket));
   bucket.heap.length = 0;
-  // sorted arrays are heaps
+  // a sorted array is a heap
   for (const host of [...hosts].sort((a, b) => a.order - b.order)) bucket.heap.push(host);
 }
 
-/** Reservations begin or end on a vnode: this matters to jobs that need it exclusively. */
+/** Computes a vnode's state again after a reservation on it began or ended. That matters to jobs that need the vnode exclusively. */
 export function recountVnode(universe: Universe, name: string): void {
   const vnode = universe.vnodes.get(name);
   if (vnode === undefined) return;

@@ -1,8 +1,8 @@
-// The outlook of a host: its bookings, as part of the identity of its bucket. Hosts with equal vnodes in equal states and with an equal outlook are one bucket,
-// so whether a job would run into a plan or a reservation is asked once for a bucket, not for each host.
+// The outlook of a host: the bookings on it. It is part of what distinguishes buckets. Hosts with equal vnodes in equal states and with equal outlooks are in
+// one bucket. Whether a job would run into a plan or a reservation is therefore checked once for a bucket, not for each host.
 //
-// K4. A window is half-open: [from, to). For each resource, the amounts shown for a vnode in a window are those taken at its worst moment.
-//     That is the begin of the window or the begin of a booking, because otherwise entries only end.
+// K4. A window is half-open: [from, to). For each resource, the amounts shown for a vnode in a window are those taken at its worst moment. That is the
+//     beginning of the window or of a booking, because at other times entries only end.
 // K5. Equal outlooks of one calendar are the same object.
 // K6. Besides bookings, running entries count until their ends: an outlook says what is left of them when a booking begins.
 
@@ -14,10 +14,10 @@ import { holdingOf, jobsOn } from "../shapes/running.ts";
 import type { Universe } from "../shapes/universe.ts";
 import type { HostBucket, Vnode, VnodeState } from "../shapes/vnode.ts";
 
-/** Outlooks that are kept although no host has them any more. */
+/** Largest number of outlooks that are kept. Above this, the table is emptied. */
 const OUTLOOKS_KEPT = 4096;
 
-/** The outlook of these vnodes of one host; null: nothing is booked there. */
+/** Returns the outlook of these vnodes of one host; null: nothing is booked there. */
 export function outlookOf(universe: Universe, vnodes: readonly Vnode[]): Outlook | null {
   const { calendar } = universe;
   if (calendar.on.size === 0) return null;
@@ -34,7 +34,8 @@ export function outlookOf(universe: Universe, vnodes: readonly Vnode[]): Outlook
   if (booked.length === 0) return null;
   let outlook = calendar.outlooks.get(key);
   if (outlook === undefined) {
-    // Hosts keep their objects; an equal outlook that is made later only gives another bucket.
+    // Hosts keep their outlooks when the table is emptied. An equal outlook that is made later is another object, so it only
+    // gives another bucket.
     if (calendar.outlooks.size > OUTLOOKS_KEPT) calendar.outlooks.clear();
     const first_s = Math.min(...booked.map(({ lefts }) => lefts[0]?.from_s ?? Number.POSITIVE_INFINITY));
     const own = booked.map((one) => ({ ...one, parts: [...one.parts] }));
@@ -66,7 +67,7 @@ function leftsOf(universe: Universe, vnode: Vnode, parts: readonly Part[]): Left
   return [...times].sort((a, b) => a - b).map((from_s) => leftAt(universe, vnode, from_s));
 }
 
-/** When the first booking begins, not before a time; Infinity: never. */
+/** Returns when the first booking begins that does not begin before a time; Infinity: there is none. */
 function nextBegin(parts: readonly Part[], from_s: number): number {
   let next_s = Number.POSITIVE_INFINITY;
   for (const { times } of parts) {
@@ -89,7 +90,7 @@ function runningOn({ calendar }: Universe, vnode: Vnode): Running[] {
 function leftAt(universe: Universe, vnode: Vnode, from_s: number): Left {
   const used = [...vnode.state.used];
   const running = runningOn(universe, vnode);
-  // Jobs whose end is unknown stay.
+  // Jobs whose end is unknown count as staying.
   let jobs = new Set(jobsOn(vnode)).size + (universe.calendar.besides.get(vnode.name)?.length ?? 0);
   for (const one of running) {
     const over = one.to_s <= from_s;
@@ -103,10 +104,10 @@ function leftAt(universe: Universe, vnode: Vnode, from_s: number): Left {
 
 // --- windows
 
-/** Windows that are kept for a bucket; they move on with the clock. */
+/** Largest number of windows whose states are kept for a bucket. The windows change as time goes on. */
 const SHOWN_KEPT = 64;
 
-/** The states of a bucket's vnodes for a window. It begins at the time whose states the bucket shows. null: no window, the present states. */
+/** Returns the states of a bucket's vnodes for a window, which begins at the time whose states the bucket shows. window null: returns the present states. */
 export function statesDuring(bucket: HostBucket, window: Window | null): readonly VnodeState[] {
   const { outlook, states, during } = bucket;
   if (outlook === null || window === null) return states;
@@ -124,7 +125,7 @@ export function statesDuring(bucket: HostBucket, window: Window | null): readonl
   return shown;
 }
 
-/** Whether a booking on the hosts of these buckets lies in a window. */
+/** Returns whether a window contains a booking on the hosts of these buckets. */
 export function reachesBooked(buckets: Iterable<HostBucket>, window: Window): boolean {
   for (const { outlook } of buckets) {
     if (outlook === null || (outlook.first_s >= window.to_s && outlook.first_s >= window.firm_to_s)) continue;
@@ -133,7 +134,7 @@ export function reachesBooked(buckets: Iterable<HostBucket>, window: Window): bo
   return false;
 }
 
-/** The times that lie in a window as a key, and whether the first of them has begun before the window; empty: none. */
+/** Returns a key of the booked periods that a window contains. It also says whether the first of them began before the window. Empty: there are none. */
 function keyDuring(outlook: Outlook, window: Window): string {
   if (outlook.seen !== null && isSameWindow(outlook.seen, window)) return outlook.seen_key;
   let key = "";
@@ -154,26 +155,29 @@ function keyDuring(outlook: Outlook, window: Window): string {
   return outlook.seen_key;
 }
 
-/** Jobs of a cycle often have equal windows. */
+/** Returns whether two windows are the same. Jobs of a cycle often have equal windows. */
 const isSameWindow = (a: Window, b: Window): boolean =>
   a === b || (a.from_s === b.from_s && a.to_s === b.to_s && a.firm_to_s === b.firm_to_s);
 
-/** The times of a part that lie in a window, as the first index and the index after the last. */
+/** Returns which periods of a booking overlap a window: the index of the first one, and the index after the last one. */
 function spansDuring({ times }: Part, { from_s, to_s }: Window): readonly [low: number, high: number] {
   return [firstPlace(times, (span) => span.to_s > from_s), firstPlace(times, (span) => span.from_s >= to_s)];
 }
 
-/** Whether the begin of a part keeps away a job with this window. A reservation that begins in the job's kill_delay counts only beside plans. */
+/**
+ * Returns whether a period that begins at from_s keeps a job with this window off the vnode. A reservation that begins in
+ * the job's kill_delay counts only if plans count too.
+ */
 const concerns = ({ firm }: Part, from_s: number, { firm_to_s }: Window): boolean => !firm || from_s < firm_to_s;
 
 /**
- * A change of the bookings in a window: a period begins (sign 1) or ends (sign -1). to_s: the end of the period.
- * begins: the period begins in the window and not before it.
+ * A change in the bookings during a window: a period begins (sign 1) or ends (sign -1). to_s: the end of the period. begins:
+ * the period begins during the window, not before it.
  */
 type Change = { readonly at_s: number; readonly to_s: number; readonly sign: 1 | -1; readonly part: Part; readonly begins: boolean };
 type Look = { readonly window: Window; readonly ncpus: number };
 
-/** The worst state of a vnode in a window: bookings are summed from change to change, on top of the running entries. */
+/** Returns the worst state of a vnode during a window. The bookings are added up from change to change, and the running entries are added to them. */
 function worstOf(state: VnodeState, { parts, lefts }: VnodeOutlook, { window, ncpus }: Look): VnodeState {
   const changes = changesDuring(parts, window);
   if (changes.length === 0) return state;
@@ -186,7 +190,7 @@ function worstOf(state: VnodeState, { parts, lefts }: VnodeOutlook, { window, nc
   let closes: string | undefined;
   let busy = false;
   let concerned = false;
-  // The last end of a walltime among the plans that have begun.
+  // The latest end of a walltime among the plans that have begun.
   let planned_to_s = Number.NEGATIVE_INFINITY;
   changes.forEach(({ at_s, to_s, sign, part, begins }, at) => {
     for (const { index, amount } of part.amounts) now[index] = amountAt(now, index) + sign * amount;
@@ -197,7 +201,7 @@ function worstOf(state: VnodeState, { parts, lefts }: VnodeOutlook, { window, nc
       concerned = true;
       closes ??= part.closes;
     }
-    // A plan needs its room also beside the reservations that begin during its walltime.
+    // A plan also needs its room beside the reservations that begin during its walltime.
     if (sign === 1 && part.firm && at_s < planned_to_s) concerned = true;
     if (begins && part.own && !part.firm && cpusOf(part, ncpus) === 0) begins_without_cpus = true;
     if (sign === -1 || changes[at + 1]?.at_s === at_s || !concerned) return;
@@ -207,7 +211,7 @@ function worstOf(state: VnodeState, { parts, lefts }: VnodeOutlook, { window, nc
     for (let index = 0; index < now.length; index++)
       worst.used[index] = Math.max(amountAt(worst.used, index), amountAt(left.used, index) + amountAt(now, index));
     busy ||= first && avail > 0 && cpus_of_plans > 0 && amountAt(left.used, ncpus) + cpus_of_plans >= avail;
-    // A job that requests no cpus there still needs one that is free, because the vnode is job-busy otherwise.
+    // A job that requests no cpus there still needs a free one, because a vnode without a free cpu is job-busy.
     if (begins_without_cpus && avail > 0)
       worst.used[ncpus] = Math.max(amountAt(worst.used, ncpus), amountAt(left.used, ncpus) + cpus_of_plans + 1);
     begins_without_cpus = false;
@@ -222,7 +226,10 @@ function cpusOf({ amounts }: Part, ncpus: number): number {
   return cpus;
 }
 
-/** Begins and ends in a window, in order. Ends come before begins, so that consecutive entries do not overlap. */
+/**
+ * Returns the starts and ends of booked periods within a window, in order of time. At each instant ends come first, so that
+ * periods that follow each other do not overlap.
+ */
 function changesDuring(parts: readonly Part[], window: Window): Change[] {
   const changes: Change[] = [];
   for (const part of parts) {

@@ -1,4 +1,5 @@
-// The jobs of an owner on a vnode at a later time, for limits of vnodes by owner (max_user_run, max_group_run). Such vnodes share their bucket with no other.
+// The jobs of an owner on a vnode at a later time, for limits of vnodes by owner (max_user_run, max_group_run). Vnodes with such limits share their bucket
+// with no other vnode.
 
 import { arrayIdOf } from "#model/job-id.ts";
 import type { SchedJob } from "#protocol/sched-link.ts";
@@ -11,18 +12,18 @@ import { ownerCounts } from "../shapes/vnode-fit.ts";
 
 type Then = { readonly job: SchedJob; readonly window: Window; isOver(job: string): boolean };
 
-/** Jobs of the job's owner on a vnode when a window begins, including those that are planned there during it. */
+/** Counts the jobs of the job's owner that will be on a vnode when a window begins, and those that are planned there during the window. */
 export function ownersThen(universe: Universe, vnode: Vnode, { job, window, isOver }: Then): OwnerCounts {
   const there = [...jobsOn(vnode)].flatMap((id) => (isOver(id) ? [] : (universe.jobs.get(id) ?? [])));
   return ownerCounts([...there, ...startedBeside(universe, vnode.name, isOver), ...plannedOn(universe, vnode.name, window)], job);
 }
 
-/** Jobs that this cycle has started on a vnode, if they are in the calendar and not over by then. */
+/** Returns the jobs that this cycle has started on a vnode, if they are in the calendar and will not have ended by then. */
 export function startedBeside({ calendar, jobs }: Universe, vnode: string, isOver: (job: string) => boolean): SchedJob[] {
   return (calendar.besides.get(vnode) ?? []).flatMap(({ id }) => (isOver(id) ? [] : (jobs.get(id) ?? jobs.get(arrayIdOf(id) ?? "") ?? [])));
 }
 
-/** Jobs that are planned on a vnode during a window; empty without a window. */
+/** Returns the jobs that are planned on a vnode during a window; without a window, none. */
 export function plannedOn({ calendar }: Universe, vnode: string, window: Window | null): SchedJob[] {
   if (window === null || !calendar.on.has(vnode)) return [];
   const planned: SchedJob[] = [];

@@ -1,4 +1,5 @@
-// The search for a job's place: choosing the next host, taking it, giving it back (placement.ts P1-P5).
+// The search for the vnodes of a job: it chooses the next host, takes it, and gives it back if the job does not fit
+// (placement.ts P1-P5).
 
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import { present } from "#support/assert.ts";
@@ -29,29 +30,29 @@ import { type Option, orderOf, precedes } from "./walk.ts";
 export type PlaceContext = {
   readonly universe: Universe;
   readonly policy: Policy;
-  /** jobs started in this cycle on a vnode (running jobs are in its `jobs`) */
+  /** Returns the jobs that this cycle has started on a vnode. Jobs that ran before are in the vnode's `jobs`. */
   startedOn(vnode: string): readonly SchedJob[];
-  /** smp_cluster_dist round_robin: order of the host used last in a set; null: pack */
+  /** smp_cluster_dist round_robin: returns the position of the host used last in a set; null: the walk begins with the first host */
   readonly after: ((set: NodeSet) => number) | null;
-  /** when the job would run: bookings in that window are not free; null: only the present counts */
+  /** when the job would run: what is booked in that window is not free; null: only the present counts */
   readonly window: Window | null;
-  /** receives what placement reports of its search, if it is logged (DEBUG3) */
+  /** receives what placement reports about its search, if that is logged (DEBUG3) */
   readonly log?: (text: string) => void;
-  /** a reservation is being placed: the vnodes' limits for jobs do not apply to it, their settings for reservations do */
+  /** true: a reservation is being placed, so limits and settings of vnodes for reservations apply instead of those for jobs */
   readonly resv?: boolean;
-  /** jobs that are over by then (forecasts); absent: none */
+  /** for a forecast: returns whether a job will have ended by then; absent: no job will */
   isOver?(job: string): boolean;
 };
 
-/** A host that the job being placed has touched, in the state it would have at the worst moment of the window. */
+/** A host that the search has touched (taken out of its bucket), with its amounts at the worst moment of the window. */
 type Work = HostView & { readonly host: Host; readonly used: (readonly number[])[]; readonly taken: boolean[] };
 
-/** Buckets that can take a chunk, as a heap by their first hosts. */
+/** The buckets that can take a chunk, as a heap ordered by their first hosts. */
 type Line = Option[];
-/** Number of hosts that are searched one by one before lining up all buckets pays off. */
+/** Number of hosts that are searched one by one before a heap of all buckets (Line) is made, which then saves time. */
 const ROUNDS_BEFORE_LINE = 4;
 
-/** The placement of one job. It is a class because it owns hosts between taking them out and giving them back (P1). */
+/** The placement of one job. It is a class because it takes hosts out of their buckets and must give them back (P1). */
 export class Search implements SearchView {
   readonly #context: PlaceContext;
   readonly set: NodeSet;
@@ -60,11 +61,11 @@ export class Search implements SearchView {
   readonly checks: Checks;
   readonly touched = new Map<Host, Work>();
   readonly #placed: Piece[][][];
-  /** the job does not request exclusive use */
+  /** true: the job does not request exclusive use of vnodes */
   readonly #shares: boolean;
   readonly #matcher: Matcher;
   readonly #isBefore: (a: Option, b: Option) => boolean;
-  /** the vnodes of a bucket's hosts that the job may use; null: none */
+  /** for each bucket, which vnodes of its hosts the job may use (null: none); null: not computed yet */
   #usable: Map<HostBucket, readonly boolean[] | null> | null = null;
 
   constructor(context: PlaceContext, set: NodeSet, request: Request, job: SchedJob) {
@@ -79,7 +80,10 @@ export class Search implements SearchView {
     this.#shares = request.place.sharing === undefined || request.place.sharing === "shared";
   }
 
-  /** free, scatter, vscatter: each chunk on the first host that can take it. null: all are placed. order: the order in which chunks choose. */
+  /**
+   * Places chunks for free, scatter and vscatter: each chunk goes to the first host that can take it. order: the order in
+   * which chunks choose. Returns null if all are placed, otherwise the reason.
+   */
   spread(order: readonly number[] = this.request.chunks.map((_, at) => at)): Why | null {
     for (const at of order) {
       const chunk = present(this.request.chunks[at], "chunk");
@@ -99,8 +103,8 @@ export class Search implements SearchView {
   }
 
   /**
-   * A second attempt if chunks differ: in the order of the request, an easy chunk may have taken the only place of a hard one. Now chunks that the fewest
-   * hosts can take choose first. False: this fails too, or there is nothing to try.
+   * Tries again if the chunks of the request differ: in the order of the request, an easy chunk may have taken the only place of a hard one. Now the
+   * chunks that the fewest hosts can take choose first. Returns false if this fails too, or if there is only one kind of chunk.
    */
   spreadHardestFirst(): boolean {
     const { chunks } = this.request;
@@ -119,7 +123,7 @@ export class Search implements SearchView {
     this.giveBack();
   }
 
-  /** Number of hosts that could take one copy of a chunk. */
+  /** Returns the number of hosts that could take one copy of a chunk. */
   #countHosts(chunk: Chunk): number {
     const named = this.namedHost(chunk);
     if (named !== undefined) return named === null || named.bucket === null || !this.#fitsBucket(named.bucket, chunk, named) ? 0 : 1;
@@ -129,7 +133,7 @@ export class Search implements SearchView {
     return count;
   }
 
-  /** scatter and vscatter: no two chunks on one host or vnode. */
+  /** Whether no two chunks may be on one host (scatter) or vnode (vscatter). */
   get #isApart(): boolean {
     return this.request.place.arrangement === "scatter" || this.request.place.arrangement === "vscatter";
   }
@@ -138,7 +142,7 @@ export class Search implements SearchView {
     return this.request.place.arrangement === "vscatter";
   }
 
-  /** pack: all chunks on the first host that can take them. null: all are placed. */
+  /** Places chunks for pack: all of them go to the first host that can take them all. Returns null if they are placed, otherwise the reason. */
   packAll(): Why | null {
     const { chunks } = this.request;
     const naming = chunks.find((chunk) => this.namedHost(chunk) !== undefined);
@@ -159,14 +163,14 @@ export class Search implements SearchView {
     return failed ?? whyNot(this, naming ?? present(chunks[0], "chunk"));
   }
 
-  /** A quick check of what a host has left in total. */
+  /** Checks quickly whether a host has enough left in total. */
   #couldPack(bucket: HostBucket): boolean {
     return this.request.totals.every(
       ({ index, amount }) => !isChecked(this.checks, index) || this.#isInfinite(index) || amount <= amountAt(bucket.free, index),
     );
   }
 
-  /** Every chunk where it was placed before. False: some place is not free; placed chunks stay until giveBack(). */
+  /** Places every chunk where it was placed before. Returns false if some place is not free; chunks that were placed stay until giveBack(). */
   putAt(placed: PlacedChunks): boolean {
     let copy = 0;
     for (const [at, chunk] of this.request.chunks.entries())
@@ -199,7 +203,7 @@ export class Search implements SearchView {
     return named === undefined || named === host;
   }
 
-  /** Moves the touched hosts to the buckets of their new states. */
+  /** Moves the touched hosts to the buckets for their new states. */
   commit(): Placed {
     const moved: Move[] = [];
     const { universe, policy } = this.#context;
@@ -212,18 +216,18 @@ export class Search implements SearchView {
     return { chunks: this.#placed.flat(), moved, set: this.set, last };
   }
 
-  /** The chunks that were placed; nothing is moved. */
+  /** Returns the chunks that were placed, but gives all hosts back, so that nothing is moved. */
   leave(): PlacedChunks {
     this.giveBack();
     return this.#placed.flat();
   }
 
-  /** The states of a bucket's vnodes at the worst moment of the window. */
+  /** Returns the states of a bucket's vnodes at the worst moment of the window. */
   statesOf(bucket: HostBucket): readonly VnodeState[] {
     return bucket.outlook === null ? bucket.states : statesDuring(bucket, this.#context.window);
   }
 
-  /** The amounts taken of its vnodes then. */
+  /** Returns the amounts that are taken of a bucket's vnodes at the worst moment of the window. */
   #usedOf(bucket: HostBucket): readonly (readonly number[])[] {
     const states = this.statesOf(bucket);
     return states === bucket.states ? bucket.used : states.map(({ used }) => used);
@@ -236,7 +240,7 @@ export class Search implements SearchView {
 
   // --- the next host
 
-  /** Touched hosts that may take another copy of a chunk. */
+  /** Returns the touched hosts that may take another copy of a chunk. */
   #touchedThatFit(chunk: Chunk): Set<Work> {
     const again = new Set<Work>();
     if (this.touched.size === 0) return again;
@@ -245,7 +249,10 @@ export class Search implements SearchView {
     return again;
   }
 
-  /** The host that the matcher chooses among those that can take a chunk, touched; null: there is none. need: copies still to be placed. */
+  /**
+   * Touches and returns the host that the matcher chooses among those that can take a chunk; null: there is none. again:
+   * hosts that have chunks of the job already. need: number of copies still to be placed.
+   */
   #next(chunk: Chunk, again: ReadonlySet<Work>, need: number): Work | null {
     const named = this.namedHost(chunk);
     if (named !== undefined) return named === null ? null : this.#nextNamed(named, chunk, again);
@@ -265,7 +272,7 @@ export class Search implements SearchView {
     return best === null ? null : this.#take(best);
   }
 
-  /** As #next, but chooses by the fits of all hosts that can take the chunk. */
+  /** Does the same as #next by comparing the fits of all hosts that can take the chunk. */
   #nextBest(chunk: Chunk, again: ReadonlySet<Work>, need: number): Work | null {
     let best = this.#bestOf(again, chunk, need);
     for (const bucket of this.set.open) {
@@ -275,7 +282,7 @@ export class Search implements SearchView {
     return best === null ? null : this.#take(best.host);
   }
 
-  /** The best of the hosts that already have chunks of the job. */
+  /** Returns the best of the hosts that already have chunks of the job. */
   #bestOf(again: ReadonlySet<Work>, chunk: Chunk, need: number): Option | null {
     let best: Option | null = null;
     for (const work of again) {
@@ -292,7 +299,7 @@ export class Search implements SearchView {
     return { bucket, host, fit: this.#fitIn(bucket, host, chunk, need) };
   }
 
-  /** null: the matcher computes no fits. */
+  /** Returns the fit of a chunk on a host; null: the matcher computes no fits. */
   #fit(view: HostView, chunk: Chunk, need: number): Fit | null {
     return this.#matcher.isBetter === null ? null : fitOf(this.checks, view, chunk, this.#isApart ? 1 : need, this.set.total);
   }
@@ -303,12 +310,12 @@ export class Search implements SearchView {
     return this.#fit({ vnodes: host.vnodes, bucket, used: this.#usedOf(bucket), usable, taken: null }, chunk, need);
   }
 
-  /** Touches a host for this job, or returns it if the job has touched it already. */
+  /** Returns a touched host. If the job has not touched it yet, touches it. */
   #take(host: Host): Work | null {
     return this.touched.get(host) ?? this.#touch(host);
   }
 
-  /** The buckets that can take a chunk, by their first hosts, so that a job that needs many hosts does not search all buckets for each. */
+  /** Returns the buckets that can take a chunk as a heap, so that a job that needs many hosts does not search all buckets for each of them. */
   #lineUp(chunk: Chunk, need: number): Line {
     const line: Line = [];
     for (const bucket of this.set.open) {
@@ -319,8 +326,8 @@ export class Search implements SearchView {
   }
 
   /**
-   * As #next, but takes the hosts from a line. Meanwhile hosts only leave buckets. The fits were computed for a
-   * larger need, which matters only for hosts that can take all of it.
+   * Does the same as #next, but takes the hosts from such a heap. While it is used, hosts only leave buckets. The fits were
+   * computed for a larger need, which matters only for hosts that can take all of it.
    */
   #nextInLine(line: Line, chunk: Chunk, again: ReadonlySet<Work>, need: number): Work | null {
     let best = this.#bestOf(again, chunk, need);
@@ -343,7 +350,10 @@ export class Search implements SearchView {
     return host.bucket !== null && this.#fitsBucket(host.bucket, chunk, host) ? this.#touch(host) : null;
   }
 
-  /** round_robin: the first host that can take a chunk after the one used last, then around. Each bucket is checked once. */
+  /**
+   * Does the same as #next for round_robin: takes the first host that can take a chunk after the one used last, and after
+   * the last host begins again with the first. Each bucket is checked once.
+   */
   #nextAround(chunk: Chunk, again: ReadonlySet<Work>, after: number): Work | null {
     const hosts = hostsInOrder(this.set);
     const fits = new Map<HostBucket, boolean>();
@@ -366,7 +376,7 @@ export class Search implements SearchView {
     return null;
   }
 
-  /** The host that a chunk names; undefined: it names none; null: the host is not in the set. */
+  /** Returns the host that a chunk names; undefined: it names none; null: the host is not in the set. */
   namedHost(chunk: Chunk): Host | null | undefined {
     if (chunk.vnode !== undefined) {
       const vnode = this.set.vnodes.get(chunk.vnode);
@@ -376,7 +386,10 @@ export class Search implements SearchView {
     return chunk.host === undefined ? undefined : (this.set.hosts.get(chunk.host) ?? null);
   }
 
-  /** One host of each open bucket that the job may use, in the order of walking: if the first host of a bucket cannot take all chunks, none can. */
+  /**
+   * Returns one host of each open bucket that the job may use, in the order of the walk. If the first host of a bucket
+   * cannot take all chunks, none of the bucket can.
+   */
   #hostsInOrder(): Host[] {
     const firsts: Option[] = [];
     const whole = { ...present(this.request.chunks[0], "chunk"), amounts: this.request.totals, matches: [], levels: [] };
@@ -387,7 +400,7 @@ export class Search implements SearchView {
     return firsts.sort((a, b) => (this.#isBefore(a, b) ? -1 : 1)).map(({ host }) => host);
   }
 
-  /** Takes a host out of its bucket for this job; null: the job may not use it. */
+  /** Takes a host out of its bucket for this job (touches it); null: the job may not use it. */
   #touch(host: Host): Work | null {
     const { bucket } = host;
     if (bucket === null) return null;
@@ -426,14 +439,17 @@ export class Search implements SearchView {
     return usable;
   }
 
-  /** Why the job, or the reservation, cannot use a vnode, whatever it requests there; null: it can. host: the states of its vnodes. */
+  /** Returns why the job, or the reservation, cannot use a vnode, whatever it requests there; null: it can. host: the states of all vnodes of the host. */
   ineligibleOn(state: VnodeState, host: readonly VnodeState[], vnode: Vnode | undefined): Why | null {
     return this.#context.resv === true
       ? ineligibleForResv(this.request, state, host)
       : ineligible(this.request, state, host, () => this.owners(vnode));
   }
 
-  /** Vnodes with limits by owner share their bucket with no other (their spec names them), so the first host represents the bucket. */
+  /**
+   * Counts the jobs of the job's owner on a vnode. A vnode with limits by owner shares its bucket with no other vnode (its
+   * spec contains its name), so the first host stands for the whole bucket.
+   */
   owners(vnode: Vnode | undefined): OwnerCounts {
     if (vnode === undefined) return { user: 0, group: 0 };
     const { universe, isOver } = this.#context;
@@ -442,9 +458,9 @@ export class Search implements SearchView {
     return ownerCounts([...there, ...this.#context.startedOn(vnode.name), ...planned], this.#job);
   }
 
-  // --- fit
+  // --- what fits
 
-  /** Whether the chunk is beyond every host. A suspended job that kept its cpus can resume although no cpu is free. */
+  /** Returns whether no host can take the chunk. A suspended job that kept its cpus is not checked: it can resume although no cpu is free. */
   #isBeyond(chunk: Chunk): boolean {
     return this.request.keeps_cpus !== true && isBeyond(this.checks, this.set, chunk);
   }
@@ -462,9 +478,9 @@ export class Search implements SearchView {
     return fitsHost(this.checks, work, chunk, this.#isVscatter);
   }
 
-  // --- taking
+  // --- taking amounts
 
-  /** Puts up to `most` copies of a chunk on a host; returns how many. */
+  /** Puts up to `most` copies of a chunk on a host. Returns how many. */
   #putCopies(work: Work, chunk: Chunk, at: number, most: number): number {
     let copies = 0;
     for (const index of work.bucket.walk) {
@@ -485,7 +501,7 @@ export class Search implements SearchView {
     return copies;
   }
 
-  /** One copy of the chunk number `at`, in parts. */
+  /** Puts one copy of the chunk number `at` on the vnodes of a host, split into parts. */
   #put(work: Work, at: number, parts: readonly { readonly at: number; readonly amounts: readonly Amount[] }[]): void {
     const pieces = parts.map(({ at: index, amounts }): Piece => {
       const used = [...present(work.used[index], "amounts")];
@@ -498,7 +514,7 @@ export class Search implements SearchView {
   }
 }
 
-/** The position of the first host after an order; the number of hosts if there is none. */
+/** Returns the index of the first host behind a position in the order; the number of hosts if there is none. */
 function firstAfter(hosts: readonly Host[], order: number): number {
   return firstPlace(hosts, (host) => host.order > order);
 }

@@ -1,8 +1,9 @@
 // Placement sets (docs/reference/scheduler.md 5): the vnodes of a node set grouped by the values of a resource, so that a job stays in one rack, switch or
-// cabinet. node_group_key of server and queues, and jobs with place=group=, name the groupings; the mirror keeps them, and a cycle only reads them.
+// cabinet. node_group_key of server and queues, and jobs with place=group=, name these resources. The mirror keeps the groupings up to date, and a cycle only
+// reads them.
 //
 // G1. A vnode is in the set of each of its values (a string array has several). Without a value it is in the set `rack=""`, unless only_explicit_psets is set.
-// G2. A grouping is made once, with one walk over the vnodes of a node set; afterwards only changes cost something (shapes/universe.ts U6).
+// G2. A grouping is made once, by visiting all vnodes of a node set. Afterwards only vnodes that change are visited (shapes/universe.ts U6).
 // G3. Sets are tried smallest first: by cpus, then memory, then free cpus and memory, then in the order of their definition.
 
 import type { SchedNode } from "#protocol/sched-link.ts";
@@ -17,7 +18,7 @@ import type { Grouping, Host, NodeSet } from "../shapes/vnode.ts";
 import { recordOf } from "../shapes/vnode-state.ts";
 import { addTwin, dropTwins, makeNodeSet } from "./node-sets.ts";
 
-/** Makes the groupings that are wanted and drops the others; then enters hosts that are new or have changed. */
+/** Makes the groupings that are wanted and drops all others. Then enters the hosts that are new or have changed. */
 export function keepGroupings(universe: Universe): void {
   if (universe.groups_stale) updateGroupings(universe);
   for (const host of universe.ungrouped) group(universe, host);
@@ -41,7 +42,7 @@ function updateGroupings(universe: Universe): void {
   }
 }
 
-/** The lists of resources by which the vnodes of a node set are grouped, by node set. */
+/** Returns for each node set the lists of resources by which its vnodes are to be grouped. */
 function wantedGroupings(universe: Universe): Map<string, Map<string, readonly string[]>> {
   const wanted = new Map<string, Map<string, readonly string[]>>();
   for (const queue of universe.queues.values()) {
@@ -85,13 +86,13 @@ function placementSet(universe: Universe, of: NodeSet, grouping: Grouping, name:
   return set;
 }
 
-/** The grouping for a job of a queue; null: the job may use all vnodes of the set. */
+/** Returns the grouping for a job of a queue; null: the job may use all vnodes of the set. */
 export function groupingFor(universe: Universe, set: NodeSet, queue: Queue | undefined, { place }: Request): Grouping | null {
   const resources = place.group === undefined ? groupResources(universe, queue) : [place.group];
   return resources.length === 0 ? null : (set.groupings.get(keyOf(resources)) ?? null);
 }
 
-/** The placement sets of a grouping, smallest first (G3). Only sets whose vnodes have changed since the last call move. */
+/** Returns the placement sets of a grouping, smallest first (G3). Only sets whose vnodes have changed since the last call get another position. */
 export function setsInOrder(universe: Universe, grouping: Grouping): readonly NodeSet[] {
   const { changed, sorted, sets } = grouping;
   if (changed.size === 0) return sorted;

@@ -1,5 +1,6 @@
-// Why a chunk has no place (docs/reference/scheduler.md 5): what the first host in the order of walking lacks, among the hosts that the job may use at all;
-// otherwise why it may not use the first host. Reads a search under way and changes nothing.
+// Finds the reason why a chunk cannot be placed (docs/reference/scheduler.md 5). Of the hosts that the job may use, the first in the order of the walk
+// gives the reason: what it lacks. If there is no such host, the reason is why the job may not use the first host of all. Reads the state of a search and
+// changes nothing.
 
 import type { Why } from "#protocol/sched-link.ts";
 import { present } from "#support/assert.ts";
@@ -12,12 +13,12 @@ import { firstHost } from "./node-sets.ts";
 import { frontOf } from "./set-front.ts";
 import { precedes } from "./walk.ts";
 
-/** The part of a search that a reason needs. */
+/** What a reason needs to know about a search. */
 export type SearchView = {
   readonly set: NodeSet;
   readonly request: Request;
   readonly checks: Checks;
-  /** hosts that have chunks of the job: the amounts taken of their vnodes */
+  /** the hosts that have chunks of the job, with the amounts taken of their vnodes */
   readonly touched: ReadonlyMap<Host, { readonly bucket: HostBucket; readonly used: readonly (readonly number[])[] }>;
   namedHost(chunk: Chunk): Host | null | undefined;
   usableIn(bucket: HostBucket, host?: Host): readonly boolean[] | null;
@@ -25,7 +26,7 @@ export type SearchView = {
   ineligibleOn(state: VnodeState, host: readonly VnodeState[], vnode: Vnode | undefined): Why | null;
 };
 
-/** used: undefined for a host in the state of its bucket. */
+/** A host that may give the reason. used: undefined for a host in the state of its bucket. */
 type Candidate = {
   readonly host: Host;
   readonly bucket: HostBucket;
@@ -35,7 +36,7 @@ type Candidate = {
 
 const NOTHING: Why = { code: "NO_NODE_RESOURCES", module: "placement" };
 
-/** Why no host can take another copy of a chunk. */
+/** Returns why no host can take another copy of a chunk. */
 export function whyNot(view: SearchView, chunk: Chunk): Why {
   const named = view.namedHost(chunk);
   if (named !== undefined) return whyNotNamed(view, named, chunk);
@@ -43,12 +44,12 @@ export function whyNot(view: SearchView, chunk: Chunk): Why {
   return (best === null ? null : whyNotHere(view, best, chunk)) ?? NOTHING;
 }
 
-/** Why a host cannot take a copy of a chunk; null: no reason is known. */
+/** Returns why a host cannot take a copy of a chunk; null: no reason is known. */
 export function whyNotOn(view: SearchView, host: Host, bucket: HostBucket, chunk: Chunk): Why | null {
   return whyNotHere(view, { host, bucket, usable: view.usableIn(bucket, host) !== null, used: undefined }, chunk);
 }
 
-/** Why a host cannot take all chunks together, although it may take each alone. */
+/** Returns why a host cannot take all chunks together, although it may take each alone. */
 export function whyNotPacked(view: SearchView, host: Host, bucket: HostBucket): Why {
   const here: Candidate = { host, bucket, usable: view.usableIn(bucket, host) !== null, used: undefined };
   for (const chunk of view.request.chunks) {
@@ -58,7 +59,7 @@ export function whyNotPacked(view: SearchView, host: Host, bucket: HostBucket): 
   return { code: "NODE_PLACE_PACK", module: "placement" };
 }
 
-/** The first host of the open buckets and, if chunks may share hosts, of the touched ones; hosts that the job may use come first. */
+/** Returns the first host of the open buckets and, if chunks may share hosts, of the touched ones. Hosts that the job may use come before others. */
 function firstCandidate(view: SearchView): Candidate | null {
   let best: Candidate | null = null;
   if (view.touched.size === 0) {
@@ -95,7 +96,7 @@ function whyNotHere(view: SearchView, { host, bucket, usable, used: taken }: Can
   return lackOf(view.checks, { spec: present(bucket.states[at], "state").spec, used: present(used[at], "amounts") }, chunk);
 }
 
-/** The first resource of which all usable vnodes of a host together have too little. */
+/** Returns a reason for the first resource of which all usable vnodes of a host together have too little. */
 function hostShortage(
   checks: Checks,
   bucket: HostBucket,
@@ -116,7 +117,7 @@ function hostShortage(
   return null;
 }
 
-/** If the job may not use a named vnode or host at all, the reason gives no amounts. */
+/** Returns why a chunk cannot be on the vnode or host that it names. If the job may not use it at all, the reason has no amounts. */
 function whyNotNamed(view: SearchView, host: Host | null, chunk: Chunk): Why {
   const nothing: Why = { code: "INSUFFICIENT_RESOURCE", module: "placement", resource: chunk.vnode === undefined ? "host" : "vnode" };
   const bucket = host === null ? null : (view.touched.get(host)?.bucket ?? host.bucket);

@@ -1,13 +1,14 @@
 // Placement of a job: its chunks are put on vnodes (docs/reference/scheduler.md 5). First fit: vnodes are walked in the order of node_sort_key, then of
-// definition, and each chunk goes to the first host that can take it. The walk is over buckets of equal hosts, never over all hosts.
+// definition, and each chunk goes to the first host that can take it. The walk goes over buckets of equal hosts, never over all hosts.
 //
 // P1. A host is taken out of its bucket while a job is being placed; on success it returns in its new state, on failure in its old one.
-// P2. The order of walking does not change within one job: touched hosts keep their rank.
+// P2. The order of the walk does not change while one job is placed: touched hosts keep their rank.
 // P3. A chunk stays on one host; it is split over the host's vnodes only if no single vnode can take it whole.
-// P4. If chunks differ and first fit in the order of the request fails, the chunks with the fewest choices choose first. exec_vnode keeps the order of the request.
-// P5. Only resources that `resources` of sched_config names are checked and assigned (and booleans, host and vnode); a request holds no others (shapes/request.ts).
+// P4. If chunks differ and first fit in the order of the request fails, the chunks with the fewest choices choose first. exec_vnode keeps the order of the
+//     request.
+// P5. Only the resources named by `resources` of sched_config, booleans, host and vnode are checked and assigned. A request has no others (shapes/request.ts).
 // P6. A grouped job stays in the smallest placement set that has room for it. A job that no set could hold even when empty uses all vnodes, unless
-//     do_not_span_psets is set; a job that some set could hold waits for it.
+//     do_not_span_psets is set; a job that fits in some set when that set is empty waits for it.
 
 import type { Pair } from "#model/request/chunk-text.ts";
 import { type ExecVnode, execVnodeText, type VnodePart } from "#model/request/exec-vnode.ts";
@@ -33,10 +34,7 @@ export function placeJob(context: PlaceContext, set: NodeSet | undefined, reques
   return "why" in found ? found : { placed: found.search.commit() };
 }
 
-/**
- * Places a job where an earlier search found room. Returns null if a part of the place is not free any more. The set is changed
- * only on success.
- */
+/** Places a job where an earlier search found room. Returns null if some of the vnodes no longer have that room. The set is changed only on success. */
 export function placeAt(context: PlaceContext, set: NodeSet, { request, job }: Asking, chunks: PlacedChunks): Placed | null {
   const search = new Search(context, set, request, job);
   if (search.putAt(chunks)) return search.commit();
@@ -44,7 +42,7 @@ export function placeAt(context: PlaceContext, set: NodeSet, { request, job }: A
   return null;
 }
 
-/** Whether a job could be put there. Nothing is moved. */
+/** Returns whether a job could be put on these vnodes. Nothing is moved. */
 export function couldPlaceAt(context: PlaceContext, set: NodeSet, { request, job }: Asking, chunks: PlacedChunks): boolean {
   const search = new Search(context, set, request, job);
   const could = search.putAt(chunks);
@@ -52,7 +50,7 @@ export function couldPlaceAt(context: PlaceContext, set: NodeSet, { request, job
   return could;
 }
 
-/** Whether placed chunks are within the present placement sets (P6). */
+/** Returns whether placed chunks are within one of the present placement sets (P6). */
 export function keepsToSets(universe: Universe, { set, request, job }: Asking & { readonly set: NodeSet }, chunks: PlacedChunks): boolean {
   const grouping = groupingFor(universe, set, universe.queues.get(job.queue), request);
   if (grouping === null) return true;
@@ -62,7 +60,7 @@ export function keepsToSets(universe: Universe, { set, request, job }: Asking & 
   return spans && sets.every((one) => checkTotals(universe.checks, one, request)?.never === true);
 }
 
-/** Finds a place for a job, or the reason why there is none. Nothing is moved. */
+/** Finds vnodes for a job, or the reason why there are none. Nothing is moved. */
 export function findPlace(
   context: PlaceContext,
   set: NodeSet | undefined,
@@ -113,7 +111,7 @@ function searchOn(context: PlaceContext, set: NodeSet, request: Request, job: Sc
   return { why: usesNodeBuckets(set, request) ? { code: "NO_NODE_RESOURCES", module: "placement" } : why };
 }
 
-/** Whether PBS considers whole buckets of nodes for a request; its log then names the chunks. */
+/** Returns whether PBS considers whole buckets of nodes for a request. Its log then names the chunks. */
 export function usesNodeBuckets(set: NodeSet, { place, chunks }: Request): boolean {
   const exclusive = place.sharing === "excl" || place.sharing === "exclhost";
   return (
@@ -124,16 +122,16 @@ export function usesNodeBuckets(set: NodeSet, { place, chunks }: Request): boole
   );
 }
 
-/** `(a:ncpus=4+b:ncpus=2)+(c:ncpus=1:mem=1024kb)` */
+/** Returns placed chunks as a text: `(a:ncpus=4+b:ncpus=2)+(c:ncpus=1:mem=1024kb)`. */
 export const placedText = (universe: Universe, chunks: PlacedChunks): string => execVnodeText(execOf(universe, chunks));
 
-/** The placed chunks as exec_vnode. */
+/** Returns placed chunks as an exec_vnode. */
 export function execOf(universe: Universe, chunks: PlacedChunks): ExecVnode {
   const partOf = ({ vnode, amounts }: Piece): VnodePart => ({ vnode: vnode.name, pairs: pairsFor(universe, amounts) });
   return chunks.map((pieces) => pieces.map(partOf));
 }
 
-/** Jobs of one request share their amounts, because a cycle may start thousands of them. */
+/** Returns amounts as pairs of name and text. They are kept, because jobs with one request share their amounts and a cycle may start thousands of them. */
 function pairsFor({ space: { consumed } }: Universe, amounts: readonly Amount[]): readonly Pair[] {
   let pairs = pairs_for.get(amounts);
   if (pairs === undefined) {

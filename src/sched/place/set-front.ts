@@ -1,8 +1,9 @@
-// The largest amounts that the open hosts of a node set have left, and which of these hosts is walked first. A chunk that is too large for all of them is refused
-// without checking each host, and its job gets the reason. It is made when a search has failed, because the next searches will hardly find more.
+// The front of a node set has the largest amounts that its open hosts have left, and the first of these hosts in the walk. A chunk that is too large for all of
+// them is refused without checking each host, and its job gets the reason. The front is made when a search has failed, because the next searches will hardly
+// find more.
 //
-// F1. It holds until a host of the set is added or removed (node-sets.ts: attach, detach); then it is dropped.
-// F2. No window, sharing or place makes more free than it says, so its no is right. Placement decides whether its yes is.
+// F1. A front is valid until a host is put into a bucket of the set or taken out (node-sets.ts: attach, detach). Then it is dropped.
+// F2. A window, sharing or place never leaves more than the front says, so a "no" of the front is right. After a "yes", placement decides.
 
 import type { Chunk } from "../shapes/request.ts";
 import { amountAt } from "../shapes/resource-space.ts";
@@ -11,18 +12,21 @@ import { type Checks, isChecked } from "../shapes/vnode-fit.ts";
 import { firstHost } from "./node-sets.ts";
 import { precedes } from "./walk.ts";
 
-/** Amounts left, by resource. */
+/** The amounts left on a host, by the number of the resource. */
 type Left = readonly number[];
 
-/** Number of corners that are checked for a chunk. If there are more, some are merged into one with the maximum of each: then a yes is less often right. */
+/**
+ * Largest number of corners (amounts left on some host) that are compared with a chunk. If there are more, some are merged
+ * into one with the maximum of each amount. A "yes" is then less often right.
+ */
 const CORNERS_MAX = 32;
 
-/** The front of a set as it is now; made when there is none. */
+/** Returns the front of a set as it is now. Makes it if there is none. */
 export function frontOf(set: NodeSet): SetFront {
   return (set.front ??= makeFront(set));
 }
 
-/** Whether a chunk requests more than any open host has left, as far as that is known already. */
+/** Returns whether a chunk requests more than any open host has left. Returns false if that is not known, because there is no front. */
 export function isBeyond(checks: Checks, { front }: NodeSet, chunk: Chunk): boolean {
   return front !== null && !front.corners.some((left) => isWithin(checks, chunk, left));
 }

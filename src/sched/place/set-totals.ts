@@ -1,7 +1,7 @@
-// A quick check over a whole node set (docs/reference/scheduler.md 5): whether a vnode is free, whether there are enough vnodes
-// to scatter, whether there is enough of every resource in total, and whether any vnode matches. A request that exceeds the
-// totals, has a chunk that exceeds every host, or names vnodes and hosts that are too small for all its chunks (named-totals.ts), can
-// never run.
+// Checks quickly over a whole node set (docs/reference/scheduler.md 5): whether a vnode is free, whether there are enough vnodes to
+// scatter, whether there is enough of every resource in total, and whether any vnode has the requested values. A request that exceeds
+// the totals, has a chunk that exceeds every host, or names vnodes and hosts that are too small for all its chunks (named-totals.ts),
+// can never run.
 
 import type { Why } from "#protocol/sched-link.ts";
 import { present } from "#support/assert.ts";
@@ -12,12 +12,12 @@ import type { Checks } from "../shapes/vnode-fit.ts";
 import { isChecked, isMatchChecked, matchesAll, matchesValue, mismatch, shortage } from "../shapes/vnode-fit.ts";
 import { namedTogether } from "./named-totals.ts";
 
-/** values of a matched resource shown at most */
+/** Largest number of values of a resource that a reason shows. */
 const VALUES_SHOWN_MAX = 10;
 
-/** Why a request cannot be placed on a node set now, or ever; null: the totals give no reason. */
+/** Returns why a request cannot be placed on a node set now, or ever; null: the totals give no reason. */
 export function checkTotals(checks: Checks, set: NodeSet | undefined, request: Request): Why | null {
-  // Whether such a job fits depends only on its own vnodes.
+  // Whether a suspended job that kept its cpus fits depends only on its own vnodes.
   const now = compare(checks, set, request, request.keeps_cpus === true);
   const ever = now === null ? null : compare(checks, set, request, true);
   if (ever !== null) return { ...ever, never: true };
@@ -48,7 +48,7 @@ function compare(checks: Checks, set: NodeSet | undefined, request: Request, tot
   return null;
 }
 
-/** The resource of which a chunk requests more than any host that it may use has, in use or not. */
+/** Returns a reason for the resource of which a chunk requests more than any host that it may use has, in use or not. */
 function tooLarge(checks: Checks, set: NodeSet, request: Request): Why | null {
   const split = set.multi_vnode_hosts > 0 && request.place.arrangement !== "vscatter";
   for (const chunk of request.chunks) {
@@ -62,7 +62,7 @@ function tooLarge(checks: Checks, set: NodeSet, request: Request): Why | null {
   return null;
 }
 
-/** Specs of the vnodes on which the chunk may be: those that it names, or all. */
+/** Returns the specs of the vnodes on which the chunk may be: of those that it names, or of all. */
 function specsFor(set: NodeSet, { vnode, host }: Chunk): readonly VnodeSpec[] {
   if (vnode !== undefined) return specsOf(set.vnodes.get(vnode));
   if (host !== undefined) return set.hosts.get(host)?.vnodes.flatMap(specsOf) ?? [];
@@ -71,7 +71,7 @@ function specsFor(set: NodeSet, { vnode, host }: Chunk): readonly VnodeSpec[] {
 
 const specsOf = (vnode: Vnode | undefined): readonly VnodeSpec[] => (vnode === undefined ? [] : [vnode.state.spec]);
 
-/** Buckets of the hosts over whose vnodes the chunk may be split. A chunk that names a vnode is never split. */
+/** Returns the buckets of the hosts over whose vnodes the chunk may be split. A chunk that names a vnode is never split. */
 function bucketsFor(set: NodeSet, { vnode, host }: Chunk): readonly HostBucket[] {
   if (vnode !== undefined) return [];
   if (host === undefined) return [...set.buckets.values()].filter(({ count }) => count > 0);
@@ -87,8 +87,8 @@ const hasAmounts = (checks: Checks, have: readonly number[], { amounts }: Chunk)
   amounts.every(({ index, amount }) => !isChecked(checks, index) || amount <= amountAt(have, index));
 
 /**
- * The first resource of which no possible host of the chunk has enough. Returns null if each resource alone is
- * available on some host, but no host has enough of all resources.
+ * Returns a reason for the first resource of which no possible host of the chunk has enough. Returns null if each resource
+ * alone is available on some host, but no host has enough of all resources.
  */
 function mostLacked(checks: Checks, specs: readonly VnodeSpec[], buckets: readonly HostBucket[], chunk: Chunk): Why | null {
   const matching = specs.filter((spec) => matchesAll(checks, spec, chunk));
@@ -100,7 +100,7 @@ function mostLacked(checks: Checks, specs: readonly VnodeSpec[], buckets: readon
   return null;
 }
 
-/** A value that no vnode of the set has, free or not. */
+/** Returns a reason for a requested value that no vnode of the set has, free or not. */
 function unmatched(checks: Checks, set: NodeSet | undefined, chunk: Chunk): Why | null {
   if (chunk.host !== undefined && set?.hosts.has(chunk.host) !== true) return mismatch("host", chunk.host, shown(set?.hosts.keys() ?? []));
   if (chunk.vnode !== undefined && set?.vnodes.has(chunk.vnode) !== true)
@@ -122,7 +122,7 @@ function unmatched(checks: Checks, set: NodeSet | undefined, chunk: Chunk): Why 
   return null;
 }
 
-/** The distinct values that vnodes of the set have. */
+/** Returns the distinct values of a resource on the vnodes of the set, as a text. */
 function valuesOf(set: NodeSet | undefined, resource: string): string {
   const values = new Set<string>();
   for (const spec of [...(set?.specs.keys() ?? [])].sort((a, b) => a.id - b.id)) {

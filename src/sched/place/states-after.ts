@@ -1,4 +1,4 @@
-// The states of a host's vnodes after a job was placed on them.
+// Computes the states of a host's vnodes after a job was placed on them.
 
 import { present } from "#support/assert.ts";
 import type { Request } from "../shapes/request.ts";
@@ -9,8 +9,8 @@ import { sharingOn } from "../shapes/vnode-fit.ts";
 import { isTaken } from "../shapes/vnode-state.ts";
 
 /**
- * As statesAfter, for a host of a bucket. Hosts of one bucket that get the same parts of equal jobs become equal: they share the states made for the first, whose
- * key is known by then.
+ * Does the same as statesAfter for a host of a bucket. Hosts of one bucket that get the same amounts of equal jobs become equal. They share the states that
+ * were made for the first of them, whose keys are then known.
  */
 export function statesLeft(space: ResourceSpace, request: Request, bucket: HostBucket, host: PlacedHost): readonly VnodeState[] {
   const { left } = bucket;
@@ -20,7 +20,7 @@ export function statesLeft(space: ResourceSpace, request: Request, bucket: HostB
   return states;
 }
 
-/** The same amounts are taken of the same states. */
+/** Returns whether the same amounts are taken of the same states. */
 function isSame(a: PlacedHost, b: PlacedHost): boolean {
   if (a.states !== b.states || a.shown !== b.shown) return false;
   for (let at = 0; at < a.states.length; at++) {
@@ -36,7 +36,10 @@ function statesAfter(space: ResourceSpace, { place }: Request, host: PlacedHost)
   const used = usedNow(host);
   const wholeHost = states.some((state, at) => taken[at] === true && sharingOn(place, state.spec) === "exclhost");
 
-  /** The state word of a vnode that the job uses: job-exclusive, or job-busy when no cpu is left. A vnode that is down is still down when the job has ended. */
+  /**
+   * Returns the state word of a vnode that the job uses: job-exclusive, or job-busy when no cpu is left. A word such as
+   * down, which is still there when the job has ended, stays.
+   */
   const closedAfter = (state: VnodeState, here: readonly number[]): string | undefined => {
     if (state.closed !== undefined && !isTaken(state.closed)) return state.closed;
     if (sharingOn(place, state.spec) !== "shared" || (wholeHost && state.spec.sharing !== "ignore_excl")) return "job-exclusive";
@@ -54,7 +57,10 @@ function statesAfter(space: ResourceSpace, { place }: Request, host: PlacedHost)
   });
 }
 
-/** The amounts that the search added to the worst moment of the window are added to the present ones. */
+/**
+ * Returns the amounts in use now with the new job. The search counted from the worst moment of the window, so what it added
+ * there is added to the present amounts.
+ */
 function usedNow({ states, shown, used }: PlacedHost): readonly (readonly number[])[] {
   if (shown === states) return used;
   return states.map((state, at) =>

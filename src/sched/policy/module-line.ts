@@ -1,11 +1,12 @@
-// `modules:` and `NAME.key: value` of sched_config as data (docs/modules.md). Pure: the shell checks whether files exist and are safe.
+// `modules:` and `NAME.key: value` of sched_config as data (docs/modules.md). Pure: the code in shell/ checks whether the files exist and are safe.
 //
-// L1. A module has one name in a chain. A site's module is named after its file without the ending, and may have the name of a built-in module that is not listed.
+// L1. A module has one name in a chain. A site's module is named after its file without the ending, and may have the name of a built-in module that is not
+//     listed.
 
 import { MODULES_LATER, moduleNamed, SERVICES } from "../modules/index.ts";
 import type { ModuleOptions, Options } from "../shapes/module.ts";
 
-/** A site's own module. path: as written; a relative one begins in sched_priv. */
+/** A site's own module. path: as written in the line; a relative path is one in sched_priv. */
 export type SiteModule = { readonly name: string; readonly path: string };
 export type ModuleLine = {
   readonly names: readonly string[];
@@ -15,7 +16,7 @@ export type ModuleLine = {
 /** A name in the line that cannot be part of the chain, and the reason. */
 export type WrongModule = { readonly name: string; readonly text: string };
 
-/** Reads the value of `modules:`. wrong: mistakes in it. */
+/** Reads the value of `modules:`. wrong: the mistakes in it. */
 export function readModules(value: string): ModuleLine {
   const names: string[] = [];
   const site: SiteModule[] = [];
@@ -34,7 +35,7 @@ export function readModules(value: string): ModuleLine {
   return { names, site, wrong };
 }
 
-/** A word with a slash, or with the ending of a program, is a path. */
+/** Returns the module that a word names by its path; null: the word is a name. A word with a slash, or with the ending of a program, is a path. */
 function siteModule(word: string): SiteModule | null {
   if (!/\/|\.m?[jt]s$/.test(word)) return null;
   const file = word.slice(word.lastIndexOf("/") + 1);
@@ -48,7 +49,7 @@ function wrongWith(own: SiteModule | null, name: string, names: readonly string[
   return MODULES_LATER.includes(name) ? `module ${name} is not supported yet and left out` : `Unknown module ${name}`;
 }
 
-/** The name and key of an option `NAME.key`; null: it is none. */
+/** Splits the name of an option, `NAME.key`; null: the text is no such name. */
 export function optionName(name: string): { readonly module: string; readonly key: string } | null {
   const at = name.lastIndexOf(".");
   return at <= 0 || at === name.length - 1 ? null : { module: name.slice(0, at), key: name.slice(at + 1) };
@@ -56,7 +57,7 @@ export function optionName(name: string): { readonly module: string; readonly ke
 
 const NONE: Options = new Map();
 
-/** A module's options. */
+/** Returns the options of a module. */
 export function optionsOf(all: ModuleOptions | undefined, module: string): Options {
   return all?.get(module) ?? NONE;
 }

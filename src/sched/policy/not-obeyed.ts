@@ -1,4 +1,5 @@
-// Attributes that request something this release does not do. The log names them, so that nothing is ignored silently.
+// Finds attributes that request something that this release cannot do. The log names them, so that no attribute is ignored
+// silently.
 
 import type { AttrRecord } from "#protocol/sched-link.ts";
 import type { Universe } from "../shapes/universe.ts";
@@ -14,7 +15,7 @@ const OF_SERVER: readonly Row[] = [
 
 const FORMULA_AND_KEY = "Job sorting formula and job_sort_key are incompatible.  The job sorting formula will be used.";
 
-/** One text for each attribute that is set and not obeyed. */
+/** Returns one text for each attribute that is set but not obeyed. */
 export function notObeyed(universe: Universe): string[] {
   const texts = [...told("sched", universe.sched.attrs, OF_SCHED), ...told("server", universe.server.attrs, OF_SERVER)];
   const { fault, formula } = universe.ranking;
@@ -23,7 +24,7 @@ export function notObeyed(universe: Universe): string[] {
   return texts;
 }
 
-/** Returns each text once, until its cause is gone. */
+/** Returns a function that returns each such text once. It returns the text again only after the attribute was obeyed or unset in between. */
 export function notObeyedNews(): (universe: Universe) => string[] {
   let told_texts: readonly string[] = [];
   return (universe) => {

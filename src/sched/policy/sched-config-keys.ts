@@ -1,4 +1,5 @@
-// The keys of sched_config (docs/reference/scheduler.md 12): the kind of value and the default of each, and names of former releases.
+// The keys of sched_config (docs/reference/scheduler.md 12): the kind of value and the default of each, and the names of keys of
+// former releases.
 
 import { MODULES_DEFAULT } from "../modules/index.ts";
 
@@ -6,11 +7,11 @@ type Kind = "boolean" | "number" | "duration" | "text" | "list";
 export type ConfigKey = {
   readonly name: string;
   readonly kind: Kind;
-  /** may differ between prime and non-prime time */
+  /** true: the value may differ between prime and non-prime time */
   readonly prime?: true;
-  /** as in the shipped file; a key that is not obeyed yet causes no message with this value */
+  /** the value in the shipped file; for a key that is not obeyed yet, this value causes no message */
   readonly default: string;
-  /** not obeyed yet: the missing effect */
+  /** for a key that is not obeyed yet: the effect that is missing */
   readonly later?: string;
   readonly help: string;
 };
@@ -54,7 +55,7 @@ export const SCHED_CONFIG_KEYS: readonly ConfigKey[] = [
   { name: "module_work_alarm", kind: "duration", default: "600", help: "how long a site's service module may work on a cycle; 0: as long as it likes" },
 ];
 
-/** Names of former releases: what to use instead, in the words of PBS. */
+/** Keys of former releases, and what to use instead, in the words of PBS. */
 export const OBSOLETE: Readonly<Record<string, string>> = {
   log_filter: "log_events attribute of the scheduler",
   preempt_queue_prio: "preempt_queue_prio attribute of the scheduler",

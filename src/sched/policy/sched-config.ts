@@ -1,8 +1,8 @@
-// sched_config (docs/reference/scheduler.md 12): text to a frozen record with all defaults filled in and units resolved; mistakes are reported with their lines.
-// Pure: the caller reads the file and writes the messages to the log.
+// sched_config (docs/reference/scheduler.md 12): converts its text to a frozen record with all defaults filled in and all units converted. Mistakes are
+// reported with the numbers of their lines. Pure: the caller reads the file and writes the messages to the log.
 //
-// C1. A line is `name: value [prime|non_prime|all|none]`; the last line of a name counts, list keys accumulate.
-// C2. A key that this release does not obey yet is accepted with its default value and reported with any other: nothing is ignored silently.
+// C1. A line is `name: value [prime|non_prime|all|none]`; if a name has several lines, the last one counts; for keys with lists, all lines count.
+// C2. A key that this release does not obey yet is accepted with its default value. Any other value is reported, so that nothing is ignored silently.
 
 import { FAIRSHARE_ENTITIES } from "#model/fairshare.ts";
 import { parseFormulaText } from "#model/formula/formula-grammar.ts";
@@ -21,23 +21,23 @@ export type SchedConfig = {
   readonly prime: Policy;
   readonly non_prime: Policy;
   readonly modules: readonly string[];
-  /** modules of the chain that are the site's own */
+  /** the site's own modules in the chain */
   readonly site_modules: readonly SiteModule[];
-  /** modules that the chain should have but cannot */
+  /** modules that the chain should have but cannot have */
   readonly wrong_modules: readonly WrongModule[];
   readonly module_options: ModuleOptions;
-  /** time limit of a call of a site's module, and of a service module's work on a cycle; 0: none */
+  /** time limits in seconds of a call of a site's module, and of the work of a service module after a cycle; 0: none */
   readonly module_alarm_s: number;
   readonly module_work_alarm_s: number;
-  /** shares of entities that resource_group does not name */
+  /** the shares of all entities that resource_group does not name */
   readonly unknown_shares: number;
   readonly dyn_res: readonly DynProgram[];
 };
 
-/** A line for the log, class Fil, object sched_config. line 0: about the whole file. */
+/** A message for the log about sched_config (class Fil). line: its number; 0: the message is about the whole file. */
 export type ConfigMessage = { readonly line: number; readonly text: string };
 
-/** Keys whose value may have several words without quotes. */
+/** Keys whose value may have several words without quotes; and the largest number of sort keys. */
 const SEVERAL_WORDS: ReadonlySet<string> = new Set(["modules", "server_dyn_res", "fairshare_usage_res"]);
 const SORT_KEYS_MAX = 20;
 const KEYS = new Map(SCHED_CONFIG_KEYS.map((row) => [row.name, row]));
@@ -45,14 +45,14 @@ const KEYS = new Map(SCHED_CONFIG_KEYS.map((row) => [row.name, row]));
 type Times = readonly ("prime" | "non_prime")[];
 type Line = { readonly number: number; readonly name: string; readonly value: string; readonly times: Times };
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-/** The intermediate result. */
+/** The configuration while it is being read. */
 type Draft = {
   readonly prime: Mutable<Policy>;
   readonly non_prime: Mutable<Policy>;
   modules: readonly string[];
   site_modules: readonly SiteModule[];
   wrong_modules: readonly WrongModule[];
-  /** by module, then key; the last line of a key counts */
+  /** for each module, its keys with their values; the last line of a key counts */
   readonly options: Map<string, Map<string, { readonly value: string; readonly line: number }>>;
   unknown_shares: number;
   alarm_s: { module_alarm: number; module_work_alarm: number };
@@ -60,7 +60,7 @@ type Draft = {
   readonly messages: ConfigMessage[];
 };
 
-/** Reads sched_config. The empty text gives the defaults. */
+/** Parses sched_config. The empty text gives the defaults. */
 export function parseSchedConfig(text: string): { readonly config: SchedConfig; readonly messages: readonly ConfigMessage[] } {
   const draft: Draft = {
     prime: { ...POLICY_DEFAULT },
@@ -103,7 +103,7 @@ export function parseSchedConfig(text: string): { readonly config: SchedConfig; 
   return { config: Object.freeze(config), messages };
 }
 
-/** `NAME.key: value`; the value is the rest of the line. true: the line was an option. */
+/** Reads a line `NAME.key: value`, in which the value is the rest of the line. Returns true if the line is such an option. */
 function readOption(draft: Draft, raw: string, number: number): boolean {
   const match = /^\s*([A-Za-z_][\w-]*\.[\w.-]+)\s*:\s*(.*?)\s*$/.exec(raw);
   const name = match === null ? null : optionName(match[1] ?? "");
@@ -115,7 +115,7 @@ function readOption(draft: Draft, raw: string, number: number): boolean {
   return true;
 }
 
-/** Options of modules in the chain; others are reported. */
+/** Returns the options of the modules in the chain. Reports the other options. */
 function chainOptions(draft: Draft): ModuleOptions {
   const result = new Map<string, ReadonlyMap<string, string>>();
   for (const [module, options] of draft.options) {
@@ -127,7 +127,7 @@ function chainOptions(draft: Draft): ModuleOptions {
   return result;
 }
 
-/** `backfill.matcher` is part of the policy. An unknown matcher was reported already. */
+/** Enters `backfill.matcher` in the policy. An unknown matcher was reported before. */
 function applyMatcher({ prime, non_prime, messages, options }: Draft, chain: ModuleOptions): void {
   const matcher = MATCHER_NAMES.find((name) => name === chain.get("backfill")?.get("matcher"));
   if (matcher === undefined) return;
@@ -141,7 +141,7 @@ function applyMatcher({ prime, non_prime, messages, options }: Draft, chain: Mod
 
 type Option = { readonly module: string; readonly key: string; readonly value: string; readonly line: number };
 
-/** An option of a built-in policy module; options of others are examined where those are made. */
+/** Checks an option of a built-in policy module. Options of other modules are checked where these modules are created. */
 function checkOption(draft: Draft, { module, key, value, line }: Option): void {
   const own = draft.site_modules.some(({ name }) => name === module) ? undefined : moduleNamed(module);
   if (own?.options === undefined) return;
@@ -151,12 +151,12 @@ function checkOption(draft: Draft, { module, key, value, line }: Option): void {
     draft.messages.push({ line, text: `Invalid ${module}.${key} ${value}: it is ${row.values.join(" or ")}` });
 }
 
-/** The lines of the log for messages: with number where they have one. */
+/** Returns the text of a message for the log, with the number of the line if there is one. */
 export function messageText({ line, text }: ConfigMessage): string {
   return line === 0 ? text : `Error reading line ${line}: ${text}`;
 }
 
-/** null: the line has no effect (empty, comment, unknown or obsolete name, none). */
+/** Reads a line. Returns null if the line has no effect (empty, comment, unknown or obsolete name, none). */
 function readLine(raw: string, number: number, messages: ConfigMessage[]): Line | null {
   const text = raw.trim();
   if (text === "" || text.startsWith("#")) return null;
@@ -180,7 +180,10 @@ function readLine(raw: string, number: number, messages: ConfigMessage[]): Line 
     : { number, name: name === "strict_fifo" ? "strict_ordering" : name, value: given.value, times };
 }
 
-/** `"a b" PRIME`, `a PRIME` or several words of which the last may be a time. null: more than one word follows a quoted value. */
+/**
+ * Splits a value from the word for its time: `"a b" PRIME`, `a PRIME`, or several words of which the last may be such a
+ * word. Returns null if more than one word follows a quoted value.
+ */
 function readValue(text: string, several: boolean): { readonly value: string; readonly word: string } | null {
   const quoted = /^"([^"]*)"\s*(\S*)$/.exec(text);
   if (quoted !== null) return { value: quoted[1] ?? "", word: quoted[2] ?? "" };
@@ -276,7 +279,7 @@ function tell(draft: Draft, { number }: Line, text: string): void {
   draft.messages.push({ line: number, text });
 }
 
-/** A key that is not obeyed yet; its default causes no message. */
+/** Reports a key that is not obeyed yet, unless it has its default value. */
 function tellLater(draft: Draft, row: ConfigKey, line: Line): void {
   const given = row.kind === "boolean" ? String(/^(true|t|yes|y|1)$/i.test(line.value)) : line.value;
   const same = row.kind === "duration" ? secondsOf(given) === secondsOf(row.default) : given === row.default;
@@ -294,7 +297,7 @@ function applyDistribution(draft: Draft, line: Line): void {
   else tell(draft, line, `Invalid smp_cluster_dist ${line.value}`);
 }
 
-/** Seconds, or HH:MM[:SS]. */
+/** Reads prime_spill: seconds, or HH:MM[:SS]. */
 function applyPrimeSpill(draft: Draft, line: Line): void {
   const spill_s = parseDuration(line.value);
   if (spill_s === null) tell(draft, line, `Invalid prime_spill ${line.value}`);
@@ -307,7 +310,7 @@ function applyMaxJobCheck(draft: Draft, line: Line): void {
   else tell(draft, line, `Invalid max_job_check ${line.value}`);
 }
 
-/** Names of resources are checked when the server has sent them; a malformed formula is reported here. */
+/** Reads fairshare_usage_res. A malformed formula is reported here. Names of resources are checked when the server has sent them. */
 function applyUsageFormula(draft: Draft, line: Line): void {
   const formula = parseFormulaText(line.value);
   if (formula.ok) set(draft, line, "fairshare_usage_res", line.value);
@@ -320,7 +323,7 @@ function applyEntity(draft: Draft, line: Line): void {
   else set(draft, line, "fairshare_entity", entity);
 }
 
-/** A time of 0 means never; a factor lies between 0 and 1. */
+/** Reads fairshare_decay_time, where 0 means never, or fairshare_decay_factor, which must be between 0 and 1. */
 function applyDecay(draft: Draft, line: Line): void {
   const isTime = line.name === "fairshare_decay_time";
   const value = isTime ? parseDuration(line.value) : /^(0?\.[0-9]+|[01](\.[0-9]*)?)$/.test(line.value) ? Number(line.value) : null;
@@ -353,7 +356,7 @@ function applyList(draft: Draft, name: string, lines: readonly Line[]): void {
   if (name === "node_sort_key") applySortKeys(draft, lines, "node_sort_key", nodeSortKey);
 }
 
-/** One program for each resource: the last line counts. */
+/** Reads the programs of server_dyn_res. A resource has one program: the last line counts. */
 function applyDynRes(draft: Draft, lines: readonly Line[]): void {
   const programs = new Map<string, DynProgram>();
   for (const line of lines) {
@@ -384,7 +387,7 @@ function applySortKeys<K extends "job_sort_key" | "node_sort_key">(
   if (keys.non_prime.length > 0) draft.non_prime[key] = keys.non_prime as Policy[K] & Mutable<Policy>[K];
 }
 
-/** A text names the mistake. */
+/** Reads a sort key. Returns a text that names the mistake if there is one. */
 function jobSortKey([key = "", order = ""]: readonly string[]): JobSortKey | string {
   const high = highOf(order);
   if (key === "" || high === null) return "Invalid job_sort_key";
@@ -403,7 +406,7 @@ function highOf(order: string): boolean | null {
   return word === "high" ? true : word === "low" ? false : null;
 }
 
-/** Rules about several keys. */
+/** Applies the rules that concern several keys. */
 function finish(draft: Draft): void {
   for (const time of ["prime", "non_prime"] as const) {
     const policy = draft[time];

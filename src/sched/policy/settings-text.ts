@@ -1,4 +1,5 @@
-// The files of a sched_priv (docs/reference/scheduler.md 11, 12): parsed into the input of a cycle, with their mistakes for the log. Pure.
+// The files of a sched_priv (docs/reference/scheduler.md 11, 12): converts their texts to the input of a cycle and collects their mistakes
+// for the log. Pure.
 
 import { parseResourceGroup } from "#model/resource-group.ts";
 import { parseDedicatedTime } from "../shapes/dedicated-time.ts";
@@ -14,9 +15,9 @@ export type SettingsTexts = {
   readonly resource_group: string | null;
   readonly holidays: string | null;
 };
-/** Lines for the log, class Fil. */
+/** A line for the log, class Fil. object: the name of the file. */
 export type SettingsMessage = { readonly object: string; readonly text: string };
-/** book: without the site's own modules, which have to be loaded first. */
+/** What the files say. book: the policy without the site's own modules, which must be loaded first. */
 export type Settings = {
   readonly book: PolicyBook;
   readonly chain: Pick<
@@ -26,7 +27,7 @@ export type Settings = {
   readonly messages: readonly SettingsMessage[];
 };
 
-/** Never throws: a missing file counts as empty. */
+/** Converts the texts to settings. Never throws: a missing file counts as empty. */
 export function settingsOf(texts: SettingsTexts, local: LocalTime): Settings {
   const messages: SettingsMessage[] = [];
   const config = parseSchedConfig(texts.sched_config ?? "");

@@ -1,5 +1,5 @@
-// Jobs whose preemption failed. The next cycles spare them for a while and look for others (modules/preemption.ts V4). The cycle itself tries
-// again at once, only for the jobs that needed the room.
+// Jobs whose preemption failed. The next cycles do not choose them for a while, but other jobs (modules/preemption.ts V4). The present cycle
+// tries again at once, but only for the jobs that needed the room.
 //
 // F1. A cycle has at most PREEMPT_TRIES_MAX passes.
 // F2. If a job was suspended for another job that then does not start, it resumes in the same cycle, unless another pass needs the room.
@@ -9,15 +9,15 @@ import type { Decision, Verdict } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { LogRecord } from "../shapes/log-record.ts";
 
-/** How long a job whose preemption failed is spared. */
+/** Number of seconds during which a job whose preemption failed is not chosen again. */
 export const FAILED_VICTIM_WAIT_S = 60;
 
-/** Whether a verdict says that a victim is still in the way. A victim that was gone by then is not. */
+/** Returns whether a verdict says that a job that was to be preempted is still in the way. A job that had ended by then is not. */
 function hasFailed(decision: Decision, verdict: Verdict | undefined): boolean {
   return decision.kind === "preempt" && verdict?.ok === false && verdict.code !== PBSE.UNKJOBID;
 }
 
-/** The times until which jobs are spared, after the verdicts on a cycle's decisions. */
+/** Returns the times until which jobs are spared, after the verdicts on a cycle's decisions. */
 export function failedVictims(
   before: ReadonlyMap<string, number>,
   decisions: readonly Decision[],
@@ -31,25 +31,25 @@ export function failedVictims(
   return until;
 }
 
-/** Jobs for which a victim did not make room: their starts are refused for that reason, and their comments stay. */
+/** Returns the jobs for which a preemption failed. Their starts are refused for that reason, and their comments stay. */
 export function leftWithoutRoom(decisions: readonly Decision[], verdicts: readonly Verdict[]): ReadonlySet<string> {
   return new Set(
     decisions.flatMap((decision, at) => (decision.kind === "preempt" && hasFailed(decision, verdicts[at]) ? [decision.for] : [])),
   );
 }
 
-/** How often a cycle tries to make room for a job when a victim failed. */
+/** How often a cycle tries to make room for a job if a preemption failed. */
 const PREEMPT_TRIES_MAX = 5;
 
 export type Outcome = {
-  /** jobs that are tried again, in their order */
+  /** the jobs that are tried again, in their order */
   readonly again: readonly string[];
-  /** resumptions of jobs that made room in vain */
+  /** decisions to resume the jobs whose preemption was of no use */
   readonly rerun: readonly Decision[];
   readonly log: readonly LogRecord[];
 };
 
-/** The consequences of the verdicts on a pass of a cycle; pass: the first one is 1. */
+/** Returns what follows from the verdicts on a pass of a cycle. pass: the number of the pass; the first one is 1. */
 export function outcomeOf(decisions: readonly Decision[], verdicts: readonly Verdict[], pass: number): Outcome {
   const missed = leftWithoutRoom(decisions, verdicts);
   if (pass < PREEMPT_TRIES_MAX) return { again: [...missed], ...letGo(decisions, verdicts, (job) => !missed.has(job)) };
@@ -61,7 +61,7 @@ const TOO_OFTEN = "Maximum number of preemption tries exceeded - cannot run job"
 const IN_VAIN = "Preempted work didn't run job - rerun it";
 const line = (object: string, text: string): LogRecord => ({ event: LOG_EVENT.DEBUG, class: "Job", object, text });
 
-/** The victims of a job that was not started; the suspended ones can resume at once. */
+/** Lets the preempted jobs go for which the other job was not started: the suspended ones can resume at once. */
 function letGo(decisions: readonly Decision[], verdicts: readonly Verdict[], counts: (job: string) => boolean): Omit<Outcome, "again"> {
   const refused = new Set(decisions.flatMap((one, at) => (one.kind === "run" && verdicts[at]?.ok === false ? [one.job] : [])));
   const rerun: Decision[] = [];

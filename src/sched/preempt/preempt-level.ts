@@ -1,5 +1,5 @@
-// The preemption level of a job at present (docs/reference/scheduler.md 8): from its queue and from its owner's use of shares and soft limits. The numbers
-// are those of shapes/preempt-rules.ts; jobs with larger numbers may preempt jobs with smaller ones.
+// Determines the present preemption level of a job (docs/reference/scheduler.md 8). It depends on the queue of the job and on whether its owner exceeds a
+// share or soft limits. The numbers are those of shapes/preempt-rules.ts; jobs with larger numbers may preempt jobs with smaller ones.
 
 import { entity, treeUsage } from "#model/fairshare.ts";
 import type { SchedJob } from "#protocol/sched-link.ts";
@@ -10,8 +10,8 @@ import type { RankContext } from "../shapes/universe.ts";
 import { hasSoftLimits, overSoftLimit } from "./soft-limits.ts";
 
 /**
- * The levels of jobs at this moment of a cycle. Usage of soft limits is looked up with each call; values that are the same for all jobs of a queue or of an
- * owner are computed once.
+ * Returns a function that returns the level of a job at this moment of a cycle. Usage of soft limits is looked up in each call. Values that are the same
+ * for all jobs of a queue or of an owner are computed once.
  */
 export function createLevels(ranks: RankContext): LevelOf {
   const { universe } = ranks;
@@ -42,13 +42,13 @@ export function createLevels(ranks: RankContext): LevelOf {
   };
 }
 
-/** Whether levels may change while jobs start and are preempted. */
+/** Returns whether levels may change while jobs start and are preempted. */
 export function levelsMove({ universe }: RankContext): boolean {
   const { preempt } = universe;
   return hasSoftLimits(universe) && (looksAt(preempt, "queue_softlimits") || looksAt(preempt, "server_softlimits"));
 }
 
-/** Whether the owner has used more than the share. */
+/** Returns whether the owner of a job has used more than the owner's share. */
 function isOverShare({ universe, fairshare }: RankContext, job: SchedJob): boolean {
   const node = entity(fairshare, shareEntity(universe, job));
   return treeUsage(fairshare, node) > node.percentage;

@@ -1,7 +1,8 @@
-// Makes room in a cycle's universe: running jobs are taken off their vnodes, a job is placed, and jobs that need not go
-// get their vnodes back. Every change can be rolled back to a mark; changes that are kept end with the cycle.
+// Makes room in a cycle's universe: running jobs are taken off their vnodes, a job is placed, and jobs that need not go get
+// their vnodes back. Every change can be rolled back to a mark. Changes that are not rolled back are undone at the end of
+// the cycle.
 //
-// W1. While a job is away it counts for no limit and has no place in the calendar.
+// W1. While a job is away (taken off its vnodes), it counts for no limit and is not in the calendar.
 // W2. A job that gets its vnodes back has them exactly as before, within all limits, together with the job that was placed.
 
 import { execVnodeText, firstVnode, onlyResources, readExecVnode } from "#model/request/exec-vnode.ts";
@@ -19,12 +20,12 @@ import type { Universe } from "../shapes/universe.ts";
 import type { Move } from "../shapes/vnode.ts";
 import { vacate } from "./vacancy.ts";
 
-/** The functions of a cycle that it uses. */
+/** The functions of a cycle that this file uses. */
 export type RoomHost = {
   readonly universe: Universe;
   readonly server_taken: Map<string, number>;
   startedOn(vnode: string): readonly SchedJob[];
-  /** puts a job on its vnodes, now or where it was before */
+  /** Puts a job on vnodes that are free now or, if it was away, on those it had before. */
   place(candidate: Candidate): Placed | null;
   couldStart(candidate: Candidate): Why | null;
   check(candidate: Candidate, stages: readonly Stage[]): Why | null;
@@ -45,7 +46,7 @@ export function createRoom(host: RoomHost): Room {
     undo.push(() => undoMoves(universe, moves));
   };
 
-  /** Counts the job as running, or no longer. */
+  /** Counts the job as running (runs true), or no longer. */
   const run = ({ job, methods }: Away, runs: boolean): void => {
     count(universe, job, runs ? 1 : -1);
     takeFromServer(universe, server_taken, releasedOf(universe, job, methods), runs ? 1 : -1);
@@ -116,7 +117,7 @@ export function createRoom(host: RoomHost): Room {
   };
 }
 
-/** The resources that a job gives up when it is preempted by the first of these methods; null: all. */
+/** Returns the resources that a job gives up when it is preempted by the first of these methods; null: all. */
 function releasedBy({ preempt }: Universe, methods: string): ReadonlySet<string> | null {
   return methods.startsWith("S") ? preempt.released : null;
 }
@@ -127,13 +128,13 @@ function releasedOf(universe: Universe, job: SchedJob, methods: string): SchedJo
   return { ...job, resources: Object.fromEntries(Object.entries(job.resources).filter(([name]) => released.has(name))) };
 }
 
-/** The amounts it gives up, by vnode. */
+/** Returns the amounts that a job gives up, by vnode, as an exec_vnode text. */
 function givenUp(universe: Universe, { exec_vnode = "" }: SchedJob, methods: string): string {
   const released = releasedBy(universe, methods);
   return released === null ? exec_vnode : onlyThese(exec_vnode, released);
 }
 
-/** The job as it would be if it had been suspended: its request for resuming. */
+/** Returns the job as it would be if it had been suspended, with its request for resuming. */
 export function asItWas(universe: Universe, { job, methods }: Away): Candidate {
   const restricted = releasedBy(universe, methods) !== null;
   const suspended: SchedJob = { ...job, state: "S", ...(restricted ? { released: givenUp(universe, job, methods) } : {}) };
@@ -150,11 +151,11 @@ export function asItWas(universe: Universe, { job, methods }: Away): Candidate {
   return { entry, queue, set: setOfSuspended(universe, suspended), ...durationsOf(universe, suspended) };
 }
 
-/** The vnodes of a suspended job are in this set, whatever its queue uses now. */
+/** Returns the set with the vnodes of a suspended job, which may differ from the set that its queue uses now. */
 export function setOfSuspended(universe: Universe, { exec_vnode = "" }: SchedJob): Candidate["set"] {
   return universe.vnodes.get(firstVnode(exec_vnode) ?? "")?.set;
 }
 
-/** An exec_vnode with these resources only. */
+/** Returns an exec_vnode text reduced to some resources. */
 const onlyThese = (exec_vnode: string, names: ReadonlySet<string>): string =>
   execVnodeText(onlyResources(readExecVnode(exec_vnode) ?? [], (name) => names.has(name)));

@@ -1,4 +1,5 @@
-// Soft limits (max_run_soft and its relatives): a job whose user, group or project is above one may run, but may be preempted (docs/reference/scheduler.md 8).
+// Soft limits (max_run_soft and its relatives): a job whose user, group or project is above a soft limit may run, but may be preempted
+// (docs/reference/scheduler.md 8).
 
 import { type LimitTable, limitOf } from "#model/limits/run-limits.ts";
 import type { SchedJob } from "#protocol/sched-link.ts";
@@ -6,7 +7,7 @@ import type { UsageTable } from "../shapes/limits.ts";
 import { amountOf } from "../shapes/resource-space.ts";
 import type { Universe } from "../shapes/universe.ts";
 
-/** Whether an entity that a job counts for is above a soft limit of its queue or of the server. */
+/** Returns whether a user, group or project for which a job counts is above a soft limit of its queue, or of the server. */
 export function overSoftLimit(universe: Universe, job: SchedJob): { readonly queue: boolean; readonly server: boolean } {
   const queue = universe.queues.get(job.queue)?.soft_limits;
   return {
@@ -15,7 +16,7 @@ export function overSoftLimit(universe: Universe, job: SchedJob): { readonly que
   };
 }
 
-/** Whether there is any soft limit. */
+/** Returns whether there is any soft limit. */
 export function hasSoftLimits({ soft_limits, queues }: Universe): boolean {
   if (isSet(soft_limits)) return true;
   for (const queue of queues.values()) if (isSet(queue.soft_limits)) return true;
@@ -24,7 +25,7 @@ export function hasSoftLimits({ soft_limits, queues }: Universe): boolean {
 
 const isSet = ({ run, resources }: LimitTable): boolean => run.size > 0 || resources.size > 0;
 
-/** A job that does not request a resource is not above a limit on it, whatever others use. */
+/** Returns whether a job is above one of some soft limits. A job that does not request a resource is not above a limit on it, whatever others use. */
 function isOver({ profile, space }: Universe, limits: LimitTable, usage: UsageTable | undefined, job: SchedJob): boolean {
   if (!isSet(limits)) return false;
   for (const [kind, name] of [
