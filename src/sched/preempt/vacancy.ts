@@ -1,7 +1,7 @@
-// A running job's vnodes as they would be without it, in the universe of a cycle. The vnodes' jobs say what it holds, so every vnode of the hosts
-// of an exclhost job is freed.
+// Frees the vnodes of a running job in the universe of a cycle. The `jobs` of vnodes say which vnodes a job holds, so for an exclhost job every
+// vnode of its hosts is freed.
 //
-// V1. The moves that are returned undo all of it (undoMoves).
+// V1. undoMoves with the returned moves takes everything back.
 
 import { isNodeUsable } from "#model/values/node-state.ts";
 import type { SchedJob } from "#protocol/sched-link.ts";
@@ -15,10 +15,10 @@ import type { Host, Move, Vnode, VnodeState } from "../shapes/vnode.ts";
 import { sharingOn } from "../shapes/vnode-fit.ts";
 import { stateWords } from "../shapes/vnode-state.ts";
 
-/** The changes of a cycle: jobs that it took away, and those that it started on a vnode. */
+/** What a cycle has changed: whether it took a job away, and which jobs it started on a vnode. */
 export type CycleJobs = { isGone(id: string): boolean; startedOn(vnode: string): readonly SchedJob[] };
 
-/** Takes a job off its vnodes. released: resources that it gives up; null: all. */
+/** Takes a job off its vnodes. released: the resources that it gives up; null: all. Returns the moves of hosts. */
 export function vacate(universe: Universe, job: SchedJob, released: ReadonlySet<string> | null, jobs: CycleJobs): Move[] {
   const given = readHolding(universe.space, job.exec_vnode ?? "");
   const hosts = new Set<Host>();
@@ -47,7 +47,7 @@ export function vacate(universe: Universe, job: SchedJob, released: ReadonlySet<
 
 type Leaving = { readonly job: SchedJob; readonly state: VnodeState; readonly used: readonly number[]; readonly jobs: CycleJobs };
 
-/** The number of jobs left on a vnode, and the state word that keeps others away. */
+/** Returns how many jobs remain on a vnode when the job leaves it, and the state word that then keeps further jobs off it; undefined: none. */
 function withoutIt(universe: Universe, vnode: Vnode, leaving: Leaving): Pick<VnodeState, "jobs" | "closed"> {
   const { spec } = leaving.state;
   const there = vnode.node.jobs.flatMap((id) => (id === leaving.job.id || leaving.jobs.isGone(id) ? [] : (universe.jobs.get(id) ?? [])));

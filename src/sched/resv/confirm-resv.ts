@@ -1,9 +1,10 @@
-// Answers the server's question about a reservation: where it can be placed, at every occurrence, in the universe at that time (docs/reference/scheduler.md
-// 9). Running jobs hold their vnodes until their walltime ends; other reservations and top jobs hold what they were promised.
+// Answers whether a reservation about which the server asks can have vnodes, and which. Each occurrence is placed in the universe as it will be at that
+// time (docs/reference/scheduler.md 9). Running jobs hold their vnodes until their walltime ends; other reservations and top jobs hold what they were
+// promised.
 //
-// R1. All occurrences or none: a standing reservation is confirmed with a place for each.
-// R2. It stays where it is if possible (resv-place.ts). While another place is searched for it, its own promise does not count.
-// R3. The universe is left as it was found.
+// R1. A standing reservation is confirmed only if every occurrence can have vnodes.
+// R2. A reservation stays on its vnodes if possible (resv-place.ts). While other vnodes are searched for it, those that it was promised count as free.
+// R3. Afterwards the universe is as it was before.
 
 import type { Occurrence, ResvAsk, SchedJob, Why } from "#protocol/sched-link.ts";
 import { unbook } from "../calendar/calendar.ts";
@@ -33,11 +34,11 @@ export type Answer =
 export type Asking = {
   readonly universe: Universe;
   readonly now_s: number;
-  /** times in which no reservation may lie; none if resv_confirm_ignore allows them */
+  /** periods in which no reservation may be; empty if resv_confirm_ignore allows reservations in dedicated time */
   readonly dedicated: readonly DedicatedTime[];
 };
 
-/** Answers one question. */
+/** Answers what the server asks about one reservation. */
 export function answerAsk(asking: Asking, resv: ResvInfo, ask: ResvAsk): Answer {
   const { universe } = asking;
   if (resv.request.fault !== undefined) return { kind: "deny", why: { code: "NOT_SUPPORTED", where: resv.request.fault } };
@@ -55,24 +56,24 @@ export function answerAsk(asking: Asking, resv: ResvInfo, ask: ResvAsk): Answer 
   });
 }
 
-/** A reservation has no owner that limits of vnodes could count. */
+/** A job that stands for a reservation: it has no owner whose jobs limits of vnodes could count. */
 const NOBODY = { id: "", user: "", group: "", project: "" } as SchedJob;
 
 const NO_NODES: Why = { code: "NO_FREE_NODES", module: "reservations" };
 
-/** A denial names the resource that is missing, without the amount; an alteration that does not fit conflicts with something. */
+/** Returns the reason that a denial shows. It names the resource that is missing, without the amount. An alteration that does not fit is always a conflict. */
 function plainWhy({ kind }: ResvAsk, { want: _want, have: _have, total: _total, never: _never, ...why }: Why): Why {
   return kind === "alter" ? { code: "RESERVATION_CONFLICT", module: "reservations" } : { ...why, module: "reservations" };
 }
 
-/** The partitions that this scheduler serves; "": the default scheduler's. */
+/** Returns the partitions that this scheduler serves; "": the partition of the default scheduler. */
 export function partitionsOf({ sched }: Universe): readonly string[] {
   const { partition } = sched.attrs;
   if (sched.name === "default") return [""];
   return (Array.isArray(partition) ? partition : [partition]).filter((name) => typeof name === "string" && name !== "").map(partitionOf);
 }
 
-// --- at given times
+// --- occurrences at given times
 
 function everyTime(asking: Asking, resv: ResvInfo, ask: ResvAsk, set: NodeSet): readonly PlacedOccurrence[] | Why {
   const { universe, now_s } = asking;
@@ -80,7 +81,8 @@ function everyTime(asking: Asking, resv: ResvInfo, ask: ResvAsk, set: NodeSet): 
   let forecast = createForecast(universe, set, now_s);
   try {
     for (const occurrence of ask.occurrences) {
-      // Overlapping occurrences must not get the same place: while one is searched for, the earlier ones are booked.
+      // Overlapping occurrences must not get the same vnodes. While an occurrence is placed, the earlier ones are therefore
+      // booked.
       if (occurrence.start_s < (found.occurrences.at(-1)?.end_s ?? 0)) {
         forecast.close();
         found.booked.splice(0).forEach((id) => unbook(universe, id));
@@ -99,13 +101,13 @@ function everyTime(asking: Asking, resv: ResvInfo, ask: ResvAsk, set: NodeSet): 
 
 type Found = {
   readonly occurrences: PlacedOccurrence[];
-  /** the holdings of its places, by their texts: several occurrences may have one place */
+  /** for each exec_vnode text what it holds; several occurrences may have the same text */
   readonly places: Map<string, Holding>;
   readonly booked: string[];
 };
 type Search = { readonly resv: ResvInfo; readonly ask: ResvAsk; readonly set: NodeSet; readonly forecast: Forecast; readonly found: Found };
 
-/** Finds a place for an occurrence and adds it to the result; otherwise returns the reason. */
+/** Finds vnodes for an occurrence and adds them to the result. Returns the reason if there are none. */
 function placeOccurrence(asking: Asking, { resv, ask, set, forecast, found }: Search, occurrence: Occurrence): Why | null {
   const { universe, now_s } = asking;
   const from_s = Math.max(occurrence.start_s, now_s);
@@ -124,20 +126,23 @@ function placeOccurrence(asking: Asking, { resv, ask, set, forecast, found }: Se
   return null;
 }
 
-/** The present place of an occurrence: an altered one is the present occurrence, a degraded one is found by its time. */
+/**
+ * Returns the present exec_vnode of an occurrence; null: it has none. In an alteration it is that of the occurrence with the
+ * same number, for a degraded reservation that of the occurrence with the same times.
+ */
 function heldThen(resv: ResvInfo, { kind }: ResvAsk, { start_s, end_s }: Occurrence, at: number): string | null {
   const held = kind === "alter" ? resv.held[at] : resv.held.find((other) => other.start_s === start_s && other.end_s === end_s);
   return held?.exec_vnode ?? null;
 }
 
-/** A reservation may not lie in dedicated time. */
+/** Returns a reason if the occurrence would be in dedicated time. */
 function dedicatedConflict({ dedicated }: Asking, from_s: number, to_s: number): Why | null {
   const conflict = dedicated.find((time) => time.from_s < to_s && time.to_s > from_s);
   if (conflict === undefined) return null;
   return { code: conflict.from_s <= from_s ? "DED_TIME" : "CROSS_DED_TIME_BOUNDARY", module: "reservations" };
 }
 
-// --- as soon as possible
+// --- one occurrence as soon as possible
 
 function soonest(asking: Asking, resv: ResvInfo, { duration_s = 0 }: ResvAsk, set: NodeSet): readonly PlacedOccurrence[] | Why {
   const { universe, now_s, dedicated } = asking;

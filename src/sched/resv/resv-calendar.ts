@@ -1,9 +1,9 @@
-// Reservations in the calendar: the present occurrence of a running one among the running entries, later ones among the bookings.
+// Enters reservations in the calendar. The present occurrence of a running reservation is a running entry; later occurrences are bookings.
 //
-// V3. Occurrences in one place are one booking with several times. Only changes are entered again: a place with the same holding at the same times
-//     stays as it is.
-// V4. A running reservation is expected to end at its end, and later bookings follow from then on. After that time it keeps its vnodes because of
-//     its jobs, for at most the kill_delay of its queue.
+// V3. Occurrences with the same exec_vnode are one booking with several periods. Only changes are entered: a booking with the same holding and the
+//     same periods stays as it is.
+// V4. A running reservation is expected to leave its vnodes at its end. It may keep them longer because of its jobs, but at most for the
+//     kill_delay of its queue.
 
 import type { Occurrence, ResvAsk } from "#protocol/sched-link.ts";
 import { book, dropBeside, putBeside, renewFor, unbook } from "../calendar/calendar.ts";
@@ -14,17 +14,17 @@ import { LIFTED } from "../shapes/running.ts";
 import type { Universe } from "../shapes/universe.ts";
 import { resvHolding } from "./resv-info.ts";
 
-/** An occurrence and its place. */
+/** An occurrence and the vnodes that it was given. */
 export type PlacedOccurrence = Occurrence & { readonly exec_vnode: string };
 
-/** Enters a reservation in place of its previous state. */
+/** Enters a reservation, and removes what its previous state had entered. */
 export function bookResv(universe: Universe, resv: ResvInfo, before: ResvInfo | undefined): void {
   changeBookings(universe, resv.id, toCome(before), toCome(resv));
   if (resv.present?.holding === before?.present?.holding && resv.present?.end_s === before?.present?.end_s) return;
   dropBeside(universe, resv.id);
   if (resv.present === null) return;
   const { start_s, end_s, exec_vnode, holding } = resv.present;
-  // After the reservation's end, its jobs may need the kill_delay of its queue.
+  // At the end of the reservation its jobs are ended, which may take the kill_delay of its queue.
   const grace_s = killDelayOf(universe.queues.get(resv.queue));
   putBeside(universe, {
     id: resv.id,
@@ -45,8 +45,8 @@ export function unbookResv(universe: Universe, resv: ResvInfo): void {
 }
 
 /**
- * Runs work on the calendar without the occurrences of a reservation that its question is about. A running reservation is
- * removed together with its jobs.
+ * Calls `look` while the calendar is without those occurrences of a reservation about which the server asks. A running
+ * reservation is removed together with its jobs.
  */
 export function withoutOwn<T>(universe: Universe, resv: ResvInfo, ask: ResvAsk, look: () => T): T {
   const { calendar } = universe;
@@ -75,7 +75,7 @@ export function withoutOwn<T>(universe: Universe, resv: ResvInfo, ask: ResvAsk, 
   }
 }
 
-/** Enters the places that a cycle has found for a reservation, so that no other gets them. Returns the ids for removal. */
+/** Books the vnodes that a cycle has found for a reservation, so that no other reservation gets them. Returns the ids of the bookings. */
 export function bookAnswer(universe: Universe, { id, request }: ResvInfo, placed: readonly PlacedOccurrence[]): string[] {
   const holdings = new Map<string, Holding>();
   const occurrences = placed.map(({ start_s, end_s, exec_vnode }): HeldOccurrence => {
@@ -86,10 +86,10 @@ export function bookAnswer(universe: Universe, { id, request }: ResvInfo, placed
   return changeBookings(universe, `answer ${id}`, [], occurrences);
 }
 
-/** turn: overlapping occurrences are in different turns, so that the times of one turn do not overlap. */
+/** The occurrences with one exec_vnode. turn: overlapping occurrences have different turns, so the periods of one turn do not overlap. */
 type Place = { readonly exec_vnode: string; readonly turn: number; readonly holding: Holding; readonly times: Span[] };
 
-/** Removes the old entries and makes the present ones, place by place. Returns the present ids. */
+/** Removes the old bookings that have changed, and makes the new ones. Returns the ids of the present bookings. */
 function changeBookings(universe: Universe, resv: string, before: readonly HeldOccurrence[], now: readonly HeldOccurrence[]): string[] {
   const [old, next] = [placesOf(before), placesOf(now)];
   const bookingId = ({ exec_vnode, turn }: Place): string => `${resv} ${turn} ${exec_vnode}`;

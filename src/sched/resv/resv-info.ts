@@ -1,8 +1,9 @@
-// A reservation as the scheduler reads it: its request, and the amounts of vnodes that it holds over time (docs/reference/scheduler.md 9).
+// Reads a reservation that the server has sent: its request, and the amounts of vnodes that it holds over time (docs/reference/scheduler.md 9).
 //
-// V1. Occurrences in one place share its holding, also between states of the reservation: a year of nights on a thousand vnodes is one place
-//     and 365 intervals.
-// V2. The server's statement counts, whatever the present vnodes are: a promise stays when a vnode goes down. An unreadable place holds nothing.
+// V1. Occurrences with the same exec_vnode share one holding, also between states of the reservation. A reservation of the same thousand vnodes
+//     for each night of a year thus has one holding and 365 periods.
+// V2. What the server says is valid, whatever the present vnodes are: a promise stays when a vnode goes down. An exec_vnode that cannot be read
+//     holds nothing.
 
 import type { SchedResv } from "#protocol/sched-link.ts";
 import { requestOf } from "../order/job-lines.ts";
@@ -14,7 +15,7 @@ import type { Universe } from "../shapes/universe.ts";
 import { sharingOn } from "../shapes/vnode-fit.ts";
 import { partitionOf, recordOf } from "../shapes/vnode-state.ts";
 
-/** Reads a reservation against the present vnodes: their `sharing` decides which it closes. before: the last result for it. */
+/** Reads a reservation. The `sharing` of the present vnodes decides which of them it closes to others. before: the last result for this reservation. */
 export function readResv(universe: Universe, source: SchedResv, before?: ResvInfo): ResvInfo {
   const { attrs } = source;
   const list = recordOf(attrs["Resource_List"]);
@@ -41,8 +42,8 @@ export function readResv(universe: Universe, source: SchedResv, before?: ResvInf
 }
 
 /**
- * Amounts of vnodes that a reservation has in a place, and the vnodes of its hosts that it closes. Equal amounts are one object: the calendar makes one part
- * of them.
+ * Returns the amounts that a reservation has on the vnodes of an exec_vnode, and the vnodes of its hosts that it closes. Equal amounts are one object, so
+ * that the calendar stores them once.
  */
 export function resvHolding(universe: Universe, { place }: Request, exec_vnode: string): Holding {
   const holding = new Map<string, Held>();

@@ -1,9 +1,9 @@
-// Finds the place of an occurrence of a reservation: its present place, if that is free at the requested time;
-// otherwise a place in which every chunk that can stay does; otherwise any place.
+// Finds the vnodes for an occurrence of a reservation. These are its present vnodes if they are free at the requested time;
+// otherwise vnodes on which every chunk that can stay stays; otherwise any vnodes.
 //
-// R4. exec_vnode names the chunks in the order of the request, so the old place is a pattern for the new one, chunk by chunk.
-// R5. A chunk on which a job of the reservation runs stays, whatever the state of its vnodes; a reservation with running
-//     jobs is never moved as a whole.
+// R4. exec_vnode names the chunks in the order of the request, so the old one is a pattern for the new one, chunk by chunk.
+// R5. A chunk on whose vnodes a job of the reservation runs stays there, whatever the state of these vnodes. A reservation
+//     with running jobs is never moved as a whole.
 
 import { type ExecChunk, type ExecVnode, execVnodeText, readExecVnode } from "#model/request/exec-vnode.ts";
 import { isNodeUsable } from "#model/values/node-state.ts";
@@ -25,7 +25,7 @@ export type ResvView = { readonly universe: Universe; readonly set: NodeSet; rea
 
 const NOBODY = { id: "", user: "", group: "", project: "" } as SchedJob;
 
-/** The exec_vnode of a reservation in a window, or the reason why there is none. old: its present place. */
+/** Returns the exec_vnode of a reservation in a window, or the reason why there is none. old: its present exec_vnode. */
 export function placeAgain(view: ResvView, resv: ResvInfo, old: string | null): string | Why {
   const pattern = old === null ? null : patternOf(view, resv, old);
   if (pattern === null) return placeNew(view, resv);
@@ -47,15 +47,15 @@ function find({ universe, set, window, forecast }: ResvView, request: Request): 
   return findPlace(context, set, request, NOBODY);
 }
 
-// --- staying
+// --- chunks that stay
 
 /**
- * A requested chunk (one copy) and its present place. old null: it has none and must be placed. busy: a job of the
- * reservation runs there. up: its vnodes are up.
+ * A requested chunk (one copy) and where it is at present. old null: it is nowhere and must be placed. busy: a job of the
+ * reservation runs on its vnodes. up: its vnodes are up.
  */
 type Patterned = { readonly chunk: Chunk; readonly old: ExecChunk | null; readonly busy: boolean; readonly up: boolean };
 
-/** null: the old place does not fit the request. */
+/** Returns each requested chunk with its part of the old exec_vnode; null: the old exec_vnode does not fit the request. */
 function patternOf(view: ResvView, resv: ResvInfo, old: string): readonly Patterned[] | null {
   const { universe, set } = view;
   const chunks = readExecVnode(old);
@@ -71,7 +71,7 @@ function patternOf(view: ResvView, resv: ResvInfo, old: string): readonly Patter
     }),
   }));
   if (copies.length === chunks.length) return copies.map((chunk, at) => patterned(chunk, present(found[at], "place")));
-  // Chunks were dropped: those in use are kept first, then those that are up.
+  // The request has fewer chunks than before. Those that are in use are kept first, then those whose vnodes are up.
   const left = [...found].sort((a, b) => Number(b.busy) - Number(a.busy) || Number(b.up) - Number(a.up));
   const pattern = copies.map((chunk): Patterned => {
     const at = left.findIndex(({ exec }) => hasAmounts(universe, exec, chunk));
@@ -106,7 +106,7 @@ function hasAmounts(universe: Universe, exec: ExecChunk, { amounts }: Chunk): bo
   return amounts.length === sums.size && amounts.every(({ index, amount }) => sums.get(index) === amount);
 }
 
-/** Leaves every chunk whose vnodes are up in its place, and places the others elsewhere. Returns null if that is not possible. */
+/** Leaves every chunk whose vnodes are up where it is, and places the others elsewhere. Returns null if that is not possible. */
 function placeKept(view: ResvView, resv: ResvInfo, pattern: readonly Patterned[]): string | null {
   const { universe } = view;
   const stays = pattern.map(({ old, busy, up }) => old !== null && (up || busy));
@@ -119,7 +119,8 @@ function placeKept(view: ResvView, resv: ResvInfo, pattern: readonly Patterned[]
   pinned.push(...besideChunks(view, resv));
   const split = pattern.some(({ old }) => (old?.length ?? 0) > 1);
   const { place } = resv.request;
-  // Pins express that chunks are on different hosts. If a chunk is on several vnodes, pins are not chunks.
+  // Chunks that stay are requested again as pins, which name their vnodes. With pins, placement can keep chunks on different
+  // hosts. That fails if a chunk is on several vnodes, because it then has several pins.
   if (free.length > 0 && split && place.arrangement !== "free") return null;
   const arrangement = free.length === 0 ? "free" : place.arrangement;
   const chunks = [...pinned, ...free];
@@ -134,7 +135,10 @@ function nextChunk(universe: Universe, moved: Iterator<PlacedChunks[number]>): E
   return next.done === true ? [] : execOf(universe, [next.value]);
 }
 
-/** Amounts of vnodes that the jobs inside have besides the reservation's: a longer reservation keeps them longer. */
+/**
+ * Returns the amounts that the jobs in the reservation have on vnodes beside those of the reservation. A reservation that
+ * gets longer also keeps these longer.
+ */
 function besideChunks({ universe, set }: ResvView, resv: ResvInfo): Chunk[] {
   if (resv.present === null) return [];
   const chunks: Chunk[] = [];

@@ -1,10 +1,11 @@
-// Running reservations as their jobs see them: each has a node set whose vnodes have the amounts that the reservation holds, less those that its jobs use
-// (docs/reference/scheduler.md 9). The mirror updates them as reservations, their jobs and the vnodes change; a cycle places jobs there as anywhere.
+// Keeps a node set for each running reservation, in which its jobs are placed. The vnodes of the set have the amounts that the reservation holds, minus those
+// that its jobs use (docs/reference/scheduler.md 9). The mirror updates these sets when reservations, their jobs or vnodes change. A cycle places jobs there as
+// in any other set.
 //
 // W1. Amounts that the reservation holds on a vnode are available to its jobs, whatever jobs outside do.
-// W2. Of resources that it did not request (mem, in a reservation of ncpus), its jobs may use what the vnode has left, less what other reservations were promised
-//     before its end: no promise to others is broken.
-// W3. A vnode that is down or offline is closed inside, too; a vnode that is full or exclusive is closed only if its own jobs make it so.
+// W2. Of resources that the reservation did not request (mem, in a reservation of ncpus), its jobs may use what the vnode has left, minus what was promised to
+//     other reservations that begin before its end. No promise to others is therefore broken.
+// W3. A vnode that is down or offline is also closed in this set. A vnode that is full or exclusive is closed in it only because of jobs of the reservation.
 
 import { isNodeUsable } from "#model/values/node-state.ts";
 import type { SchedJob, SchedResv } from "#protocol/sched-link.ts";
@@ -26,7 +27,7 @@ import { internSpec, resvSetKey, stateWords } from "../shapes/vnode-state.ts";
 import { bookResv, unbookResv } from "./resv-calendar.ts";
 import { readResv } from "./resv-info.ts";
 
-/** Takes over a reservation, or its new state. */
+/** Adds a reservation, or replaces it by its new state. */
 export function putResv(universe: Universe, source: SchedResv): void {
   const old = universe.resvs.get(source.id);
   enter(universe, readResv(universe, source, old), old);
@@ -34,7 +35,7 @@ export function putResv(universe: Universe, source: SchedResv): void {
 
 function enter(universe: Universe, resv: ResvInfo, old: ResvInfo | undefined): void {
   const before = forget(universe, resv.id);
-  // From the first reservation on, the duration of jobs matters (order/job-lines.ts).
+  // With the first reservation, the duration of jobs begins to matter (order/job-lines.ts).
   if (universe.resvs.size === 0) universe.regroup = true;
   universe.resvs.set(resv.id, resv);
   askGroup(universe, resv.request);
@@ -49,7 +50,7 @@ function enter(universe: Universe, resv: ResvInfo, old: ResvInfo | undefined): v
   for (const name of names) refreshInside(universe, name);
 }
 
-/** The vnodes on which the reservation's period has begun or ended. */
+/** Computes the vnodes again on which the period of the reservation has begun or ended. */
 function recountPresent(universe: Universe, before: ResvInfo | undefined, now: ResvInfo | undefined): void {
   const [old, present] = [before?.present?.holding, now?.present?.holding];
   if (old === present) return;
@@ -68,7 +69,7 @@ export function dropResv(universe: Universe, id: string): void {
   for (const name of before) refreshInside(universe, name);
 }
 
-/** Removes a reservation from the indexes; returns the vnodes that it held. */
+/** Removes a reservation from the indexes. Returns the vnodes that it held. */
 function forget(universe: Universe, id: string): Set<string> {
   const old = universe.resvs.get(id);
   if (old === undefined) return new Set();
@@ -83,7 +84,7 @@ function forget(universe: Universe, id: string): Set<string> {
   return names;
 }
 
-/** Reads all reservations and their jobs again, because resources, the policy or all vnodes have changed and the calendar is new. */
+/** Reads all reservations and their jobs again after the resources, the policy or all vnodes have changed. The calendar must be new. */
 export function indexResvs(universe: Universe, all: readonly SchedResv[]): void {
   const { resvs, resv_queues, resvs_on, resv_sets, resv_sets_on, insiders } = universe;
   for (const index of [resvs, resv_queues, resvs_on, resv_sets, resv_sets_on, insiders]) index.clear();
@@ -91,16 +92,17 @@ export function indexResvs(universe: Universe, all: readonly SchedResv[]): void 
   for (const job of universe.jobs.values()) if (job.resv !== undefined) putInsider(universe, job);
 }
 
-/** A vnode has changed, was created or deleted: reservations that hold it read it again. */
+/** Reads the reservations again that hold these vnodes, because a vnode was changed, created or deleted. */
 export function rereadResvsOn(universe: Universe, names: Iterable<string>): void {
   const resvs = new Set<ResvInfo>();
   for (const name of names) for (const resv of universe.resvs_on.get(name) ?? []) resvs.add(resv);
   for (const old of resvs) enter(universe, readResv(universe, old.source), old);
 }
 
-/** A vnode has another state, or promises to others there have changed (W2). */
+/** Computes a vnode again in the sets of reservations, because its state, or what was promised to others there (W2), has changed. */
 export function refreshInside(universe: Universe, name: string): void {
-  // If several reservations hold a vnode that is gone, they are read again one after the other.
+  // Reservations that hold a vnode that no longer exists are read again one after the other. Until then there is nothing to
+  // compute.
   if (!universe.vnodes.has(name)) return;
   for (const resvSet of universe.resv_sets_on.get(name) ?? []) refresh(universe, resvSet, name);
 }
@@ -123,9 +125,9 @@ function dropFrom<T>(index: Map<string, Set<T>>, name: string, item: T): void {
   if (items?.size === 0) index.delete(name);
 }
 
-// --- jobs inside
+// --- jobs in reservations
 
-/** Takes over a new state of a job. */
+/** Adds a job that runs in a reservation, or replaces it by its new state. */
 export function putInsider(universe: Universe, job: SchedJob): void {
   const old = universe.insiders.get(job.id)?.job;
   if (old !== undefined && isRunning(job) && old.resv === job.resv && old.exec_vnode === job.exec_vnode) return;
@@ -156,7 +158,10 @@ function countInsider(universe: Universe, insider: Insider, sign: 1 | -1): void 
   }
 }
 
-/** The calendar's entries of the jobs inside: without the amounts that the reservation holds, and expected to end with it (resv-calendar.ts, V4). */
+/**
+ * Enters the jobs of a reservation in the calendar again: without the amounts that the reservation holds, and expected to
+ * end with it (resv-calendar.ts V4).
+ */
 function settleInsiders(universe: Universe, id: string): void {
   for (const insider of universe.insiders.values()) if (insider.job.resv === id) settleInsider(universe, insider);
 }
@@ -187,7 +192,10 @@ function addInsider(universe: Universe, inner: ResvVnode, { job, holding }: Insi
   if (sharingOn(place, inner.vnode.state.spec) !== "shared") inner.exclusive += sign;
 }
 
-/** A job that a cycle starts inside takes amounts that the reservation does not hold from the vnodes themselves. Returns the hosts that it moved. */
+/**
+ * Takes the amounts of a job that a cycle starts in a reservation from the vnodes themselves, as far as the reservation does
+ * not hold them. Returns the hosts that were moved.
+ */
 export function takeBeside(universe: Universe, id: string, chunks: PlacedChunks): Move[] {
   const moved: Move[] = [];
   for (const { vnode, amounts } of chunks.flat()) {
@@ -209,7 +217,7 @@ function added(used: readonly number[], amounts: readonly Amount[]): number[] {
   return sums;
 }
 
-// --- sets
+// --- node sets
 
 function addSet(universe: Universe, resv: ResvInfo): void {
   const set = makeNodeSet(universe, resvSetKey(resv.id));
@@ -294,7 +302,10 @@ function stateInside(universe: Universe, { resv, vnodes }: ResvSet, name: string
   return { spec, used, closed, jobs: spec.max_running === undefined ? Math.min(1, jobs) : new Set(outer.node.jobs).size };
 }
 
-/** Amounts of a vnode that reservations will hold which begin before this one ends, in total (W2); running ones are in the vnode's assigned amounts. */
+/**
+ * Returns the amount of a vnode that is promised in total to other reservations that begin before this one ends (W2). Those
+ * that already run are in the vnode's assigned amounts.
+ */
 function promisedBy(universe: Universe, name: string, index: number, resv: ResvInfo): number {
   const end_s = resv.present?.end_s ?? 0;
   let sum = 0;

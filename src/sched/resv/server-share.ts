@@ -1,5 +1,5 @@
-// Resources of the server as a whole (licences, for example) over time: amounts of running jobs until they end, and promises to reservations. A reservation is
-// confirmed, and a job started, only if there is enough at every moment of its time.
+// Checks resources of the server as a whole (licences, for example) over time. Running jobs have amounts of them until they end, and reservations were
+// promised amounts. A reservation is confirmed, and a job started, only if there is enough at every moment of its time.
 
 import type { Why } from "#protocol/sched-link.ts";
 import type { Window } from "../shapes/booking.ts";
@@ -11,7 +11,7 @@ import type { Universe } from "../shapes/universe.ts";
 
 type Share = { readonly from_s: number; readonly to_s: number; readonly amount: number };
 
-/** The resource of the server that a reservation would lack in a window; null: none. */
+/** Returns a reason for a resource of the server that a reservation would lack in a window; null: there is none. */
 export function serverShortage(universe: Universe, resv: ResvInfo, window: Window, now_s: number): Why | null {
   for (const [name, available] of universe.server_available) {
     const asked = countedAmount(universe, name, resv.resources[name]);
@@ -24,13 +24,13 @@ export function serverShortage(universe: Universe, resv: ResvInfo, window: Windo
 
 type Job = {
   readonly resources: Readonly<Record<string, unknown>>;
-  /** from now on */
+  /** the time in which the job would run; it begins now */
   readonly window: Window;
-  /** amounts that jobs started in this cycle have taken */
+  /** amounts that jobs started in this cycle have taken, by resource */
   readonly taken: ReadonlyMap<string, number>;
 };
 
-/** Whether later reservations leave a job its amounts of the server's resources. */
+/** Returns whether later reservations leave a job the amounts of the server's resources that it asks for. */
 export function leavesServerShare(universe: Universe, { resources, window, taken }: Job): boolean {
   if (universe.resvs.size === 0) return true;
   const now_s = window.from_s;
@@ -53,7 +53,7 @@ function countedAmount({ space }: Universe, name: string, value: unknown): numbe
   return resource?.flags.includes("q") === true ? (amountOf(resource, value) ?? 0) : 0;
 }
 
-/** Jobs outside of reservations, each until its end. */
+/** Returns the amounts of one resource that jobs outside of reservations have, each until the end of its job. */
 function runningShares(universe: Universe, name: string, now_s: number): Share[] {
   const shares: Share[] = [];
   for (const job of universe.jobs.values()) {
@@ -65,7 +65,7 @@ function runningShares(universe: Universe, name: string, now_s: number): Share[]
   return shares;
 }
 
-/** Amounts of reservations, including running ones, except one of them. */
+/** Returns the amounts of one resource that all reservations but one have or were promised. */
 function promisedShares(universe: Universe, name: string, except: string): Share[] {
   const shares: Share[] = [];
   for (const { id, resources, held } of universe.resvs.values()) {
@@ -75,7 +75,7 @@ function promisedShares(universe: Universe, name: string, except: string): Share
   return shares;
 }
 
-/** The largest sum of shares at any moment of a window. */
+/** Returns the largest sum of amounts at any moment of a window. */
 function peakOf(shares: readonly Share[], { from_s, firm_to_s }: Window): number {
   const during = shares.filter((share) => share.to_s > from_s && share.from_s < firm_to_s);
   const moments = new Set([from_s, ...during.map((share) => share.from_s).filter((moment_s) => moment_s > from_s)]);

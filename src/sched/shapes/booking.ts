@@ -1,14 +1,13 @@
-// The holders of vnodes, and until when they hold them: running entries, bookings to come, and the outlook of a host,
-// which is part of the identity of its bucket.
-// Types only: running.ts, place/outlook.ts and calendar/calendar.ts keep them (K1-K7).
+// What holds vnodes, and until when: running entries, bookings, which begin later, and the outlook of a host, which is part
+// of what distinguishes its bucket. Types only: running.ts, place/outlook.ts and calendar/calendar.ts keep them (K1-K7).
 
 import type { SchedJob } from "#protocol/sched-link.ts";
 import type { Amount } from "./request.ts";
 
-/** Amounts taken of a vnode. closes, own: as in Part. */
+/** Amounts that are taken of one vnode. closes, own: see Part. */
 export type Held = { readonly amounts: readonly Amount[]; readonly closes: string | undefined; readonly own: boolean };
 
-/** The amounts that are taken of vnodes, by name. */
+/** The amounts that are taken of vnodes, by the name of the vnode. */
 export type Holding = ReadonlyMap<string, Held>;
 
 /** A running entry: a job, or a reservation in its period. */
@@ -16,67 +15,67 @@ export type Running = {
   /** id of the job or reservation */
   readonly id: string;
   readonly from_s: number;
-  /** when it is expected to end; use endOf */
+  /** the expected end; read it through endOf */
   to_s: number;
-  /** the latest time at which it must have left its vnodes */
+  /** the latest time at which the job or reservation must have left its vnodes */
   readonly last_s: number;
-  /** the part of that time that a job may need to end after its walltime */
+  /** seconds before last_s that are left to a job for ending after its walltime */
   readonly grace_s: number;
-  /** soft_walltime, if that is less than its allowed time */
+  /** soft_walltime in seconds, if it is less than the time that the job may run */
   readonly soft_s?: number;
-  /** the text that the holding is read from when it is first needed */
+  /** the text from which `holding` is read when it is first needed */
   readonly exec_vnode: string;
   holding: Holding | null;
-  /** true if the mirror's amounts of vnodes include it; not for a job that a cycle starts */
+  /** true: the amounts in use of its vnodes include it; false: a job that a cycle starts */
   readonly counted: boolean;
   gone: boolean;
 };
 
 export type RunningBook = {
   readonly running: Map<string, Running>;
-  /** running entries, unordered and including entries that are gone; use endsInOrder */
+  /** running entries, not in order and including entries that are gone; use endsInOrder */
   ends: Running[];
   in_order: boolean;
   gone_count: number;
-  /** by vnode: running entries that are not among the vnode's `jobs`: reservations, and jobs started in this cycle */
+  /** for each vnode the running entries that are not among its `jobs`: reservations, and jobs started in this cycle */
   readonly besides: Map<string, Running[]>;
-  /** jobs that a cycle has taken off their vnodes, and the amounts they give up; `jobs` of vnodes and their amounts still include them */
+  /** jobs that a cycle has taken off their vnodes, with the amounts that they give up; the `jobs` and the amounts of vnodes still include them */
   readonly away: Map<string, Running>;
-  /** the latest expected end of entries that have gone since a cycle last asked: if it is later than now, one ended early */
+  /** the latest expected end among the entries that have gone since this was last read; if it is later than now, an entry ended early */
   freed_s: number;
-  /** ids of jobs with a soft_walltime that counts */
+  /** ids of the jobs that are expected to end at their soft_walltime */
   readonly soft: Set<string>;
 };
 
-/** [from, to) */
+/** The time from from_s to to_s, without to_s itself. */
 export type Span = { readonly from_s: number; readonly to_s: number };
 
-/** The amounts that are booked of one vnode, at one time or at several. */
+/** The amounts of one vnode that a booking takes, in one period or in several. */
 export type Part = {
-  /** equal for equal contents */
+  /** number; parts with equal contents have equal numbers */
   readonly id: number;
-  /** in order and not overlapping: one time of a plan, several for the occurrences of a standing reservation */
+  /** the periods, in order and not overlapping: one for a plan, several for the occurrences of a standing reservation */
   readonly times: readonly Span[];
-  /** a reservation: a job that may run into it must not start, even if it is expected to end before */
+  /** true for a reservation: a job that may run into it must not start, even if it is expected to end before */
   readonly firm: boolean;
-  /** kill_delay of a plan, the last part of its time, in which a reservation may begin. 0 for a reservation */
+  /** kill_delay of a planned job: the last seconds of its period, in which a reservation may already begin. 0 for a reservation */
   readonly grace_s: number;
   readonly amounts: readonly Amount[];
-  /** no other job may use the vnode meanwhile: its state word then */
+  /** the state word that the vnode then has, because no other job may use it; undefined: none */
   readonly closes: string | undefined;
-  /** a job runs there (otherwise the vnode is only closed because of another vnode of its host) */
+  /** true: a job runs on this vnode; false: the vnode is only closed because of another vnode of its host */
   readonly own: boolean;
 };
 
-/** Amounts of a vnode that running entries take from a time on, and the numbers of jobs and reservations. */
+/** What running entries take of a vnode from a time on: the amounts, and the number of jobs and reservations. */
 export type Left = { readonly from_s: number; readonly used: readonly number[]; readonly jobs: number };
 
 /** The bookings of a vnode of a host. */
 export type VnodeOutlook = {
-  /** place of the vnode in the order of definition */
+  /** index of the vnode on its host, in the order of definition */
   readonly at: number;
   readonly parts: readonly Part[];
-  /** the rest of the running entries at each begin of a part: from the first begin on, in order; the last one holds for ever */
+  /** what is left of the running entries each time a booking begins, in order of time; the last entry is valid for ever */
   readonly lefts: readonly Left[];
 };
 
@@ -84,53 +83,57 @@ export type VnodeOutlook = {
 export type Outlook = {
   readonly id: number;
   readonly vnodes: readonly VnodeOutlook[];
-  /** begin of the first booking */
+  /** when the first booking begins */
   readonly first_s: number;
-  /** index of ncpus */
+  /** index of the resource ncpus */
   readonly ncpus: number;
-  /** the last window that was asked for, and the part of the outlook in it */
+  /** the last window that was asked for, and the key of the bookings in it */
   seen: Window | null;
   seen_key: string;
 };
 
 /**
- * When a job would run. firm_to_s: the end of its walltime; until then it keeps away from reservations. to_s: until then it may have its vnodes (with the
- * kill_delay of its queue), and it keeps away from plans. Its expected time (soft_walltime) does not count: a plan must hold even if the job uses all its time.
+ * The time in which a job would run. firm_to_s: the end of its walltime; until then it must not overlap reservations. to_s: the time until which it may have
+ * its vnodes (including the kill_delay of its queue); until then it must not overlap plans. Its expected time (soft_walltime) does not count: a plan must stay
+ * possible even if the job uses all its time.
  */
 export type Window = { readonly from_s: number; readonly to_s: number; readonly firm_to_s: number };
 
 export type OutlookBook = {
-  /** parts booked to come, by vnode */
+  /** the parts of bookings, by vnode */
   readonly on: Map<string, Part[]>;
   readonly outlooks: Map<string, Outlook>;
   next_outlook: number;
 };
 
-/** A booking: it begins later. */
+/** A plan or an occurrence: it takes amounts of vnodes later. */
 export type Booking = {
   readonly id: string;
-  /** plan: a top job's, of one cycle. resv: an occurrence of a reservation, maintenance */
+  /** plan: a top job, planned by this cycle. resv: an occurrence of a reservation, or maintenance */
   readonly kind: "plan" | "resv";
-  /** from the first time to the last */
+  /** beginning of the first period and end of the last one */
   readonly from_s: number;
   readonly to_s: number;
-  /** occurrences in one place, in order and apart; absent: all the time */
+  /** the periods of occurrences with the same exec_vnode, in order and not overlapping; absent: one period from from_s to to_s */
   readonly times?: readonly Span[];
-  /** of a plan: when its walltime ends; absent: at to_s */
+  /** for a plan: when the walltime of its job ends; absent: at to_s */
   readonly firm_to_s?: number;
   readonly holding: Holding;
-  /** the planned job; limits of vnodes count the jobs of its owner */
+  /** the planned job; needed because limits of vnodes count the jobs of its owner */
   readonly job?: SchedJob;
 };
 
 export type Calendar = OutlookBook &
   RunningBook & {
-    /** something has become free unexpectedly since a cycle last asked: a vnode, a reservation, a planned job that is gone, other limits */
+    /**
+     * true: something became free unexpectedly since this was last read: a vnode, a reservation, the vnodes of a planned job
+     * that is gone; or limits have changed
+     */
     loosened: boolean;
     readonly bookings: Map<string, Booking & { readonly times: readonly Span[]; readonly parts: ReadonlyMap<string, Part> }>;
-    /** ends of reservations, in order; null: to be sorted again */
+    /** ends of reservations, in order; null: they must be sorted again */
     resv_ends: readonly number[] | null;
-    /** numbers of parts, by contents */
+    /** numbers of parts, by their contents */
     readonly part_ids: Map<string, number>;
     next_part: number;
   };

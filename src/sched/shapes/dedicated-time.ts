@@ -1,4 +1,5 @@
-// The dedicated_time file (docs/reference/scheduler.md 11): lines `MM/DD/YYYY HH:MM MM/DD/YYYY HH:MM`, from and to. Pure: text and a local calendar are the input.
+// The dedicated_time file (docs/reference/scheduler.md 11): lines `MM/DD/YYYY HH:MM MM/DD/YYYY HH:MM` with the beginning and the end of a period. Pure: text
+// and a local calendar are the input.
 
 import type { FileMessage } from "./holidays.ts";
 import type { LocalTime } from "./local-time.ts";
@@ -7,7 +8,7 @@ export type DedicatedTime = { readonly from_s: number; readonly to_s: number };
 
 const LINE = /^(\d{1,2})\/(\d{1,2})\/(\d{4})\s+(\d{1,2}):(\d{2})\s+(\d{1,2})\/(\d{1,2})\/(\d{4})\s+(\d{1,2}):(\d{2})$/;
 
-/** Periods in the order of their start; lines that cannot be read are reported by number. */
+/** Returns the periods in the order of their beginning. Lines that cannot be read are reported with their numbers. */
 export function parseDedicatedTime(
   text: string,
   local: LocalTime,
@@ -31,7 +32,7 @@ function moment(match: RegExpExecArray, at: number, local: LocalTime): number | 
   return local.epoch(year, month, day, hour * 3600 + minute * 60);
 }
 
-/** The present period of dedicated time; null: none. */
+/** Returns the present period of dedicated time; null: there is none. */
 export function dedicatedNow(times: readonly DedicatedTime[], now_s: number): DedicatedTime | null {
   return times.find(({ from_s, to_s }) => from_s <= now_s && now_s < to_s) ?? null;
 }

@@ -1,5 +1,5 @@
 // server_dyn_res (docs/reference/scheduler.md 12): `RESOURCE !PROGRAM [ARGUMENT...]`. The first line that the program prints is the server's amount of the
-// resource in that cycle. The shell runs the program (shell/dyn-programs.ts); this file reads the line of sched_config and the program's output.
+// resource in that cycle. The code in shell/dyn-programs.ts runs the program; this file reads the line of sched_config and the program's output.
 
 import { isNumeric } from "#model/resource-table.ts";
 import { parseBoolean } from "#model/values/boolean.ts";
@@ -8,10 +8,10 @@ import { amountOf, matchedOf, type Resource } from "./resource-space.ts";
 
 export type DynProgram = { readonly resource: string; readonly program: string; readonly args: readonly string[] };
 
-/** Characters that only a shell interprets. No shell reads the line, so it would not mean what it says. */
+/** Characters that only a shell interprets. The program is started without a shell, so a line with them would not do what it says. */
 const FOR_A_SHELL = /[|&;<>()$`\\"'*?[\]{}~#\n]/;
 
-/** A text names the mistake in the line. */
+/** Parses a line. Returns a text that names the mistake if there is one. */
 export function parseDynRes(value: string): DynProgram | string {
   const match = /^\s*([A-Za-z][A-Za-z0-9_-]*)\s*!\s*(.*?)\s*$/.exec(value);
   const [, resource = "", command = ""] = match ?? [];
@@ -23,7 +23,7 @@ export function parseDynRes(value: string): DynProgram | string {
     : `Invalid server_dyn_res ${value}: the program must be named by its whole path`;
 }
 
-/** The value that a program's output gives for its resource; null: it does not fit the resource's type. */
+/** Returns the value that a program's output gives for its resource; null: it does not fit the type of the resource. */
 export function dynValue(resource: Resource | undefined, output: string): number | string | boolean | null {
   const [line = ""] = output.split("\n", 1);
   const text = line.trim();
@@ -35,7 +35,7 @@ export function dynValue(resource: Resource | undefined, output: string): number
   return amount !== null && Number.isFinite(amount) && amount >= 0 ? amount : null;
 }
 
-/** The value of a resource about which nothing is known. */
+/** Returns the value of a resource about which nothing is known. */
 export function nothingOf(resource: Resource | undefined): number | string | boolean {
   if (resource?.type === "boolean") return false;
   return resource === undefined || isNumeric(resource.type) ? 0 : "";

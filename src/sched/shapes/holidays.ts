@@ -1,19 +1,20 @@
 // Prime and non-prime time from the holidays file (docs/reference/scheduler.md 11). Pure: text and a local calendar are the input.
 //
-// H1. Between the prime start and the non-prime start of a day it is prime time, otherwise non-prime time. A holiday is non-prime all day.
+// H1. It is prime time between the prime start and the non-prime start of a day, and non-prime time otherwise. A holiday is non-prime all
+//     day.
 // H2. Without YEAR, and for days that the file does not mention, it is always prime time.
 
 import type { CivilTime, LocalTime } from "./local-time.ts";
 
-/** Seconds of the day; null: never begins that day. `all` begins at 0. */
+/** The seconds of a day at which prime and non-prime time begin; null: it does not begin on that day. `all` means that it begins at 0. */
 export type DayHours = { readonly prime_s: number | null; readonly non_prime_s: number | null };
 
 export type Holidays = {
-  /** 0: none is given, and the file has no effect */
+  /** the year of the file; 0: none is given, so that the file has no effect */
   readonly year: number;
-  /** by weekday, 0 = Sunday */
+  /** the hours for each weekday; index 0: Sunday */
   readonly hours: readonly DayHours[];
-  /** days of the year */
+  /** the holidays, as days of the year */
   readonly days: ReadonlySet<number>;
 };
 
@@ -53,15 +54,18 @@ export function parseHolidays(text: string): { readonly holidays: Holidays; read
   return { holidays: { year, hours: hours.map((day) => day ?? ALL_PRIME), days }, messages };
 }
 
-/** Returns null if the texts are not two times. Both `all` or both `none`: always prime time, which the caller reports. */
+/**
+ * Reads the two times of a day. Returns null if they are not two times, or if both are `all` or both `none`: it is then
+ * always prime time, which the caller reports.
+ */
 function dayHours(prime: string, nonPrime: string): DayHours | null {
   const [start, end] = [timeOf(prime), timeOf(nonPrime)];
   if (start === undefined || end === undefined || (start === end && (prime === "all" || prime === "none"))) return null;
-  // `all` for one side leaves no time to the other.
+  // If one of the two is `all`, the other has no time left.
   return { prime_s: nonPrime === "all" ? null : start, non_prime_s: prime === "all" ? null : end };
 }
 
-/** `0600` in seconds; null: none; undefined: not a time. */
+/** Returns a time such as `0600` in seconds; null: the word is `none`; undefined: it is not a time. */
 function timeOf(word: string): number | null | undefined {
   if (word === "all") return 0;
   if (word === "none") return null;
@@ -73,7 +77,7 @@ function timeOf(word: string): number | null | undefined {
 
 export type PrimeStatus = { readonly prime: boolean /** when the other time begins; null: never */; readonly until_s: number | null };
 
-/** Whether it is prime time, and until when (looked for over one year). */
+/** Returns whether it is prime time now, and until when. The search for the end covers one year. */
 export function primeStatus(holidays: Holidays, local: LocalTime, now_s: number): PrimeStatus {
   if (holidays.year === 0) return { prime: true, until_s: null };
   const now = local.civil(now_s);
@@ -95,13 +99,13 @@ function isPrime(holidays: Holidays, time: CivilTime): boolean {
   return prime;
 }
 
-/** The kind of time from each second of a day on, in order; the first entry is midnight. */
+/** Returns the changes of a day in order: the second from which on it is prime time (true) or non-prime time (false). The first entry is for midnight. */
 function changesOf(holidays: Holidays, day: CivilTime): [number, boolean][] {
   if (holidays.days.has(day.day_of_year)) return [[0, false]];
   const { prime_s, non_prime_s } = holidays.hours[day.weekday] ?? ALL_PRIME;
   if (prime_s === null) return [[0, false]];
   if (non_prime_s === null) return [[0, true]];
-  // Before the first entry of the day, the kind of time is the other one.
+  // Before the first change of the day, it is the other kind of time.
   const starts: [number, boolean][] = [
     [prime_s, true],
     [non_prime_s, false],

@@ -1,4 +1,5 @@
-// Queued jobs in classes, lines, tracks and strands (universe.ts U3, U4), and their queues. Types only: order/job-lines.ts and order/strands.ts keep them.
+// Queued jobs in classes, lines, tracks and strands (universe.ts U3, U4), and their queues. Types only: order/job-lines.ts and order/strands.ts keep them
+// up to date.
 
 import type { LimitTable } from "#model/limits/run-limits.ts";
 import type { SchedJob, SchedQueue } from "#protocol/sched-link.ts";
@@ -7,13 +8,16 @@ import type { Request } from "./request.ts";
 export type JobEntry = {
   job: SchedJob;
   readonly request: Request;
-  /** position in its strand, smaller first: job_sort_key values, or the part of the formula's worth that belongs to the job */
+  /**
+   * values that order the job in its strand, smaller first: the job_sort_key values, or the value of those terms of the
+   * formula that depend on the job alone
+   */
   readonly order: readonly number[];
   readonly line: JobLine | null;
   readonly strand: Strand | null;
-  /** the value of its formula is not above the threshold */
+  /** true: the value of its formula is not above the threshold */
   under: boolean;
-  /** no longer in its line */
+  /** true: the job is no longer in its line */
   gone: boolean;
 };
 
@@ -21,20 +25,20 @@ export type JobEntry = {
 export type JobLine = {
   readonly queue: string;
   readonly class: JobClass;
-  /** by the entity whose shares count; "" where shares make no difference */
+  /** the tracks, by the entity whose shares count; "" if shares make no difference */
   readonly tracks: Map<string, Track>;
-  /** jobs in it */
+  /** number of jobs in the line */
   size: number;
-  /** when its jobs were preempted, if they were: all at the same time */
+  /** when its jobs were preempted (all at the same time); undefined: they were not */
   readonly preempted_s: number | undefined;
-  /** the comment that the jobs of this line last got (those above the threshold) */
+  /** the agreed comment: the comment that jobs of this line (those above the threshold) got last */
   said: string | undefined;
-  /** the kind of that reason, without amounts, and when the comment was decided */
+  /** the kind of reason in the agreed comment, without amounts, and when the comment was decided */
   said_kind: string;
   said_s: number;
-  /** jobs with another comment */
+  /** jobs whose comment differs from the agreed one */
   readonly differ: Set<JobEntry>;
-  /** jobs under the threshold without the comment about it */
+  /** jobs under the threshold that do not have the comment about it */
   readonly differ_under: Set<JobEntry>;
 };
 
@@ -43,12 +47,12 @@ export type Track = {
   readonly line: JobLine;
   readonly entity: string;
   readonly strands: Map<string, Strand>;
-  /** heap: upper bounds of the values of strands (order/track-cursor.ts); some bounds may be out of date */
+  /** a heap of upper bounds for the values of strands (order/track-cursor.ts); some may be out of date */
   bounds: StrandBound[];
-  /** strands whose bound is to be computed */
+  /** strands whose bound must be computed */
   readonly fresh: Set<Strand>;
   bounds_until_s: number;
-  /** versions of shares and priorities for which bounds and sides of the threshold were computed */
+  /** the version of shares and priorities for which bounds were computed and jobs were compared with the threshold */
   version: number;
 };
 
@@ -58,16 +62,16 @@ export type StrandBound = { readonly strand: Strand; readonly high: number };
 export type Strand = {
   readonly track: Track;
   readonly key: string;
-  /** sorted; holds entries that are gone until it is compacted */
+  /** the jobs in order; includes entries that are gone until they are removed together */
   members: JobEntry[];
   gone_count: number;
-  /** its bound, if it holds; null: none */
+  /** the strand's entry in the heap of bounds, if it is valid; null: none */
   bound: StrandBound | null;
-  /** until this time no job of the strand crosses the threshold */
+  /** the time until which no job of the strand crosses the threshold */
   settled_until_s: number;
 };
 
-/** An equivalence class of queued jobs. */
+/** A class of queued jobs that are equal for scheduling. */
 export type JobClass = {
   readonly key: string;
   readonly lines: Map<string, JobLine>;
@@ -76,7 +80,7 @@ export type JobClass = {
 export type Queue = {
   readonly name: string;
   readonly attrs: SchedQueue["attrs"];
-  /** order of creation */
+  /** number in the order of creation */
   readonly order: number;
   readonly priority: number;
   readonly started: boolean;
@@ -84,6 +88,6 @@ export type Queue = {
   readonly partition: string;
   readonly limits: LimitTable;
   readonly soft_limits: LimitTable;
-  /** resources_available as amounts or matched values */
+  /** resources_available as amounts, or as values that are compared */
   readonly available: ReadonlyMap<string, number | string | boolean>;
 };

@@ -1,4 +1,4 @@
-// Run limits of server and queues (docs/reference/scheduler.md 5 and 6): running sums, and the check.
+// Run limits of server and queues (docs/reference/scheduler.md 5 and 6): sums over running jobs, and the check.
 //
 // I1. Jobs in state R or E count. I2. The order of checks is the order of docs/reference/scheduler.md 5.
 
@@ -8,20 +8,20 @@ import { present } from "#support/assert.ts";
 import type { ResourceSpace } from "./resource-space.ts";
 import { amountAt, amountOf } from "./resource-space.ts";
 
-/** The properties that a class of jobs must distinguish because a limit looks at them. */
+/** The properties by which classes of jobs must be distinguished because some limit depends on them. */
 export type LimitProfile = {
   readonly user: boolean;
   readonly group: boolean;
   readonly project: boolean;
-  /** resources counted, in a fixed order */
+  /** the resources that are counted, in a fixed order */
   readonly resources: readonly string[];
 };
 
-/** Running jobs of one entity (`u:alice`, `o:`): number of jobs, and amounts in the order of the profile's resources. */
+/** What the running jobs of one entity (`u:alice`; `o:` for all) use: the number of jobs, and amounts in the order of the profile's resources. */
 export type Usage = { jobs: number; readonly amounts: number[] };
 export type UsageTable = Map<string, Usage>;
 
-/** The profile of all tables together. extra: resources that are counted for other reasons, and owners that limits of vnodes look at. */
+/** Returns the profile of all tables together. extra: resources that are counted for other reasons, and whether limits of vnodes depend on user or group. */
 export function limitProfile(
   tables: Iterable<LimitTable>,
   extra: { readonly resources: Iterable<string>; readonly user: boolean; readonly group: boolean },
@@ -47,12 +47,12 @@ export function sameProfile(a: LimitProfile, b: LimitProfile): boolean {
   return a.user === b.user && a.group === b.group && a.project === b.project && a.resources.join() === b.resources.join();
 }
 
-/** Whether a job counts against limits. */
+/** Returns whether a job counts for limits. */
 export function isRunning(job: SchedJob): boolean {
   return (job.state === "R" || job.state === "E") && job.array === undefined;
 }
 
-/** Adds (sign 1) or removes (sign -1) a running job. Entities without jobs leave the table. */
+/** Adds (sign 1) or subtracts (sign -1) a running job. Entities that then have no jobs are removed from the table. */
 export function countJob(space: ResourceSpace, profile: LimitProfile, table: UsageTable, job: SchedJob, sign: 1 | -1): void {
   countEntity(space, profile, table, "o:", job, sign);
   if (profile.user) countEntity(space, profile, table, `u:${job.user}`, job, sign);
@@ -72,10 +72,10 @@ function countEntity(space: ResourceSpace, profile: LimitProfile, table: UsageTa
   if (usage.jobs === 0) table.delete(key);
 }
 
-/** An object with limits: the server, or a queue by its name. */
+/** An object with limits: the server, or a queue given by its name. */
 export type LimitScope = { readonly queue: string | undefined; readonly limits: LimitTable; readonly usage: UsageTable | undefined };
 
-/** The first limit that one more job would break, queue before server, numbers of jobs before amounts; null: none. */
+/** Returns the first limit that one more job would break; null: none. Limits of the queue come before those of the server, numbers of jobs before amounts. */
 export function checkLimits(space: ResourceSpace, profile: LimitProfile, scopes: readonly LimitScope[], job: SchedJob): Why | null {
   for (const scope of scopes) {
     if (scope.limits.run.size === 0) continue;

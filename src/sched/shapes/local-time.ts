@@ -2,26 +2,26 @@
 
 import { civilDay, DAY_S, dayNumber, weekday } from "#model/civil-time.ts";
 
-/** A moment on the wall calendar. */
+/** A moment as date and time of day. */
 export type CivilTime = {
   readonly year: number;
-  /** 1..12 */
+  /** 1 to 12 */
   readonly month: number;
   readonly day: number;
   /** 0 = Sunday */
   readonly weekday: number;
-  /** 1..366 */
+  /** 1 to 366 */
   readonly day_of_year: number;
   readonly second_of_day: number;
 };
 
 export type LocalTime = {
   civil(epoch_s: number): CivilTime;
-  /** the inverse; days and seconds may lie outside their month or day */
+  /** Does the opposite of civil(). Days may exceed their month, and seconds their day. */
   epoch(year: number, month: number, day: number, second_of_day: number): number;
 };
 
-/** Universal time: for tests and simulations, and exact arithmetic of days (proleptic Gregorian calendar). */
+/** Universal time, for tests and simulations. Days are computed exactly (proleptic Gregorian calendar). */
 export const UTC: LocalTime = Object.freeze({
   civil(epoch_s: number): CivilTime {
     const days = Math.floor(epoch_s / DAY_S);
@@ -40,7 +40,7 @@ export const UTC: LocalTime = Object.freeze({
   },
 });
 
-/** `11/20/2026 10:26:28` */
+/** Returns date and time like `11/20/2026 10:26:28`. */
 export function dateText(time: CivilTime): string {
   const two = (value: number): string => String(value).padStart(2, "0");
   const seconds = Math.floor(time.second_of_day);
@@ -51,7 +51,7 @@ export function dateText(time: CivilTime): string {
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/** `Fri Nov  6 10:26:28 2026`, as ctime(3) writes it */
+/** Returns date and time like `Fri Nov  6 10:26:28 2026`, as ctime(3) writes it. */
 export function ctimeText(time: CivilTime): string {
   const clock = dateText(time).slice(-8);
   return `${DAYS[time.weekday]} ${MONTHS[time.month - 1]} ${String(time.day).padStart(2)} ${clock} ${time.year}`;

@@ -1,4 +1,5 @@
-// A line of the scheduler's log as data. If the text depends on the server's verdict, the record names the decision.
+// A line of the scheduler's log as data. If the text depends on the server's verdict on a decision, the record refers to the
+// decision.
 
 import { PBSE } from "#model/pbse.ts";
 import type { Decision, Verdict } from "#protocol/sched-link.ts";
@@ -7,17 +8,20 @@ import { LOG_EVENT } from "#support/log-event.ts";
 import { refusedLogText } from "./reasons.ts";
 
 export type LogRecord = { readonly event: number; readonly class: LogClass; readonly object: string; readonly text: string };
-/** decision: its place among the cycle's decisions */
+/** The log of a cycle. decision: index of a decision in the cycle's list. */
 export type CycleLog = readonly (LogRecord | { readonly decision: number })[];
 
-/** Whether the log reports the outcome of a decision. */
+/** Returns whether the log reports the outcome of a decision. */
 export function isToldByVerdict({ kind }: Decision): boolean {
   return kind === "run" || kind === "confirm-resv" || kind === "preempt";
 }
 
 const PREEMPTED_BY = { S: "suspension", C: "checkpointing", R: "requeuing", D: "deletion" } as const;
 
-/** The line about a decision: `Job run`, the method of a preemption, or the server's reason for a refusal. null: decisions of this kind are not logged. */
+/**
+ * Returns the line about a decision: `Job run`, the method of a preemption, or the server's reason for a refusal. null:
+ * nothing is logged about this decision.
+ */
 export function verdictRecord(decision: Decision, verdict: Verdict): LogRecord | null {
   switch (decision.kind) {
     case "run": {

@@ -1,13 +1,14 @@
-// The interface of modules (docs/modules.md). `modules:` of sched_config names a chain of them. Each module is informed
-// of the scheduler's start, of every cycle and of the scheduler's end. Policy modules are pure and write only into their
-// cycle; service modules may use files, clocks and the network, and are informed of a cycle when it is over.
+// The interface of modules (docs/modules.md). `modules:` of sched_config names a chain of them. Each module is told when the scheduler starts, of
+// every cycle, and when the scheduler ends. Policy modules are pure and change only their cycle. Service modules may use files, clocks and the
+// network, and are told of a cycle when it is over.
 //
-// For the head of each class of jobs in turn, a cycle asks every check in the order of STAGES; the first reason counts. A
-// job without a reason is placed and started; `started` and `blocked` inform the modules. Where a stage has no module
-// yet, its row names the section of docs/reference/scheduler.md that belongs there.
+// For the first job of each class in turn, a cycle calls every check in the order of STAGES; the first reason counts. If there is no reason, the
+// job is placed and started. The functions `started` and `blocked` tell the modules what has happened.
 //
-// M1. Everything that a policy module's check looks at is in the key of the class (universe.ts U4); a site's module adds to the key with classKey.
-// M2. A site's module that throws or gives an illegal answer leaves the chain until the files are read again; built-in modules assert and crash.
+// M1. Everything about a job that a policy module's check uses is in the key of the job's class (universe.ts U4). A site's module adds to the key
+//     with classKey.
+// M2. A site's module that throws or gives an illegal answer leaves the chain until the files are read again. A fault in a built-in module ends
+//     the scheduler.
 
 import type { Fairshare } from "#model/fairshare.ts";
 import type { Decision, SchedCommand, SchedJob, Verdict, Why } from "#protocol/sched-link.ts";
@@ -21,15 +22,15 @@ import type { PolicyBook } from "./policy-book.ts";
 import type { RankContext, Universe } from "./universe.ts";
 import type { NodeSet } from "./vnode.ts";
 
-/** The order of checks (docs/reference/scheduler.md 5). */
+/** The stages of checks, in their order (docs/reference/scheduler.md 5). */
 export const STAGES = [
   /** whether the queue is one from which jobs run */
   "queue",
   /** fairshare: an entity without shares never runs (docs/reference/scheduler.md 10) */
   "fairshare",
-  /** whether all vnodes together could hold the job, now or at all */
+  /** whether all vnodes together could hold the job, now or ever */
   "totals",
-  /** run limits of queue and server; of an array: max_run_subjobs */
+  /** run limits of queue and server, and max_run_subjobs of an array */
   "limits",
   /** prime and dedicated time */
   "time",
@@ -37,27 +38,27 @@ export const STAGES = [
   "queue-resources",
   /** resources_available of the server */
   "server-resources",
-  /** reservations and top jobs of the calendar that a start now would disturb (docs/reference/scheduler.md 7, 9) */
+  /** whether a start now would disturb reservations or top jobs in the calendar (docs/reference/scheduler.md 7, 9) */
   "calendar",
 ] as const;
 export type Stage = (typeof STAGES)[number];
 
-/** `NAME.key: value` of sched_config: values by key, as written. */
+/** The options of one module, from lines `NAME.key: value` of sched_config: the value of each key, as written. */
 export type Options = ReadonlyMap<string, string>;
-/** Options by the name of the module. */
+/** The options of all modules, by the name of the module. */
 export type ModuleOptions = ReadonlyMap<string, Options>;
-/** An option that a module knows. Options outside of such a list are named in the log. */
+/** An option that a module accepts. If a module has a list of its options, the log reports any other. */
 export type OptionRow = {
   readonly name: string;
   readonly default: string;
   readonly help: string;
-  /** legal values; absent: any value */
+  /** the legal values; absent: any value */
   readonly values?: readonly string[];
 };
 
 /**
- * The request of a job, where it may run, and the time for which it is tried (shrink-to-fit: possibly less than requested). array: the job is the next subjob
- * of this array, of which `started` subjobs were started in this cycle (order/array-turn.ts T1).
+ * A job as a cycle tries it: its request, where it may run, and the time for which it is tried (for shrink-to-fit possibly less than requested). array: the
+ * array whose next subjob this job is. `started` of its subjobs were started in this cycle (order/array-turn.ts T1).
  */
 export type Candidate = Durations & {
   readonly entry: JobEntry;
@@ -66,104 +67,119 @@ export type Candidate = Durations & {
   readonly array?: { readonly job: SchedJob; readonly started: number };
 };
 
-/** A cycle under way. Modules may read all of it and write only through its functions. */
+/** A cycle while it runs. Modules may read all of it, and change it only through its functions. */
 export type Cycle = {
   readonly universe: Universe;
   readonly book: PolicyBook;
   readonly policy: Policy;
   readonly now_s: number;
   readonly prime: PrimeStatus;
-  /** a qrun: run limits do not count */
+  /** true: the cycle is for a qrun, so run limits do not count */
   readonly qrun: boolean;
-  /** triggered by time alone: scheduler_iteration is over, or the scheduler requested a cycle for now (wakeAt) */
+  /** true: only time has caused the cycle: scheduler_iteration is over, or the scheduler requested a cycle for this time (wakeAt) */
   readonly periodic: boolean;
-  /** a question about a job (partita explain): decisions do not count */
+  /** true: the cycle only explains a job (partita explain), so decisions have no effect */
   readonly probing: boolean;
-  /** usage of shares; the usage that this cycle adds is temporary */
+  /** usage of shares; what this cycle adds to it is temporary */
   readonly fairshare: Fairshare;
-  /** values that the worth of jobs depends on, besides the jobs */
+  /** what the order of jobs depends on besides the jobs themselves */
   readonly ranks: RankContext;
-  /** all jobs were tried; the cycle did not end early */
+  /** true: all jobs were tried; the cycle did not end early */
   readonly complete: boolean;
-  /** amounts that jobs started in this cycle took at the server, by resource */
+  /** amounts of the server's resources that jobs started in this cycle took, by resource */
   readonly server_taken: ReadonlyMap<string, number>;
   log(record: LogRecord): void;
   decide(decision: Decision): void;
-  /** the answer of the chain's checks about a job, in this cycle or at a later time (calendar/ahead.ts). stages: only these */
+  /**
+   * Returns the first reason that the chain's checks give against a job, in this cycle or at a later time
+   * (calendar/ahead.ts); null: none. stages: only these are checked.
+   */
   check(then: Cycle, candidate: Candidate, stages?: readonly Stage[]): Why | null;
-  /** the request of a job and where it may run; for an array its next subjob */
+  /** Returns the request of a job and where it may run; for an array, those of its next subjob. */
   candidate(entry: JobEntry): Candidate;
-  /** informs the chain that a job was planned */
+  /** Tells the chain that a job was planned. */
   planned(candidate: Candidate, start_s: number): void;
-  /** puts the jobs started so far into the calendar, because the amounts that they hold will become free */
+  /** Enters the jobs started so far in the calendar, so that the ends of the amounts they hold are known there. */
   enterStarted(): void;
-  /** postpones work until the next job is started, or until the end of the last one */
+  /** Postpones work until just before the next job is started, or until the last job was tried. */
   later(work: () => void): void;
-  /** reserves this place in the log for a line that may be written later */
+  /** Reserves room here in the log for a line that may be written later. */
   logHere(): (record: LogRecord) => void;
-  /** runs the work postponed with later() */
+  /** Does the work that was postponed with later(). */
   settle(): void;
-  /** false: the cycle has taken longer than sched_cycle_length */
+  /** Returns false if the cycle has taken longer than sched_cycle_length. */
   keepsOn(): boolean;
-  /** requests a cycle at a time, if none comes before */
+  /** Requests a cycle at a time, unless one comes before. */
   wakeAt(at_s: number): void;
-  /** running jobs that make room in this cycle */
+  /** makes room in this cycle by taking running jobs off their vnodes */
   readonly room: Room;
-  /** jobs whose preemption failed, and until when they are spared */
+  /** jobs whose preemption failed, each with the time until which it is spared */
   readonly failed_victims: ReadonlyMap<string, number>;
-  /** the reason for the log, and for the job's comment if that differs */
+  /** Writes the reason into the log, and into the job's comment if the comment differs. */
   tell(entry: JobEntry, why: Why): void;
 };
 
 export type PolicyModule = {
   readonly kind?: "policy";
-  /** its name in `modules:` of sched_config */
+  /** the module's name in `modules:` of sched_config */
   readonly name: string;
   readonly options?: readonly OptionRow[];
-  /** the chain was made: the scheduler has started, or read its files again */
+  /** Called when the chain was created: the scheduler has started, or has read its files again. */
   start?(): void;
-  /** properties of a job that its checks look at and that are not in the key of a class already: jobs with equal texts get equal answers (M1) */
+  /**
+   * Returns a text of the job's properties that the module's checks use and that the key of a class does not contain. Jobs
+   * with equal texts get equal answers (M1).
+   */
   classKey?(job: SchedJob): string;
-  /** once a cycle, before jobs are tried. "leave": decisions of the module come first, and the cycle ends without trying jobs */
+  /**
+   * Called once in a cycle, before jobs are tried. Returns "leave" if decisions of the module must be carried out first: the
+   * cycle then ends without trying jobs.
+   */
   begin?(cycle: Cycle): void | "leave";
   readonly checks?: readonly { readonly stage: Stage; check(cycle: Cycle, candidate: Candidate): Why | null }[];
-  /** a job was given vnodes */
+  /** Called when a job was given vnodes. */
   started?(cycle: Cycle, candidate: Candidate, placed: Placed): void;
   /**
-   * The head of a class cannot start for this reason. A module may preempt running jobs for it (cycle.room). It returns where the job was
-   * placed, and the job is started; null: the module cannot help.
+   * Called when the first job of a class cannot start for this reason. A module may preempt running jobs for it (cycle.room). If it then
+   * returns where the job was placed, the job is started. null: the module cannot help.
    */
   makeRoom?(cycle: Cycle, candidate: Candidate, why: Why): Placed | null;
   /**
-   * The head of a class cannot run. Returns the fate of the jobs after it: `go on`, or the reason that holds all of them back. Backfill uses this: a
-   * blocked job may become a top job.
+   * Called when the first job of a class cannot run. Returns what happens to the jobs after it: `go on`, or the reason that holds all of them back.
+   * Backfill uses this, because a blocked job may become a top job.
    */
   blocked?(cycle: Cycle, candidate: Candidate, why: Why): Why | "go on";
-  /** equal jobs may get different answers: each is tried, not only the first of its class until it is blocked */
+  /**
+   * Returns true if equal jobs may get different answers. Each job is then tried; otherwise, when a job of a class is
+   * blocked, the class is not tried again.
+   */
   triesEach?(cycle: Cycle): boolean;
-  /** a job is not tried in this cycle: it was planned, and nothing has changed */
+  /** Returns true if a job must not be tried in this cycle, because it was planned and nothing has changed. */
   stays?(cycle: Cycle, candidate: Candidate): boolean;
-  /** whether `blocked` is called for further jobs of a class that is blocked already; they are not tried again */
+  /** Returns whether `blocked` must be called for further jobs of a class that is already blocked. They are not tried again. */
   wants?(cycle: Cycle, candidate: Candidate): boolean;
-  /** a job became a top job: its place is kept free */
+  /** Called when a job became a top job, so that its vnodes are kept free. */
   planned?(cycle: Cycle, candidate: Candidate, start_s: number): void;
-  /** once a cycle, after the last job; also if the cycle is given up before (the server is lost): cycle.complete is then false, and no decision counts */
+  /**
+   * Called once in a cycle, after the last job. It is also called if the cycle is given up (the server is lost);
+   * cycle.complete is then false, and no decision counts.
+   */
   end?(cycle: Cycle): void;
-  /** the module leaves the chain: the scheduler ends, or its files were read again */
+  /** Called when the module leaves the chain: the scheduler ends, or its files were read again. */
   shutdown?(): void;
 };
 
-/** A finished cycle: its decisions and the server's answers. */
+/** A finished cycle, with its decisions and the server's verdicts. */
 export type CycleReport = {
   readonly universe: Universe;
   readonly now_s: number;
   readonly command: SchedCommand;
   readonly decisions: readonly Decision[];
-  /** one verdict for each decision, in their order */
+  /** one verdict for each decision, in the order of decisions */
   readonly verdicts: readonly Verdict[];
   readonly jobs_considered: number;
   readonly jobs_started: number;
-  /** trigger to last verdict */
+  /** time from the trigger of the cycle to the last verdict */
   readonly cycle_ms: number;
 };
 
@@ -171,17 +187,17 @@ export type ServiceModule = {
   readonly kind: "service";
   readonly name: string;
   readonly options?: readonly OptionRow[];
-  /** the chain was made */
+  /** Called when the chain was created. */
   start?(): void | Promise<void>;
-  /** called when a cycle is over and the server has its decisions; not called again before a promise returned here is settled */
+  /** Called when a cycle is over and the server has its decisions. If it returns a promise, it is not called again before the promise is settled. */
   cycle?(report: CycleReport): void | Promise<void>;
-  /** the module leaves the chain; the scheduler waits briefly for the promise */
+  /** Called when the module leaves the chain. The scheduler waits a short time for the promise. */
   shutdown?(): void | Promise<void>;
 };
 
 export type Module = PolicyModule | ServiceModule;
 
-/** The input for making a service module, or a site's module of either kind. */
+/** What a service module, or a site's module of either kind, gets when it is created. */
 export type ModuleWorld = {
   /** the module's name */
   readonly name: string;
@@ -190,42 +206,42 @@ export type ModuleWorld = {
   readonly sched: string;
   sched_priv(): string;
   sched_log(): string;
-  /** one line of the scheduler's log; event: default SCHED (0x40) */
+  /** Writes one line into the scheduler's log. event: SCHED (0x40) by default. */
   log(text: string, event?: number): void;
-  /** a problem for the administrator, in the scheduler's comment and log until null removes it */
+  /** Reports a problem to the administrator. It stays in the scheduler's comment and log until null removes it. */
   problem(text: string | null): void;
-  /** asks the server for a cycle */
+  /** Asks the server for a cycle. */
   wake(): void;
   now_ms(): number;
   readonly log_file: {
-    /** the file that is written now */
+    /** Returns the path of the file that is written at present. */
     path(): string;
-    /** -L: one file that is never replaced */
+    /** option -L: true if the log is one file that is never replaced */
     readonly fixed: boolean;
-    /** closes the file and opens one with that name */
+    /** Closes the file and opens the file with the present name. */
     reopen(): void;
   };
 };
 
-/** A job that was taken off its vnodes. methods: letters of preempt_order, in the order in which they are tried (`SCR`) */
+/** A job that was taken off its vnodes. methods: letters of preempt_order, in the order in which they are tried (`SCR`). */
 export type Away = { readonly job: SchedJob; readonly methods: string };
 
 export type Room = {
-  /** jobs that were taken away, in that order */
+  /** the jobs that were taken away, in the order in which they were */
   readonly away: ReadonlyMap<string, Away>;
   mark(): number;
   rollBack(mark: number): void;
   vacate(job: SchedJob, methods: string): void;
-  /** why a job could not start at present; null: it could */
+  /** Returns why a job could not start at present; null: it could. */
   couldStart(candidate: Candidate): Why | null;
-  /** places the job that room is made for; null: there is no place */
+  /** Places the job for which room is made; null: there is not enough room. */
   occupy(candidate: Candidate): Placed | null;
-  /** its place */
+  /** the vnodes of the job that was placed; null: none was */
   readonly occupied: Placed | null;
-  /** false: another job needs its former amounts */
+  /** Puts a job back on its vnodes. Returns false if another job needs what it had. */
   putBack(id: string): boolean;
-  /** changes since the last mark stay; the cycle now starts the job that was placed */
+  /** Keeps the changes since the last mark. The cycle now starts the job that was placed. */
   keep(candidate: Candidate): void;
-  /** all jobs are back where they were, except hosts: the cycle moves those */
+  /** Puts all jobs back where they were, except that the cycle itself moves the hosts back. */
   close(): void;
 };

@@ -3,17 +3,17 @@
 import type { Amount } from "./request.ts";
 import type { Host, Move, NodeSet, Vnode } from "./vnode.ts";
 
-/** A part of a chunk on one vnode. */
+/** What a chunk takes of one vnode. */
 export type Piece = { readonly vnode: Vnode; readonly amounts: readonly Amount[] };
 
-/** Chunks in the order of the request, each with its pieces. */
+/** The chunks in the order of the request, each with its pieces. */
 export type PlacedChunks = readonly (readonly Piece[])[];
 
 export type Placed = {
   readonly chunks: PlacedChunks;
-  /** hosts touched, their entries in other sets, and the buckets they were in */
+  /** the hosts that were touched, with their entries in other sets and the buckets in which they were */
   readonly moved: readonly Move[];
-  /** the set it was placed on, and the host of it that was taken last: round_robin continues there */
+  /** the set on which the job was placed, and the last host taken in it, behind which round_robin continues */
   readonly set: NodeSet;
   readonly last: Host | undefined;
 };

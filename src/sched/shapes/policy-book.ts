@@ -1,5 +1,5 @@
-// Everything that a cycle needs besides the universe: the policies of prime and non-prime time, with holidays, shares and the chain. Made by
-// policy/settings-text.ts; frozen.
+// Everything that a cycle needs besides the universe: the policies of prime and non-prime time, with holidays, shares and the chain of
+// modules. Made by policy/settings-text.ts; frozen.
 
 import type { FairshareTree } from "#model/resource-group.ts";
 import type { DedicatedTime } from "./dedicated-time.ts";
@@ -16,11 +16,11 @@ export type PolicyBook = {
   readonly holidays: Holidays;
   readonly dedicated: readonly DedicatedTime[];
   readonly fairshare: FairshareTree;
-  /** programs that report amounts of the server; absent: none */
+  /** programs that report the server's amounts of resources; absent: none */
   readonly dyn_res?: readonly DynProgram[];
-  /** names of the chain, in order */
+  /** names of the modules in the chain, in order */
   readonly modules: readonly string[];
-  /** the site's own policy modules by their name in the chain */
+  /** the site's own policy modules, by their names in the chain */
   readonly site_modules?: ReadonlyMap<string, PolicyModule>;
   readonly module_options?: ModuleOptions;
   readonly local: LocalTime;

@@ -1,14 +1,14 @@
-// A site's decisions about scheduling, in the form that the core reads: sched_config with all defaults filled in, once for prime and once for non-prime time,
+// A site's decisions about scheduling, in the form that cycles use: sched_config with all defaults filled in, once for prime and once for non-prime time,
 // with holidays and dedicated time (docs/reference/scheduler.md 11 and 12). Made by policy/sched-config.ts; frozen.
 
 import type { DecayRule, FairshareEntity } from "#model/fairshare.ts";
 
-/** `"ncpus HIGH"`: HIGH puts large values first. */
+/** A sort key such as `"ncpus HIGH"`. high: large values come first. */
 export type JobSortKey = { readonly key: string; readonly high: boolean };
-/** `"mem HIGH unused"`. total: the whole amount of the vnode. */
+/** A sort key such as `"mem HIGH unused"`. total: the whole amount of the vnode. */
 export type NodeSortKey = { readonly key: string; readonly high: boolean; readonly amount: "total" | "assigned" | "unused" };
 
-/** Values of `backfill.matcher`: the order in which hosts are chosen (place/matcher.ts). */
+/** The values of `backfill.matcher`, which decides which host is chosen (place/matcher.ts). */
 export const MATCHER_NAMES = ["first_fit", "best_fit"] as const;
 export type MatcherName = (typeof MATCHER_NAMES)[number];
 
@@ -18,7 +18,7 @@ export type Policy = {
   readonly by_queue: boolean;
   readonly strict_ordering: boolean;
   readonly backfill: boolean;
-  /** jobs must not reach from prime into non-prime time, nor back, by more than prime_spill_s */
+  /** jobs must not run from prime into non-prime time, nor back, for more than prime_spill_s */
   readonly backfill_prime: boolean;
   readonly prime_spill_s: number;
   /** backfill_prime does not apply to queues that are neither prime-time nor non-prime-time queues */
@@ -28,36 +28,36 @@ export type Policy = {
   readonly job_sort_key: readonly JobSortKey[];
   readonly fair_share: boolean;
   readonly fairshare_entity: FairshareEntity;
-  /** the usage that counts: a formula over resources_used */
+  /** the usage that counts: the text of a formula over resources_used */
   readonly fairshare_usage_res: string;
   readonly fairshare_decay: DecayRule;
   /** entities without shares never run */
   readonly fairshare_enforce_no_shares: boolean;
   readonly node_sort_key: readonly NodeSortKey[];
   readonly smp_cluster_dist: "pack" | "round_robin";
-  /** which host gets a chunk among those that node_sort_key does not distinguish (`backfill.matcher`) */
+  /** decides which host gets a chunk among those that node_sort_key does not distinguish (`backfill.matcher`) */
   readonly matcher: MatcherName;
-  /** names that are checked at vnodes, queues and server; host, vnode and booleans always are */
+  /** names of the resources that are checked at vnodes, queues and server; host, vnode and booleans are always checked */
   readonly resources: ReadonlySet<string>;
-  /** resources of vnodes that are infinite where they are unset */
+  /** names of vnode resources that count as infinite when they are unset */
   readonly resource_unset_infinite: ReadonlySet<string>;
-  /** resources of hosts for which the moms' values count */
+  /** names of resources of hosts whose values come from the moms */
   readonly mom_resources: ReadonlySet<string>;
   readonly primetime_prefix: string;
   readonly nonprimetime_prefix: string;
   readonly dedicated_prefix: string;
-  /** reservations may lie in dedicated time */
+  /** dedicated_time: reservations may be in dedicated time */
   readonly resv_confirm_ignore: "dedicated_time" | "none";
   readonly update_comments: boolean;
-  /** jobs looked at in one cycle; null: all */
+  /** number of jobs that are tried in one cycle; null: all */
   readonly max_job_check: number | null;
   /** jobs may preempt jobs of lower levels */
   readonly preemptive_sched: boolean;
-  /** how often that is tried in one cycle; null: for every job */
+  /** for how many jobs preemption is tried in one cycle; null: for every job */
   readonly preempt_attempts: number | null;
 };
 
-/** The values of an empty sched_config. */
+/** The policy of an empty sched_config. */
 export const POLICY_DEFAULT: Policy = Object.freeze({
   round_robin: false,
   by_queue: true,

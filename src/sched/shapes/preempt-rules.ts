@@ -1,8 +1,9 @@
-// The scheduler's preempt_* attributes compiled (docs/reference/scheduler.md 8, docs/reference/attributes.md 3): which jobs may preempt which, and by which methods.
+// The scheduler's preempt_* attributes compiled (docs/reference/scheduler.md 8, docs/reference/attributes.md 3): which jobs may preempt which, and by which
+// methods.
 //
-// R1. A job has every property that holds for it. Its level is the first one in the order of `levels` whose properties it all has: levels of more
-//     properties (joined by +) first, then the higher ones. A job with none of these levels is a normal job.
-// R2. A level's priority is a number, larger for higher levels; within the express level the Priority of the queue decides.
+// R1. A job may have several properties. Its level is the first one in `levels` all of whose properties it has. Levels with more properties (joined by +) come
+//     first, then those of higher priority. If a job has none of these levels, it is a normal job.
+// R2. A level's priority is a number, larger for higher levels. Within the express level the Priority of the queue is added.
 
 import type { AttrRecord } from "#protocol/sched-link.ts";
 
@@ -10,22 +11,22 @@ export type Property = "express_queue" | "fairshare" | "queue_softlimits" | "ser
 type Level = { readonly properties: ReadonlySet<string>; readonly priority: number };
 
 export type PreemptRules = {
-  /** in the order in which they are looked for */
+  /** the levels in the order in which they are compared with a job */
   readonly levels: readonly Level[];
   readonly normal: number;
   /** the lowest priority that any job may have */
   readonly lowest: number;
-  /** Priority from which on a queue is an express queue */
+  /** a queue with this Priority or a higher one is an express queue */
   readonly queue_prio: number;
-  /** methods by the percentage of its time that a job has left at least, descending */
+  /** methods for jobs that have at least the percentage `left` of their time left, in descending order */
   readonly orders: readonly { readonly left: number; readonly methods: string }[];
-  /** preempt_targets of jobs are honoured */
+  /** whether preempt_targets of jobs is obeyed */
   readonly targets: boolean;
   /** the resources that a suspended job releases; null: all */
   readonly released: ReadonlySet<string> | null;
 };
 
-/** Attributes of schedulers and of the server that rules are made of. */
+/** The attributes of schedulers and of the server from which the rules are made. */
 export const PREEMPT_ATTRS = [
   "preempt_prio",
   "preempt_queue_prio",
@@ -35,7 +36,7 @@ export const PREEMPT_ATTRS = [
 ] as const;
 export const PREEMPT_SERVER_ATTRS = ["restrict_res_to_release_on_suspend"] as const;
 
-/** Levels are so far apart that the Priority of queues (-1024 to 1023) does not reach from one to the next. */
+/** Distance between the priorities of levels. It is so large that the Priority of queues (-1024 to 1023) does not reach from one level to the next. */
 const STEP = 10_000;
 const PRIO_DEFAULT = "express_queue, normal_jobs";
 const QUEUE_PRIO_DEFAULT = 150;
@@ -60,7 +61,7 @@ export function preemptRules(sched: AttrRecord, server: AttrRecord): PreemptRule
   };
 }
 
-/** `SCR 80 SC 50 S`: SCR while at least 80 percent are left, SC down to 50, then S. */
+/** Parses preempt_order. `SCR 80 SC 50 S` means SCR while at least 80 percent are left, SC down to 50, then S. */
 function ordersOf(text: string): PreemptRules["orders"] {
   const words = text.trim().split(/\s+/);
   const orders: { left: number; methods: string }[] = [];
@@ -68,7 +69,7 @@ function ordersOf(text: string): PreemptRules["orders"] {
   return orders;
 }
 
-/** The priority of a job with these properties. queue_priority: of its queue. */
+/** Returns the priority of a job with these properties. queue_priority: the Priority of its queue. */
 export function priorityOf({ levels, normal }: PreemptRules, properties: ReadonlySet<string>, queue_priority: number): number {
   for (const level of levels) {
     if (![...level.properties].every((property) => properties.has(property))) continue;
@@ -77,13 +78,13 @@ export function priorityOf({ levels, normal }: PreemptRules, properties: Readonl
   return normal;
 }
 
-/** The methods for a job with this percentage of its time left; null: the percentage is not known. */
+/** Returns the methods for a job with this percentage of its time left; null: the percentage is not known. */
 export function methodsFor({ orders }: PreemptRules, left: number | null): string {
   const found = left === null ? orders[0] : orders.find((order) => left >= order.left);
   return (found ?? orders.at(-1))?.methods ?? "";
 }
 
-/** Whether any level looks at a property. */
+/** Returns whether any level depends on a property. */
 export function looksAt({ levels }: PreemptRules, property: Property): boolean {
   return levels.some(({ properties }) => properties.has(property));
 }

@@ -1,4 +1,4 @@
-// The attributes that order jobs, compiled. Types only: order/ranking.ts makes and uses them.
+// The order of jobs, compiled from attributes. Types only: order/ranking.ts makes and uses them.
 
 import type { FairshareEntity } from "#model/fairshare.ts";
 import type { Evaluate, Formula } from "#model/formula/formula.ts";
@@ -9,40 +9,40 @@ export type Ranking = {
   readonly formula: RankFormula | null;
   /** the reason why a formula cannot be used */
   readonly fault: string | null;
-  /** jobs whose value is not above it do not run */
+  /** only jobs whose value is above this run */
   readonly threshold: number | null;
   readonly fair_share: boolean;
-  /** the entities with shares; null: shares do not matter */
+  /** which property of a job is its entity with shares; null: shares do not matter */
   readonly entity: FairshareEntity | null;
-  /** the usage of a run that counts for its entity */
+  /** computes the usage of a job that counts for its entity */
   readonly usage: { readonly names: readonly string[]; readonly evaluate: Evaluate };
   readonly policy: Policy;
-  /** errors of the formula that were logged */
+  /** the errors of the formula that were already logged */
   readonly told: Set<string>;
 };
 
 export type RankFormula = {
   readonly formula: Formula;
   readonly evaluate: Evaluate;
-  /** its value changes by itself */
+  /** the formula's value changes as time passes */
   readonly drifts: boolean;
-  /** its value depends on the state of the job's clock */
+  /** the formula's value depends on the state of the job's clock */
   readonly clocked: boolean;
   readonly parts: Parts;
 };
 
-/** The parts of the formula's sum. */
+/** The sum of a formula, divided into kinds of terms. */
 export type Parts = {
-  /** worth of the terms with properties of the job alone */
+  /** computes the sum of the terms that depend on properties of the job alone */
   readonly own: Evaluate;
   readonly own_names: readonly string[];
-  /** factor of eligible_time */
+  /** the factor with which eligible_time is multiplied in the sum */
   readonly slope: number;
-  /** properties of the job that a term combines with other names */
+  /** properties of the job that a term combines with other names, such as queue_priority */
   readonly mixed_names: readonly string[];
-  /** one of those parts depends on eligible_time */
+  /** one of the terms that combine names contains eligible_time */
   readonly mixes_time: boolean;
 };
 
-/** The preemption level of a job at present: a job may preempt jobs of lower levels (preempt/preempt-level.ts). */
+/** Returns the present preemption level of a job. A job may preempt jobs of lower levels (preempt/preempt-level.ts). */
 export type LevelOf = (job: SchedJob) => number;

@@ -1,5 +1,5 @@
-// Reasons why a job does not run, rendered: the comment of the job and the text of the scheduler's log (docs/reference/scheduler.md 6). No other file of
-// the scheduler knows the sentences.
+// Converts reasons why a job does not run to texts: the comment of the job and the text in the scheduler's log (docs/reference/scheduler.md 6). No other
+// file of the scheduler knows the sentences.
 //
 // Placeholders: {resource}, {detail} the (R: A: T:) or (a != b) form, {where} queue, state or other object, {entity} user, group or project.
 
@@ -85,36 +85,36 @@ export const REASONS = {
   IS_MULTI_VNODE:              ["Cannot provision, host has multiple vnodes"],
   PROV_RESRESV_CONFLICT:       ["Provision conflict with existing job/reservation"],
   PBS_ERROR:                   ["PBS Error: {want}", "Failed to run: {want}"],
-  /** ours: used only in explanations, never in comments */
+  /** not from PBS: used only in explanations, never in comments */
   SCHED_WITHOUT_PARTITION:     ["Scheduler {where} has no partition"],
   SCHED_WITHOUT_NODES:         ["Scheduler {where} has no vnodes"],
   SCHED_WITHOUT_QUEUES:        ["Scheduler {where} has no queues"],
-  /** ours: part of the request is not understood by this release */
+  /** not from PBS: this release does not understand some part of the request */
   NOT_SUPPORTED:               ["No support for {where}"],
 } as const satisfies Record<string, Row>;
 
 export type ReasonCode = keyof typeof REASONS;
 
-/** The job's comment: `Not Running: ...` or `Can Never Run: ...`. */
+/** Returns the job's comment: `Not Running: ...` or `Can Never Run: ...`. */
 export function commentText(why: Why): string {
   return `${why.never === true ? "Can Never Run" : "Not Running"}: ${fill(rowOf(why)[0], why)}`;
 }
 
-/** The text in the scheduler's log, and of a refused qrun. */
+/** Returns the text for the scheduler's log, which is also that of a refused qrun. */
 export function logText(why: Why): string {
   const row = rowOf(why);
   return fill(row[1] ?? row[0], why);
 }
 
-/** A reason without its amounts. */
+/** Returns what distinguishes kinds of reasons: a reason without its amounts. */
 export function kindOf({ code, resource, where, entity, never }: Why): string {
   return [code, resource, where, entity, never].join("|");
 }
 
-/** Written after the reason of a job that never runs. */
+/** The text that is logged after the reason of a job that can never run. */
 export const NEVER_TEXT = "Job will never run with the resources currently configured in the complex";
 
-/** The comment and the log text of a job whose start was refused by the server. */
+/** Returns the comment of a job whose start was refused by the server. */
 export function refusedComment(text: string): string {
   return `Not Running: PBS Error: ${text}`;
 }
@@ -126,7 +126,10 @@ function isReasonCode(code: string): code is ReasonCode {
   return Object.hasOwn(REASONS, code);
 }
 
-/** Sentences in parts: a literal, then the name of a placeholder, and so on in turn. They are split once, because a cycle renders them for every class of jobs. */
+/**
+ * The sentences, cut at their placeholders: a literal, then the name of a placeholder, and so on in turn. They are cut once,
+ * because a cycle fills them in for every class of jobs.
+ */
 const CUT: ReadonlyMap<string, readonly string[]> = new Map(
   Object.values(REASONS).flatMap((row: readonly string[]) => row.map((template) => [template, cut(template)] as const)),
 );
@@ -135,7 +138,7 @@ function cut(template: string): string[] {
   return template.split(/\{(resource|detail|where|entity|want)\}/);
 }
 
-/** An unknown code (of a site's module) is shown as it is. */
+/** Returns the sentences for a reason. An unknown code (of a site's module) is shown as it is. */
 function rowOf(why: Why): Row {
   return isReasonCode(why.code) ? REASONS[why.code] : [why.code];
 }
@@ -162,7 +165,7 @@ function valueFor(placeholder: string, why: Why): string {
   }
 }
 
-/** `(R: 8 A: 2 T: 4)` for amounts, `(red != blue)` for matched values, nothing if no value is known. */
+/** Returns `(R: 8 A: 2 T: 4)` for amounts, `(red != blue)` for values that are compared, and nothing if no value is known. */
 function detailText({ want, have, total }: Why): string {
   if (want === undefined) return "";
   return total === undefined ? `(${want} != ${have ?? ""})` : `(R: ${want} A: ${have ?? ""} T: ${total})`;

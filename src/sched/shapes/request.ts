@@ -1,5 +1,5 @@
-// The request of a job for vnodes: schedselect and place, parsed once for each distinct text. The server normalises
-// the input. Any other text is an unusable request, which never runs; its comment gives the reason.
+// The request of a job for vnodes: schedselect and place, parsed once for each distinct text. The server sends normalised
+// texts. A job whose texts cannot be parsed never runs; its comment gives the reason.
 
 import { FREE, type Place, readPlace } from "#model/request/place.ts";
 import { readSelect, type SelectChunk, selectText } from "#model/request/select.ts";
@@ -8,13 +8,13 @@ import { amountOf, matchedOf } from "./resource-space.ts";
 
 export type Amount = { readonly index: number; readonly amount: number };
 export type Match = { readonly resource: string; readonly value: string | boolean };
-/** A resource of a vnode that is compared but not used up. */
+/** A resource of a vnode that is compared with the request but not used up. */
 export type Level = { readonly resource: string; readonly amount: number };
 
-/** A chunk of a select specification, `count` times. */
+/** A chunk of a select specification, requested `count` times. */
 export type Chunk = {
   readonly count: number;
-  /** consumed amounts, in the order of the request */
+  /** amounts of resources that the chunk uses up, in the order of the request */
   readonly amounts: readonly Amount[];
   readonly matches: readonly Match[];
   readonly levels: readonly Level[];
@@ -27,11 +27,11 @@ export type Request = {
   readonly chunks: readonly Chunk[];
   readonly chunk_count: number;
   readonly place: Place;
-  /** amounts over all chunks, in the order of the request */
+  /** sums over all chunks, in the order of the request */
   readonly totals: readonly Amount[];
-  /** the texts could not be parsed: the reason */
+  /** the reason why the texts could not be parsed; undefined: they could */
   readonly fault: string | undefined;
-  /** a suspended job that kept its cpus: a vnode without free cpus does not keep it away, because they may be its own */
+  /** true: a suspended job that kept its cpus; it may use a vnode without free cpus, because these may be its own */
   readonly keeps_cpus?: true;
 };
 
@@ -61,8 +61,8 @@ export function parseRequest(space: ResourceSpace, select: string, place: string
 }
 
 /**
- * The request restricted to `resources` of sched_config: a resource that is not named there is neither checked nor assigned (docs/reference/scheduler.md 12).
- * Booleans, host and vnode stay.
+ * Returns the request reduced to the `resources` of sched_config: a resource that is not named there is neither checked nor assigned
+ * (docs/reference/scheduler.md 12). Booleans, host and vnode stay.
  */
 export function checkedPart(request: Request, checks: ChunkChecks): Request {
   const isLookedAt = ({ index }: Amount): boolean => checks.checked[index] === true;
@@ -75,10 +75,10 @@ export function checkedPart(request: Request, checks: ChunkChecks): Request {
   return { ...request, chunks, totals: request.totals.filter(isLookedAt) };
 }
 
-/** By resource index, and by name. */
+/** What is checked: for each resource index, and by name. */
 export type ChunkChecks = { readonly checked: readonly boolean[]; readonly policy: { readonly resources: ReadonlySet<string> } };
 
-/** null: an amount is not a value of its resource. */
+/** Converts one chunk; null: an amount is not a legal value of its resource. */
 function chunkOf(space: ResourceSpace, { count, pairs }: SelectChunk): Chunk | null {
   const amounts: Amount[] = [];
   const matches: Match[] = [];

@@ -1,8 +1,8 @@
-// The numbering of resources in a scheduler: a number for each resource that vnodes consume, so that amounts are short arrays of numbers, and the
-// texts for reasons and exec_vnode.
+// Gives each resource that jobs use up on vnodes a number (index), so that amounts are short arrays of numbers. Also converts amounts to the
+// texts of reasons and exec_vnode.
 //
 // I1. Amounts of sizes are kilobytes, rounded up (as the server counts resources_assigned).
-// I2. A consumable that a vnode does not set has the amount 0 there.
+// I2. If such a resource is unset on a vnode, its amount there is 0.
 
 import type { ResourceValue } from "#model/attribute.ts";
 import type { AmountOf } from "#model/limits/run-limits.ts";
@@ -18,18 +18,18 @@ export type Resource = {
   readonly name: string;
   readonly type: ResourceType;
   readonly flags: string;
-  /** place in amount arrays; -1: vnodes do not consume it */
+  /** index in arrays of amounts; -1: jobs do not use it up on vnodes */
   readonly index: number;
 };
 
 export type ResourceSpace = {
   readonly all: ReadonlyMap<string, Resource>;
-  /** resources that vnodes consume, by index */
+  /** the resources that jobs use up on vnodes, by index */
   readonly consumed: readonly Resource[];
   readonly ncpus: number;
 };
 
-/** The built-in resources and those that the server reports besides. */
+/** Makes the space of the built-in resources and of those that the server sends. */
 export function resourceSpace(defs: readonly SchedResource[]): ResourceSpace {
   const all = new Map<string, Resource>();
   const consumed: Resource[] = [];
@@ -45,12 +45,12 @@ export function resourceSpace(defs: readonly SchedResource[]): ResourceSpace {
   return { all, consumed, ncpus: all.get("ncpus")?.index ?? -1 };
 }
 
-/** The amount of a resource in an array over all consumed resources. resource: its index; an index that no resource has is an assertion. */
+/** Returns the amount of a resource from an array of amounts. resource: its index. Throws if there is no such index. */
 export function amountAt(amounts: readonly number[], resource: number): number {
   return present(amounts[resource], "amount");
 }
 
-/** A value as a number that may be added and compared; null: it is a text or a boolean. */
+/** Returns a value as a number that can be added and compared; null: it is a text or a boolean. */
 export function amountOf(resource: Resource | undefined, value: unknown): number | null {
   if (typeof value === "number") return value;
   if (typeof value !== "string" || resource === undefined) return null;
@@ -75,12 +75,12 @@ export function amountOf(resource: Resource | undefined, value: unknown): number
   }
 }
 
-/** The same, by the resource's name. */
+/** Returns a function that does the same for a resource given by its name. */
 export function amountsIn(space: ResourceSpace): AmountOf {
   return (resource, value) => amountOf(space.all.get(resource), value);
 }
 
-/** A value that is matched and not counted: a boolean, or the text of a string (array). */
+/** Returns a value that is compared and not counted: a boolean, or the text of a string or string_array. */
 export function matchedOf(resource: Resource | undefined, value: unknown): string | boolean {
   if (typeof value === "boolean") return value;
   const text = String(value);
@@ -89,7 +89,7 @@ export function matchedOf(resource: Resource | undefined, value: unknown): strin
 
 const UNITS = ["kb", "mb", "gb", "tb", "pb"] as const;
 
-/** An amount as the (R: A: T:) form shows it: sizes in the largest unit that divides them. */
+/** Returns an amount as (R: A: T:) shows it. Sizes have the largest unit that divides them. */
 export function amountText(resource: Resource | undefined, amount: number): string {
   if (resource?.type === "size") {
     let unit = 0;
@@ -104,12 +104,12 @@ export function amountText(resource: Resource | undefined, amount: number): stri
   return Number.isInteger(amount) ? String(amount) : String(Number(amount.toPrecision(12)));
 }
 
-/** An amount as exec_vnode shows it: sizes in kilobytes. */
+/** Returns an amount as exec_vnode shows it. Sizes are in kilobytes. */
 export function execAmountText(resource: Resource, amount: number): string {
   return resource.type === "size" ? kbText(amount) : amountText(resource, amount);
 }
 
-/** A matched value as the (a != b) form shows it. */
+/** Returns a compared value as (a != b) shows it. */
 export function matchedText(value: ResourceValue | undefined): string {
   if (value === undefined) return "";
   return typeof value === "boolean" ? (value ? "True" : "False") : String(value);

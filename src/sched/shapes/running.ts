@@ -1,10 +1,10 @@
 // Running entries (jobs, and reservations whose period has begun) with their ends and the amounts of vnodes that they hold.
 //
-// K1. Every running job that has vnodes is in `running`, and so is every running reservation. The amounts that a running
-//     reservation holds are not counted for its jobs.
-// K2. Running entries end in the future: a job that has passed its soft_walltime is extended by the same time,
-//     repeatedly, up to its walltime; after that it always ends a second from now.
-// K7. Every job that is expected to end before it must is in `soft`.
+// K1. Every running job that has vnodes is in `running`, and so is every running reservation. What a reservation holds is
+//     not counted again for its jobs.
+// K2. The expected end of a running entry is in the future. If a job has passed its soft_walltime, its expected end moves by
+//     the same time, repeatedly, up to its walltime. After that it is always expected to end a second from now.
+// K7. `soft` contains every job that is expected to end earlier than it must end.
 
 import { readExecVnode } from "#model/request/exec-vnode.ts";
 import type { Place } from "#model/request/place.ts";
@@ -16,7 +16,7 @@ import { amountOf } from "./resource-space.ts";
 import type { Vnode } from "./vnode.ts";
 import { sharingOn } from "./vnode-fit.ts";
 
-/** Adds a running entry; it replaces one with the same id. */
+/** Adds a running entry. It replaces an entry with the same id. */
 export function addRunning(book: RunningBook, running: Running): void {
   removeRunning(book, running.id);
   book.running.set(running.id, running);
@@ -50,7 +50,7 @@ function compact(book: RunningBook): void {
   book.gone_count = 0;
 }
 
-/** Running entries besides the `jobs` of vnodes. */
+/** Adds a running entry that is not among the `jobs` of vnodes. */
 export function addBeside(book: RunningBook, running: Running): void {
   addRunning(book, running);
   for (const name of running.holding?.keys() ?? []) {
@@ -71,7 +71,10 @@ export function removeBeside(book: RunningBook, id: string): void {
   }
 }
 
-/** Running entries in the order of their ends. now_s: entries that should be over are moved on (K2), and reported. */
+/**
+ * Returns the running entries in the order of their ends. now_s: entries that should have ended by then get a later end
+ * (K2); `extended` is called for each.
+ */
 export function sortEnds(book: RunningBook, now_s: number, extended: (running: Running) => void): readonly Running[] {
   const sort = (): void => {
     if (book.gone_count > 0) compact(book);
@@ -91,41 +94,41 @@ export function sortEnds(book: RunningBook, now_s: number, extended: (running: R
   return book.ends;
 }
 
-/** The new expected end of an entry that should be over: soft_walltime steps until it is in the future. */
+/** Returns the new expected end of an entry that should have ended: the first multiple of soft_walltime in the future. */
 export function extension({ from_s, soft_s = 0, last_s, grace_s }: Running, now_s: number): number {
   if (soft_s <= 0) return last_s;
   const step_s = from_s + soft_s * (Math.floor((now_s - from_s) / soft_s) + 1);
   return step_s < last_s - grace_s ? step_s : last_s;
 }
 
-/** to_s of an entry that is ignored: it counts as over now. */
+/** The to_s of an entry that must be ignored: it counts as ending now. */
 export const LIFTED = Number.NEGATIVE_INFINITY;
 
-/** The expected end of the entry, as of now. */
+/** Returns the expected end of an entry, as of now. */
 export function endOf(running: Running, now_s: number): number {
   return running.to_s === LIFTED ? now_s : Math.max(running.to_s, now_s + 1);
 }
 
-/** Ids of the jobs on a vnode; other running entries there are in `besides`. */
+/** Returns the ids of the jobs on a vnode. Other running entries there are in `besides`. */
 export function jobsOn({ node: { jobs } }: Vnode): Iterable<string> {
   return jobs.length > 1 ? new Set(jobs) : jobs;
 }
 
-/** The amounts that a running entry holds. */
+/** Returns the amounts that a running entry holds. */
 export function holdingOf(space: ResourceSpace, running: Running): Holding {
   running.holding ??= readHolding(space, running.exec_vnode);
   return running.holding;
 }
 
-// --- holdings
+// --- amounts that are held
 
-/** Whether two holdings have a vnode in common. */
+/** Returns whether two holdings have a vnode in common. */
 export function meet(a: Holding, b: Holding): boolean {
   for (const name of a.keys()) if (b.has(name)) return true;
   return false;
 }
 
-/** The amounts that placed chunks take. Equal pieces share one object: book() then makes one part of them. */
+/** Returns the amounts that placed chunks take. Equal pieces share one object, so that book() stores them once. */
 export function holdingOfChunks(place: Place, chunks: PlacedChunks): Holding {
   const holding = new Map<string, Held>();
   let last: Held = { amounts: [], closes: undefined, own: true };
@@ -151,7 +154,10 @@ function closeHost(holding: Map<string, Held>, vnode: Vnode): void {
   }
 }
 
-/** The amounts that an exec_vnode text takes. An unreadable text holds nothing. The state of a vnode says whether it is closed. */
+/**
+ * Returns the amounts that an exec_vnode text takes. A text that cannot be read holds nothing. closes: the state word that
+ * its vnodes then have; undefined: none.
+ */
 export function readHolding(space: ResourceSpace, exec_vnode: string, closes?: string): Holding {
   const holding = new Map<string, Held>();
   for (const { vnode, pairs } of (readExecVnode(exec_vnode) ?? []).flat()) {

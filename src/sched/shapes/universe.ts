@@ -1,13 +1,15 @@
-// The part of the universe that one scheduler sees, indexed so that the cost of a cycle follows distinct shapes, not jobs and nodes. Types only:
-// mirror/mirror.ts keeps it up to date from snapshot and deltas; a cycle reads it and leaves it as it was.
+// The universe: what one scheduler sees of the complex. It is indexed so that the time of a cycle depends on the number of different kinds of jobs and hosts,
+// not on how many there are of each. Types only: mirror/mirror.ts keeps it up to date from snapshot and deltas; a cycle reads it and leaves it as it was.
 //
 // U1. A vnode belongs to one node set: the vnodes that the jobs of a queue may use (its partition's vnodes with that `queue`, or those without).
-// U2. A host of a node set is in exactly one bucket: hosts in one bucket have equal vnodes in equal states and equal bookings, so that what holds
-//     for one holds for all.
-// U3. A queued job is in exactly one line (the jobs of one class in one queue) and there in one strand, sorted as a cycle looks at them (order/ranking.ts K1).
-// U4. Jobs of one class get equal answers in a cycle: everything that a module's check may look at is part of the class' key.
+// U2. A host of a node set is in exactly one bucket. Hosts in one bucket have equal vnodes in equal states and equal bookings, so that the answer for one host
+//     is the answer for all.
+// U3. A queued job is in exactly one line (the jobs of one class in one queue), and in one strand of that line. A strand is sorted in the order in which a
+//     cycle tries its jobs (order/ranking.ts K1).
+// U4. Jobs of one class get equal answers in a cycle: everything about a job that a module's check may use is in the key of its class.
 // U5. Every sum (totals, free amounts, running jobs and their resources) equals what a fresh computation gives (checkMirror in tests).
-// U6. A vnode is in the placement sets that its values of their resources name, and in no others; an entry of its host represents it there, in the same states.
+// U6. A vnode is in the placement sets for its values of the grouping resources, and in no others. In each of them its host has an entry (a twin) with the same
+//     states.
 
 import type { Fairshare } from "#model/fairshare.ts";
 import type { LimitTable } from "#model/limits/run-limits.ts";
@@ -33,61 +35,61 @@ export type Universe = {
   readonly resources: Map<string, Snapshot["resources"][number]>;
   space: ResourceSpace;
   policy: Policy;
-  /** the resources that are checked under this policy */
+  /** the resources that are checked under the present policy */
   checks: Checks;
-  /** dedicated time, top jobs or bookings exist: the duration of a job matters */
+  /** true: there is dedicated time, a top job or a booking, so the duration of jobs matters */
   times_matter: boolean;
-  /** modules that distinguish jobs by more than their requests (classKey) */
+  /** the modules that distinguish jobs by more than their requests (classKey) */
   distinguishing: readonly PolicyModule[];
   readonly nodes: Map<string, SchedNode>;
   readonly jobs: Map<string, SchedJob>;
   readonly queues: Map<string, Queue>;
   readonly resvs: Map<string, ResvInfo>;
-  /** reservations by the names of their queues, and by the vnodes they hold */
+  /** the reservations by the names of their queues, and by the vnodes that they hold */
   readonly resv_queues: Map<string, ResvInfo>;
   readonly resvs_on: Map<string, Set<ResvInfo>>;
-  /** running reservations by id, and by vnode (resv/resv-sets.ts) */
+  /** the node sets of running reservations by id, and by vnode (resv/resv-sets.ts) */
   readonly resv_sets: Map<string, ResvSet>;
   readonly resv_sets_on: Map<string, Set<ResvSet>>;
-  /** jobs that run in reservations */
+  /** the jobs that run in reservations, by id */
   readonly insiders: Map<string, Insider>;
-  /** queues by Priority, then creation; null: to be sorted again */
+  /** queues by Priority, then by creation; null: they must be sorted again */
   sorted_queues: readonly Queue[] | null;
 
-  /** a node set was added or removed: jobs may have to change class */
+  /** true: a node set was added or removed, so jobs may have to change their class */
   regroup: boolean;
   readonly sets: Map<string, NodeSet>;
-  /** hosts with vnodes in several sets, by name */
+  /** the hosts with vnodes in several sets, by name */
   readonly shared_hosts: Map<string, Set<NodeSet>>;
   readonly vnodes: Map<string, Vnode>;
-  /** resources that jobs name with place=group= */
+  /** the resources that jobs name with place=group= */
   readonly asked_groups: Set<string>;
-  /** the attributes that form placement sets may have changed */
+  /** true: the attributes that form placement sets may have changed */
   groups_stale: boolean;
-  /** hosts without entries in placement sets yet */
+  /** the hosts that are not yet entered in placement sets */
   readonly ungrouped: Set<Host>;
-  /** the numbers that were given to specs and requests so far */
+  /** the next number for a spec or a request */
   next_id: number;
-  /** interned by their keys */
+  /** one object for each distinct spec and request, by its key */
   readonly specs: Map<string, VnodeSpec>;
   readonly requests: Map<string, Request>;
 
   readonly entries: Map<string, JobEntry>;
   readonly classes: Map<string, JobClass>;
-  /** lines by queue */
+  /** the lines of each queue */
   readonly lines: Map<string, Set<JobLine>>;
-  /** the order of jobs; other values that bounds were computed for have a version */
+  /** what orders jobs; and a version that changes when other values change on which bounds depend */
   ranking: Ranking;
   ranking_version: number;
-  /** names of the chain, and resource_group: the inputs of a ranking besides attributes */
+  /** names of the modules in the chain, and the tree of resource_group: what a ranking depends on besides attributes */
   readonly ranking_modules: readonly string[];
   readonly shares: FairshareTree | null;
-  /** clocks of eligible time, by id */
+  /** the clocks of eligible time, by id */
   readonly clocks: Map<string, SchedClock>;
-  /** runs with new usage, and runs that are over, until they are counted (order/usage-count.ts). all: every run is to be counted */
+  /** jobs with new usage, and jobs that have ended, until their usage is counted (order/usage-count.ts). all: every running job must be counted */
   readonly used: { readonly ids: Set<string>; all: boolean };
   readonly ended: { readonly job: SchedJob; readonly resources_used: NonNullable<SchedJob["resources_used"]> }[];
-  /** share of the tree by entity that resource_group names */
+  /** the share of the whole tree of each entity that resource_group names */
   percentages: ReadonlyMap<string, number>;
 
   limits: LimitTable;
@@ -95,23 +97,23 @@ export type Universe = {
   /** which jobs may preempt which */
   preempt: PreemptRules;
   profile: LimitProfile;
-  /** running jobs of server ("") and of each queue */
+  /** what the running jobs of the server (key "") and of each queue use */
   readonly usage: Map<string, UsageTable>;
-  /** jobs with a published start (estimated, topjob) */
+  /** ids of the jobs with a published start (estimated, topjob) */
   readonly estimated: Set<string>;
   /** running entries and bookings, by time */
   calendar: Calendar;
-  /** amounts that programs reported for the server in this cycle */
+  /** the amounts that programs reported for the server in this cycle */
   dynamic: ReadonlyMap<string, number | string | boolean>;
-  /** resources_available of the server, with those amounts */
+  /** resources_available of the server; reported amounts replace those of its attributes */
   server_available: ReadonlyMap<string, number | string | boolean>;
 };
 
-/** The values that the worth of jobs depends on, besides the job. */
+/** What the values of jobs depend on besides the jobs themselves. */
 export type RankContext = {
   readonly universe: Universe;
   readonly fairshare: Fairshare;
   readonly now_s: number;
-  /** errors of the formula so far, with the first job of each */
+  /** errors of the formula so far, each with the first job for which it occurred */
   readonly errors: Map<string, string>;
 };

@@ -1,4 +1,5 @@
-// Whether a vnode or a host can take a chunk, for which jobs, and if not, why. Leaf functions: no search, no changes.
+// Decides whether a job may use a vnode, whether a chunk fits there, and if not, why. These functions search and change
+// nothing.
 
 import type { Place, Sharing } from "#model/request/place.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
@@ -8,10 +9,10 @@ import type { ResourceSpace } from "./resource-space.ts";
 import { amountAt, amountText, matchedText } from "./resource-space.ts";
 import type { VnodeSpec, VnodeState } from "./vnode.ts";
 
-/** The amounts taken of a vnode, in a placement under way. */
+/** A vnode's spec, and the amounts that are taken of it while a job is being placed. */
 export type Level = { readonly spec: VnodeSpec; readonly used: readonly number[] };
 
-/** The checked resources of sched_config, and the form of amounts. */
+/** What is checked: the resources of sched_config, and the numbers of resources. */
 export type Checks = {
   readonly space: ResourceSpace;
   readonly policy: Policy /** by resource index: is it checked */;
@@ -22,7 +23,7 @@ export function checksOf(space: ResourceSpace, policy: Policy): Checks {
   return { space, policy, checked: space.consumed.map(({ name }) => policy.resources.has(name)) };
 }
 
-/** How a job uses a vnode: what its place requests, as far as the vnode's `sharing` allows. */
+/** Returns how a job uses a vnode: as its place requests, unless the vnode's `sharing` decides otherwise. */
 export function sharingOn(place: Place, spec: VnodeSpec): Sharing {
   switch (spec.sharing) {
     case "ignore_excl":
@@ -40,10 +41,10 @@ export function sharingOn(place: Place, spec: VnodeSpec): Sharing {
   }
 }
 
-/** The number of jobs that a limit of the vnode by user or group counts. */
+/** The numbers of jobs that a vnode's limits by user and by group count. */
 export type OwnerCounts = { readonly user: number; readonly group: number };
 
-/** Why a job cannot use a vnode, whatever it requests there; null: it can. host: the states of all vnodes of the host. */
+/** Returns why a job cannot use a vnode, whatever it requests there; null: it can. host: the states of all vnodes of the host. */
 export function ineligible(request: Request, state: VnodeState, host: readonly VnodeState[], counts: () => OwnerCounts): Why | null {
   const { spec } = state;
   const shut = shutOut(request, state, host);
@@ -55,12 +56,12 @@ export function ineligible(request: Request, state: VnodeState, host: readonly V
   return null;
 }
 
-/** The same for a reservation: limits on jobs do not concern it. */
+/** Returns why a reservation cannot use a vnode; null: it can. Limits on jobs do not apply to it. */
 export function ineligibleForResv(request: Request, state: VnodeState, host: readonly VnodeState[]): Why | null {
   return state.spec.resv_enable ? shutOut(request, state, host) : { code: "NODE_RESV_ENABLE", module: "placement" };
 }
 
-/** Reasons from the state of the vnode or from its jobs. */
+/** Returns a reason from the state of the vnode or from the jobs on it; null: there is none. */
 function shutOut(request: Request, state: VnodeState, host: readonly VnodeState[]): Why | null {
   const { spec } = state;
   const closed = state.closed !== undefined && !(request.keeps_cpus === true && state.closed === "job-busy");
@@ -74,7 +75,7 @@ function shutOut(request: Request, state: VnodeState, host: readonly VnodeState[
   return null;
 }
 
-/** How many copies of a chunk fit, at most `most`. */
+/** Returns how many copies of a chunk fit, at most `most`. */
 export function copiesThatFit(checks: Checks, level: Level, chunk: Chunk, most: number): number {
   if (!matchesAll(checks, level.spec, chunk)) return 0;
   let copies = most;
@@ -91,7 +92,7 @@ export function isChecked({ checked }: Checks, index: number): boolean {
   return checked[index] === true;
 }
 
-/** Matched values and values that are only compared. */
+/** Returns whether a vnode has the values that a chunk requires, and enough of the resources that are only compared. */
 export function matchesAll(checks: Checks, spec: VnodeSpec, chunk: Chunk): boolean {
   for (const match of chunk.matches) if (isMatchChecked(checks, match) && !matchesValue(checks.space, spec, match)) return false;
   for (const { resource, amount } of chunk.levels) {
@@ -100,12 +101,12 @@ export function matchesAll(checks: Checks, spec: VnodeSpec, chunk: Chunk): boole
   return true;
 }
 
-/** Booleans are always checked, others if sched_config names them. */
+/** Returns whether a value is checked: booleans always are, others if sched_config names their resource. */
 export function isMatchChecked({ policy }: Checks, { resource, value }: Chunk["matches"][number]): boolean {
   return typeof value === "boolean" || policy.resources.has(resource);
 }
 
-/** An unset boolean is False; a string array matches if one of its elements does. */
+/** Returns whether a vnode has a value. An unset boolean is False; a string_array has the value if one of its elements equals it. */
 export function matchesValue(space: ResourceSpace, spec: VnodeSpec, { resource, value }: Chunk["matches"][number]): boolean {
   const have = spec.matches.get(resource);
   if (typeof value === "boolean") return (have === true) === value;
@@ -113,7 +114,7 @@ export function matchesValue(space: ResourceSpace, spec: VnodeSpec, { resource, 
   return space.all.get(resource)?.type === "string_array" ? String(have).split(",").includes(value) : have === value;
 }
 
-/** The first thing that a vnode lacks for a chunk: a value that does not match, then an amount that is too small. null: it fits. */
+/** Returns the first thing that a vnode lacks for a chunk: a value that differs, then an amount that is too small. null: the chunk fits. */
 export function lackOf(checks: Checks, level: Level, chunk: Chunk): Why | null {
   const { space, policy } = checks;
   for (const match of chunk.matches) {
@@ -155,7 +156,7 @@ export function shortage(
   };
 }
 
-/** Jobs on a vnode that belong to the job's owner. */
+/** Counts the jobs on a vnode that belong to the user and to the group of a job. */
 export function ownerCounts(jobs: Iterable<SchedJob>, job: SchedJob): OwnerCounts {
   let [user, group] = [0, 0];
   for (const other of jobs) {

@@ -1,4 +1,4 @@
-// The properties of a vnode: its spec, interned, and its state from the mirror; its set and its host.
+// Derives from a vnode's attributes its spec (one object for equal attributes), its state, its set and its host.
 
 import { isNodeUsable } from "#model/values/node-state.ts";
 import type { SchedNode } from "#protocol/sched-link.ts";
@@ -7,7 +7,7 @@ import { amountOf, matchedOf } from "./resource-space.ts";
 import type { Universe } from "./universe.ts";
 import type { NodeSet, Vnode, VnodeSpec, VnodeState } from "./vnode.ts";
 
-/** The set that a vnode belongs to. */
+/** Returns the key of the set to which a vnode belongs. */
 export function setKeyOfNode(node: SchedNode): string {
   return nodeSetKey(partitionOf(node.attrs["partition"]), textOf(node.attrs["queue"]));
 }
@@ -16,12 +16,12 @@ export function nodeSetKey(partition: string, queue: string): string {
   return `${partition}\n${queue}`;
 }
 
-/** The key of a running reservation's set: no partition has such a name. */
+/** Returns the key of a running reservation's set. No node set of a partition has such a key. */
 export function resvSetKey(id: string): string {
   return `resv\n${id}\n`;
 }
 
-/** "" is the default scheduler's: none or pbs-default. */
+/** Returns a partition by its name in an attribute. "" is that of the default scheduler: the attribute is unset or pbs-default. */
 export function partitionOf(value: unknown): string {
   const name = textOf(value);
   return name === "pbs-default" ? "" : name;
@@ -31,7 +31,7 @@ function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** The host of a vnode: its resource `host`, else the first host of its moms, else its own name. */
+/** Returns the host of a vnode: its resource `host`, otherwise the first host of its moms, otherwise its own name. */
 export function hostOf(node: SchedNode): string {
   const host = recordOf(node.attrs["resources_available"])["host"];
   if (typeof host === "string") return host;
@@ -40,7 +40,7 @@ export function hostOf(node: SchedNode): string {
   return typeof mom === "string" ? mom : node.name;
 }
 
-/** The interned spec of a vnode's attributes under this policy. */
+/** Returns the spec of a vnode's attributes under the present policy. */
 export function specOf(universe: Universe, node: SchedNode): VnodeSpec {
   const counted = node.attrs["max_user_run"] !== undefined || node.attrs["max_group_run"] !== undefined;
   const { attrs } = node;
@@ -59,7 +59,7 @@ export function specOf(universe: Universe, node: SchedNode): VnodeSpec {
   return internSpec(universe, key, (id) => makeSpec(universe, node, id));
 }
 
-/** The single spec of a key; it is made with a new number if there is none. */
+/** Returns the only spec with a key. Makes it with a new number if there is none. */
 export function internSpec(universe: Universe, key: string, make: (id: number) => VnodeSpec): VnodeSpec {
   let spec = universe.specs.get(key);
   if (spec === undefined) {
@@ -71,15 +71,16 @@ export function internSpec(universe: Universe, key: string, make: (id: number) =
 
 const SPECS_KEPT = 1000;
 
-/** Attributes of vnodes may change all the time: specs without vnodes are removed. */
+/** Removes specs that no vnode has, because attributes of vnodes may change all the time. */
 function forgetSpecs(universe: Universe): void {
   const used = new Set([...universe.sets.values()].flatMap((set) => [...set.specs.keys()]));
   for (const [key, spec] of universe.specs) if (!used.has(spec)) universe.specs.delete(key);
 }
 
 /**
- * resources_available without names of the vnode. Of the environments that it could be provisioned with it has only the current one, because nothing is provisioned.
- * For resources that jobs use up (flag n) the administrator's value counts; for others the mom's value counts if mom_resources names the resource.
+ * Returns resources_available without the names of the vnode. Of the environments with which the vnode could be provisioned it has only the current one,
+ * because nothing is provisioned. For resources that jobs use up (flag n) the administrator's value counts. For others the mom's value counts if mom_resources
+ * names the resource.
  */
 function ownResources({ policy, space }: Universe, attrs: SchedNode["attrs"]): [string, unknown][] {
   const own = recordOf(attrs["resources_available"]);
@@ -125,22 +126,22 @@ function makeSpec(universe: Universe, node: SchedNode, id: number): VnodeSpec {
   };
 }
 
-/** States that keep jobs away, besides those in which a vnode is not usable at all. */
+/** The state words that keep jobs off a vnode because others have it, and not because it is unusable. */
 const TAKEN = ["job-busy", "job-exclusive", "resv-exclusive"];
-/** Whether a state word only says that jobs or reservations have the vnode. */
+/** Returns whether a state word only says that jobs or reservations have the vnode. */
 export const isTaken = (word: string | undefined): boolean => word !== undefined && TAKEN.includes(word);
 
 export function vnodeState(universe: Universe, node: SchedNode, spec: VnodeSpec): VnodeState {
   const used = universe.space.consumed.map(({ name }) => node.assigned[name] ?? 0);
   const words = stateWords(node);
-  // Words that keep jobs away even when the present jobs have ended come first.
+  // Words that still keep jobs away when the present jobs have ended come first.
   const closed = words.find((word) => !isTaken(word) && !isNodeUsable([word])) ?? words.find(isTaken);
   let jobs = spec.max_running === undefined ? Math.min(1, node.jobs.length) : new Set(node.jobs).size;
   for (const { present } of universe.resvs_on.get(node.name) ?? []) if (present?.holding.get(node.name)?.own === true) jobs++;
   return { spec, used, closed, jobs: spec.max_running === undefined ? Math.min(1, jobs) : jobs };
 }
 
-/** The words of a vnode's state; `free` has none. */
+/** Returns the words of a vnode's state. */
 export function stateWords(node: SchedNode): readonly string[] {
   const { state } = node.attrs;
   return isTextList(state) ? state : typeof state === "string" ? [state] : [];
@@ -150,9 +151,9 @@ export function recordOf(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
 }
 
-// --- hosts in several sets
+// --- hosts with vnodes in several sets
 
-/** Notes that a host has a vnode in a set. Other sets may have vnodes of it, too. */
+/** Notes that a host has a vnode in a set. Other sets may also have vnodes of that host. */
 export function shareHost({ sets, shared_hosts }: Universe, set: NodeSet, host: string): void {
   for (const other of sets.values()) {
     if (other === set || !other.hosts.has(host)) continue;
@@ -161,7 +162,7 @@ export function shareHost({ sets, shared_hosts }: Universe, set: NodeSet, host: 
   }
 }
 
-/** Notes that a set has no vnode of a host any more. */
+/** Notes that a set no longer has a vnode of a host. */
 export function unshareHost({ shared_hosts }: Universe, set: NodeSet, host: string): void {
   const sharing = shared_hosts.get(host);
   sharing?.delete(set);
@@ -169,8 +170,8 @@ export function unshareHost({ shared_hosts }: Universe, set: NodeSet, host: stri
 }
 
 /**
- * Vnodes of a host in these sets whose answer depends on the others and has changed. Vnodes that a running reservation gives its jobs are not in the mirror
- * (resv/resv-sets.ts).
+ * Returns the vnodes of a host in these sets for which `crowded` must change, because vnodes in other sets are now in use or free. Vnodes that a running
+ * reservation gives its jobs do not count (resv/resv-sets.ts).
  */
 export function misjudged(universe: Universe, host: string, sets: Iterable<NodeSet>): readonly Vnode[] {
   const vnodes = [...sets].flatMap((set) => set.hosts.get(host)?.vnodes ?? []);
@@ -179,7 +180,7 @@ export function misjudged(universe: Universe, host: string, sets: Iterable<NodeS
   );
 }
 
-/** Whether vnodes of the host in other sets are in use, for jobs that need the host exclusively. */
+/** Returns whether vnodes of the same host in other sets are in use. That matters to jobs that need the host exclusively. */
 function isCrowded({ shared_hosts }: Universe, node: SchedNode): boolean {
   if (node.crowded === true) return true;
   if (shared_hosts.size === 0) return false;
