@@ -62,13 +62,17 @@ export function createComplex(world: World, scenario: Scenario, checks: Checks):
     observer: checks,
   });
   const behaviour = behaviours(world, scenario, () => complex.failures);
-  const attrsOnMom = (host: string, job: string) => attrsOfRun(moms.find((mom) => mom.host === host)?.attrsOf(job));
+  const attrsOnMom = (host: string, job: string) => moms.find((mom) => mom.host === host)?.attrsOf(job);
   const starterOn = (host: string, called: Set<string>): StarterProcess =>
     new StarterProcess(world, {
       host,
       behaviour,
       called,
-      born: (process) => checks.born(process, attrsOnMom(process.host, process.job)),
+      born: (process) => {
+        const first = attrsOfRun(attrsOnMom(process.host, process.job));
+        const now = () => attrsOnMom(process.host, process.job);
+        checks.born(process, () => (now() === undefined ? first : attrsOfRun(now())));
+      },
       died: (process) => checks.died(process),
     });
   const called = new Set<string>();

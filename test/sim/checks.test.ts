@@ -124,11 +124,11 @@ test("K3 is seen: two runs of one job at once, unless the server gave the first 
   const checks = new Checks();
   const id = submit();
   checks.stepped(core);
-  checks.born(born(id, 1), attrsOf(core, id));
-  assert.throws(() => checks.born(born(id, 2, "n2"), attrsOf(core, id)), /K3 .*run 2 starts on n2 while run 1 still lives on n1/);
+  checks.born(born(id, 1), () => attrsOf(core, id));
+  assert.throws(() => checks.born(born(id, 2, "n2"), () => attrsOf(core, id)), /K3 .*run 2 starts on n2 while run 1 still lives on n1/);
   checks.force(id);
-  checks.born(born(id, 2, "n2"), attrsOf(core, id));
-  assert.throws(() => checks.born(born(id, 1, "n2"), attrsOf(core, id)), /K3/);
+  checks.born(born(id, 2, "n2"), () => attrsOf(core, id));
+  assert.throws(() => checks.born(born(id, 1, "n2"), () => attrsOf(core, id)), /K3/);
 });
 
 test("K4 is seen: more cpus in use than there are, and company of an exclusive job", () => {
@@ -142,8 +142,8 @@ test("K4 is seen: more cpus in use than there are, and company of an exclusive j
     checks.stepped(core);
     // A job placed by an operator is exempt, so the record of the operator is removed.
     for (const job of core.state.jobs.values()) job.own = NOTHING_OWN;
-    checks.born(born(first, 1), attrsOf(core, first));
-    assert.throws(() => checks.born(born(second, 1), attrsOf(core, second)), message);
+    checks.born(born(first, 1), () => attrsOf(core, first));
+    assert.throws(() => checks.born(born(second, 1), () => attrsOf(core, second)), message);
   }
 });
 

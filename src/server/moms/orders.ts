@@ -6,7 +6,7 @@ import { PBSE, reject } from "#model/pbse.ts";
 import type { Kernel } from "../engine/kernel.ts";
 import { refuse } from "../engine/kernel.ts";
 import { momOfJob } from "../engine/mom-runtime.ts";
-import { hostOfJob } from "../state/job-hosts.ts";
+import { hostOfJob, hostsOfJob } from "../state/job-hosts.ts";
 import { crewOf, dismissCrew, endJoining, isJoining, startCrew } from "./sisters.ts";
 import { killDelay, orderStart } from "./starts.ts";
 
@@ -87,8 +87,12 @@ function question(kernel: Kernel, job: string, token: number, signal: string | n
   return number;
 }
 
-/** Attributes of a running job that its mom must know. */
-export function modifyJobOnMom(kernel: Kernel, job: string, attrs: { readonly [name: string]: unknown }): void {
-  const link = momOfJob(kernel, job)?.link;
-  if (link !== undefined) kernel.out.moms.push({ link, type: "mom-modify", data: { job, attrs } });
+/** Sends attributes of a running job to its mother superior, and a new exec_vnode to its sisters as well: each has a part of it. */
+export function modifyJobOnMom(kernel: Kernel, id: string, attrs: { readonly [name: string]: unknown }): void {
+  const job = kernel.state.jobs.get(id);
+  const hosts = job === undefined ? [] : hostsOfJob(job);
+  for (const host of attrs["exec_vnode"] === undefined ? hosts.slice(0, 1) : hosts) {
+    const link = kernel.moms.by_host.get(host.toLowerCase())?.link;
+    if (link !== undefined) kernel.out.moms.push({ link, type: "mom-modify", data: { job: id, attrs } });
+  }
 }

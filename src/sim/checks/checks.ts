@@ -140,7 +140,8 @@ export class Checks {
 
   // --- events on hosts
 
-  born(process: SeatedProcess, attrs: JobAttrs): void {
+  /** attrs: the attributes of the job on the mom, whenever they are needed */
+  born(process: SeatedProcess, attrs: () => JobAttrs): void {
     this.#seats.add(process, attrs, this.#state);
   }
 

@@ -20,7 +20,8 @@ export type SeatedProcess = {
   readonly stopped: boolean;
 };
 
-type Seat = { readonly process: SeatedProcess; readonly attrs: JobAttrs };
+/** attrs: of the job on its mom. A job may release vnodes while it runs. */
+type Seat = { readonly process: SeatedProcess; attrs(): JobAttrs };
 /** The use of a vnode by processes. by_hand: an operator placed one of them. */
 type Use = { ncpus: number; readonly seats: Seat[]; by_hand: boolean };
 
@@ -57,12 +58,13 @@ export class Seats {
     if (run !== undefined) this.#given_up.add(`${id}/${run}`);
   }
 
-  /** attrs: the mom's attributes of the job. state: state of the server; null: no server is up. */
-  add(process: SeatedProcess, attrs: JobAttrs, state: ServerState | null): void {
+  /** attrsOnMom: the mom's attributes of the job. state: state of the server; null: no server is up. */
+  add(process: SeatedProcess, attrsOnMom: () => JobAttrs, state: ServerState | null): void {
+    const attrs = attrsOnMom();
     const { job, run_count, host } = process;
     if (isDependent(attrs["depend"]) && !this.#let_go.has(job)) fail(`K8 ${job} runs and waits for ${attrs["depend"]}`);
     for (const seat of this.#seats) if (seat.process.job === job) this.#checkOther(process, attrs, seat.process);
-    this.#seats.add({ process, attrs });
+    this.#seats.add({ process, attrs: attrsOnMom });
     this.#been.add(`${job}/${run_count}/${host}`);
     const [mother, ...sisters] = hostsOf(attrs.exec_host ?? "");
     for (const sister of host === mother ? sisters : [])
@@ -97,7 +99,7 @@ export class Seats {
       const jobs = use.seats.map((seat) => seat.process.job).join(" ");
       if (available !== undefined && use.ncpus > available)
         fail(`K4 vnode ${name} has ${available} cpus, ${use.ncpus} are used by ${jobs}`);
-      const alone = use.seats.filter((seat) => isExclusive(vnode, placeOf(seat.attrs.Resource_List["place"])));
+      const alone = use.seats.filter((seat) => isExclusive(vnode, placeOf(seat.attrs().Resource_List["place"])));
       if (alone.length > 0 && use.seats.length > 1)
         fail(`K4 ${alone.map((seat) => seat.process.job)} wants vnode ${name} alone, there are ${jobs}`);
     }
@@ -109,7 +111,7 @@ export class Seats {
     for (const seat of this.#seats) {
       const job = state.jobs.get(seat.process.job);
       if (job === undefined || !isCounted(seat.process, job)) continue;
-      for (const { vnode, pairs } of parseExecVnode(seat.attrs.exec_vnode ?? "").flat()) {
+      for (const { vnode, pairs } of parseExecVnode(seat.attrs().exec_vnode ?? "").flat()) {
         const on = state.vnodes.get(vnode);
         if (on !== undefined && hostOf(on) !== seat.process.host) continue;
         const use = uses.get(vnode) ?? { ncpus: 0, seats: [], by_hand: false };

@@ -100,6 +100,28 @@ test("a sister that the job goes on without is missed once, and her vnodes can b
   assert.equal(stateOf(h, job), "R 42");
 });
 
+test("a sister that keeps other vnodes of the job is told of those that were released", () => {
+  const h = harness();
+  addHost(h, "n1");
+  addHost(h, "n2");
+  const part = { attrs: { resources_available: { ncpus: 1 } } };
+  mom(h, SISTER, "mom-vnodes", {
+    vnodes: [
+      { name: "n2", ...part },
+      { name: "n2[1]", ...part },
+    ],
+  });
+  const job = addJob(h, { schedselect: "3:ncpus=1" });
+  assert.equal(ask(h, ROOT, { kind: "run-job", job, exec_vnode: "(n1:ncpus=1)+(n2:ncpus=1)+(n2[1]:ncpus=1)", async: true })?.ok, true);
+  for (const link of [SISTER, MOTHER]) mom(h, link, "mom-started", { job, run_count: 1, session_id: link, jobdir: "/home/x" });
+  assert.equal(ask(h, ROOT, { kind: "release-nodes", job, nodes: ["n2[1]"] })?.ok, true);
+  const told = h.to_moms.filter(({ type }) => type === "mom-modify");
+  assert.deepEqual(
+    told.map(({ link, data }) => [link, (data as { readonly attrs: Attrs }).attrs["exec_vnode"]]),
+    [MOTHER, SISTER].map((link) => [link, "(n1:ncpus=1)+(n2:ncpus=1)"]),
+  );
+});
+
 test("a sister that refuses a start which does without her is told that her word has come", () => {
   const { h, job } = starting({}, { tolerate_node_failures: "job_start" });
   mom(h, SISTER, "mom-obit", { job, run_count: 1, exit_status: -16, used: {}, message: "no" });
