@@ -2,22 +2,22 @@
 
 import { nth } from "#support/assert.ts";
 
-/** Left-aligned; longer values keep width-1 characters and `*`. */
+/** Aligns a cell to the left. A longer text is cut to width-1 characters and `*`. */
 export function left(text: string, width: number): string {
   return text.length > width ? `${text.slice(0, width - 1)}*` : text.padEnd(width);
 }
 
-/** Left-aligned name column of the default listing. A value that fills the whole width is also cut. */
+/** Aligns a name in the default listing to the left. A text that has exactly the width of the column is cut too. */
 export function leftBelow(text: string, width: number): string {
   return text.length >= width ? `${text.slice(0, width - 1)}*` : text.padEnd(width);
 }
 
-/** Right-aligned, cut to the width. */
+/** Aligns a cell to the right. A longer text is cut to the width. */
 export function right(text: string, width: number): string {
   return text.length > width ? text.slice(0, width) : text.padStart(width);
 }
 
-/** `1.svr.example.org` -> `1.svr`: the server part is cut at its first dot. */
+/** Returns the id with the server's name cut at its first dot: `1.svr.example.org` -> `1.svr`. */
 export function shortId(id: string): string {
   const dot = id.indexOf(".");
   if (dot < 0) return id;
@@ -29,7 +29,7 @@ const SIZE = /^(\d{1,16})([kmgtp]?)([bw]?)$/i;
 const UNITS = ["b", "kb", "mb", "gb", "tb", "pb"] as const;
 const WORD_BYTES = 8;
 
-/** Bytes of a size text, or null if the text is not a size. */
+/** Returns the bytes of a size text, or null if the text is not a size. */
 export function sizeBytes(text: string): number | null {
   const match = SIZE.exec(text);
   if (match === null) return null;
@@ -39,8 +39,8 @@ export function sizeBytes(text: string): number | null {
 }
 
 /**
- * A size in the fewest characters: in its own unit if it has at most `digits` digits, otherwise rounded up to the next unit.
- * Bytes become kilobytes. G: in gigabytes; M: in megawords. A text that is not a size is returned unchanged.
+ * Writes a size in the fewest characters. It keeps its own unit if it has at most `digits` digits; otherwise it is rounded up to the next unit. Bytes become
+ * kilobytes. form `G`: in gigabytes; `M`: in megawords. A text that is not a size is returned unchanged.
  */
 export function sizeColumn(text: string, form: "short" | "G" | "M" = "short", digits = 4): string {
   const bytes = sizeBytes(text);

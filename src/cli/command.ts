@@ -1,11 +1,11 @@
-// The form of every command: a function of arguments, environment, directory and streams that returns an exit status and uses
-// no process globals (docs/resident.md). Tests and the admin shell can therefore run commands in-process, and a launcher can
-// pass them to a resident.
+// The form of every command: a function that takes arguments, environment, directory and streams, and returns an exit
+// status. It uses nothing that belongs to the whole process, such as process.env. So tests and the admin shell can run
+// commands in their own process, and a launcher can pass them to a resident (docs/resident.md).
 
 import type { Flow } from "#protocol/client.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** The environment in which a command runs. out and err receive complete texts; only commands that need stdin read it. */
+/** What a command gets from the process that runs it. out and err receive complete texts. Standard input is read only by commands that need it. */
 export type CommandIo = {
   /** arguments after the command's name */
   readonly argv: readonly string[];
@@ -16,24 +16,24 @@ export type CommandIo = {
   readonly stdin: NodeJS.ReadStream;
   readonly stdoutIsTty: boolean;
   readonly stderrIsTty: boolean;
-  /** opens the terminal of standard input and output for interactive work; absent: there is none */
+  /** opens the terminal of standard input and output for interactive work; absent: the command has no terminal */
   readonly terminal?: () => Promise<Terminal>;
-  /** flow control of the command's links, and their end; absent: no limit, and links live as long as the process */
+  /**
+   * limits what the command's connections deliver while its output waits, and ends them if the command is cancelled; absent: no limit, and connections live as
+   * long as the process
+   */
   readonly flow?: Flow;
 };
 
-/**
- * Thrown by a command, before it has done anything, that must run in its own process. The resident then hands the command back
- * to its launcher.
- */
+/** Thrown by a command that must run in its own process, before it has done anything. The resident then hands the command back to its launcher. */
 export class NeedsOwnProcess extends Error {
   override readonly name = "NeedsOwnProcess";
 }
 
-/** The message of a command that fails unexpectedly. The exit status is 255. */
+/** Returns the message of a command that fails with an unexpected error. The exit status is then 255. */
 export function internalError(name: string, error: unknown): string {
   return `${name}: internal error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`;
 }
 
-/** Returns the exit status 0..255. */
+/** A command. It resolves with the exit status, 0 to 255. */
 export type Command = (io: CommandIo) => Promise<number>;

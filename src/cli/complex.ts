@@ -1,6 +1,6 @@
-// The complex to which a command talks: its configuration, its server, its names, the time. A command receives it as an
-// argument, so that tests can replace it. It reads files and connects only when the command asks. Faults in the arguments are
-// therefore reported first.
+// The complex to which a command talks: its configuration, its server, its names, the time. A command receives its complex
+// as an argument, so that tests can replace it. Files are read and the server is connected only when the command needs that,
+// so faults in the arguments are reported first.
 
 import { hostname } from "node:os";
 import { type ServerConnection, ServerUnreachable } from "#protocol/client.ts";
@@ -12,41 +12,40 @@ import { PBS_VERSION } from "#support/version.ts";
 import type { Command, CommandIo } from "./command.ts";
 import { PBSE_BADHOST, PBSE_NOSUP } from "./errors.ts";
 
-/** The part of protocol/client.ts that commands use. */
+/** What commands use of a connection (protocol/client.ts). */
 export type Link = Pick<ServerConnection, "request" | "close">;
 
 export type Complex = {
-  /** pbs.conf, where server is the complex's own name; throws ConfError */
+  /** returns pbs.conf, with the complex's own name as `server`. Throws ConfError */
   conf(): Pick<Conf, "server" | "home" | "exec" | "values" | "mode" | "log_highres">;
-  /** the server used if a command names none: PBS_SERVER or PBS_DEFAULT of the environment, otherwise the complex's own */
+  /** returns the server to use if a command names none: PBS_SERVER or PBS_DEFAULT of the environment, otherwise the complex's own server */
   serverMeant(): string;
-  /** connects to serverMeant(); throws ServerUnreachable */
+  /** connects to the server that serverMeant() returns. Throws ServerUnreachable */
   connect(): Promise<Link>;
-  /** Whether a name belongs to the complex's own server, to another host, or to no host. */
+  /** Returns whether a name is of the complex's own server, of another host, or of no host. */
   whose(name: string): Promise<"ours" | "foreign" | "nobody">;
-  /** uid of the caller; the server determines the caller by itself */
+  /** returns the uid of the caller. The server does not rely on it */
   uid(): number;
   now_ms(): number;
 };
 
-/** The body of a command. Returns the exit status. */
+/** What a command does. Resolves with the exit status. */
 export type CommandBody = (io: CommandIo, complex: Complex) => Promise<number>;
 
 /**
- * Commands whose questions are given up if the server does not answer. All other commands wait, even with questions that
- * precede a change.
+ * Commands that give up when the server does not answer a request for information. All other commands wait, even for an answer that they need before they
+ * change something.
  */
 const ONLY_ASK: ReadonlySet<string> = new Set(["qstat", "qselect", "pbsnodes", "pbs_rstat", "pbsfs", "printjob", "qmgr"]);
 
-/** The real complex. name: name of the command, for the message that the server does not answer. */
+/** Makes the complex of a command that is not under test. name: the command's name, for the message that the server does not answer. */
 export function realComplex(io: Pick<CommandIo, "env" | "flow" | "err">, name: string): Complex {
   const { env, flow } = io;
   let conf: (Conf & { readonly meant: string }) | null = null;
   const read = (): Conf & { readonly meant: string } => {
     if (conf === null) {
       const asRead = readConf(env);
-      // PBS_DEFAULT of the environment applies to commands only: a daemon must not change its name because a login shell still
-      // exports the variable.
+      // PBS_DEFAULT in the environment applies only to commands: a daemon must not change its name because a login shell still exports the variable.
       const meant = env["PBS_SERVER"] || env["PBS_DEFAULT"] || asRead.own_server;
       conf = { ...asRead, server: asRead.own_server, meant };
     }
@@ -75,7 +74,7 @@ export function realComplex(io: Pick<CommandIo, "env" | "flow" | "err">, name: s
   return complex;
 }
 
-/** Compares the spelling only: one of the names, `localhost`, or the short form of one of them. */
+/** Whether a name is one of the server's names, the short form of one, or `localhost`. Only the spelling is compared. */
 function isOwnName(name: string, own: readonly string[]): boolean {
   const wanted = name.toLowerCase();
   if (wanted === "localhost") return true;
@@ -83,8 +82,8 @@ function isOwnName(name: string, own: readonly string[]): boolean {
 }
 
 /**
- * Wraps a body as a command for bin/ and the admin shell. It handles `--version` and `--help` as only arguments, an unusable
- * configuration, and a server that becomes unreachable during the work.
+ * Makes a command of a body, for bin/ and the admin shell. The command handles `--version` and `--help` if they are its only argument. It reports a
+ * configuration that cannot be used, and a server that becomes unreachable.
  */
 export function asCommand(name: string, usage: string, body: CommandBody): Command {
   return async (io) => {
@@ -111,13 +110,13 @@ export function asCommand(name: string, usage: string, body: CommandBody): Comma
   };
 }
 
-/** Prints the two lines for a server that cannot be reached. Returns the exit status. */
+/** Prints the two lines about a server that cannot be reached. Returns the exit status. */
 export function cannotConnect(io: CommandIo, command: string, complex: Complex, error: ServerUnreachable): number {
   io.err(`${error.line}\n${command}: cannot connect to server ${complex.serverMeant()} (errno=${error.pbse})\n`);
   return error.pbse % 256;
 }
 
-/** The reason why a server named by the user cannot be reached from this complex, or null if it is the complex's own. */
+/** Returns why a server that the user named cannot be reached from this complex, or null if it is the complex's own. */
 export async function foreignServer(complex: Complex, server: string | null): Promise<ServerUnreachable | null> {
   if (server === null || server === "") return null;
   switch (await complex.whose(server)) {
@@ -130,13 +129,13 @@ export async function foreignServer(complex: Complex, server: string | null): Pr
   }
 }
 
-/** Throws ServerUnreachable if a server named by the user is not the one of this complex. */
+/** Throws ServerUnreachable if the server that the user named is not that of this complex. */
 export async function mustBeOurs(complex: Complex, server: string | null): Promise<void> {
   const error = await foreignServer(complex, server);
   if (error !== null) throw error;
 }
 
-/** Collects all items of a status request, for requests with few items. */
+/** Makes a status request and collects all items of its answer. Meant for requests with few items. */
 export async function statusItems(
   link: Link,
   request: StatusRequest,

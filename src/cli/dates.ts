@@ -1,4 +1,4 @@
-// Times as commands read and print them, in the machine's local time (docs/reference/commands.md 0).
+// Reads and writes times as commands do, in the local time of the machine (docs/reference/commands.md 0).
 
 import { nth } from "#support/assert.ts";
 
@@ -15,8 +15,8 @@ let last: Quarter | null = null;
 const QUARTER_S = 900;
 
 /**
- * Epoch seconds as `Fri Nov 20 09:26:28 2026`. Times in the same quarter of an hour share their broken-down date, because no
- * zone changes its offset within one.
+ * Writes epoch seconds as `Fri Nov 20 09:26:28 2026`. Date, hour and time zone are computed once for each quarter of an hour, because no zone changes its
+ * offset within one.
  */
 export function ctime(epoch_s: number): string {
   const start_s = Math.floor(epoch_s / QUARTER_S) * QUARTER_S;
@@ -33,7 +33,7 @@ function quarter(start_s: number): Quarter {
   return { start_s, prefix, minute: date.getMinutes(), suffix: ` ${date.getFullYear()}` };
 }
 
-/** ctime of a number given as text. Other text is returned unchanged. */
+/** Writes a number of epoch seconds that is given as text, as ctime does. Other text is returned unchanged. */
 export function ctimeOfText(text: string): string {
   return /^\d{1,12}$/.test(text) ? ctime(Number(text)) : text;
 }
@@ -41,9 +41,8 @@ export function ctimeOfText(text: string): string {
 const TIME = /^(?:(?:(?:(?:(\d\d)?(\d\d))?(\d\d))?(\d\d))?(\d\d)(\d\d))(?:\.(\d\d))?$/;
 
 /**
- * Parses a time argument `[[[[CC]YY]MM]DD]hhmm[.SS]` into epoch seconds. Returns null if the text is malformed. Missing larger
- * parts are taken from the present time. If the result lies in the past, the next larger part advances to the next one in which
- * such a date exists.
+ * Parses a time argument `[[[[CC]YY]MM]DD]hhmm[.SS]` into epoch seconds. Returns null if the text is malformed. What is missing on the left is taken from the
+ * present time. If that gives a time in the past, the smallest missing unit is increased until the date exists and lies in the future.
  */
 export function parseTimeArgument(text: string, now_ms: number): number | null {
   const match = TIME.exec(text);
@@ -70,7 +69,7 @@ function midnightPlus(now: Date, days: number, clock: { readonly hour: number; r
   return Math.floor(date.getTime() / 1000);
 }
 
-/** The first candidate that exists and lies in the future, or null if none of `tries` does. */
+/** Returns the first of the candidates 0 to `tries` that exists and lies in the future, or null if there is none. */
 function firstToCome(now_ms: number, tries: number, candidate: (step: number) => number | null): number | null {
   for (let step = 0; step <= tries; step++) {
     const epoch_s = candidate(step);

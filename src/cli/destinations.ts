@@ -4,7 +4,7 @@ const QUEUE_NAME_MAX = 15;
 
 export type Destination = { readonly queue: string; readonly server: string | null };
 
-/** Returns null if the text is malformed. An empty text means the default queue. */
+/** Parses a destination. An empty text means the default queue. Returns null if the text is malformed. */
 export function parseDestination(text: string): Destination | null {
   const at = text.indexOf("@");
   const queue = at < 0 ? text : text.slice(0, at);

@@ -1,4 +1,4 @@
-// Refusals and failures as the user sees them (docs/reference/commands.md 0): text on stderr, and exit status. Pure.
+// What the user sees of refusals and failures (docs/reference/commands.md 0): text on stderr, and exit status. Pure.
 
 import type { ErrorReply } from "#protocol/wire/reply.ts";
 
@@ -14,12 +14,12 @@ export const PBSE_JOBHISTNOTSET = 15140;
 
 export type Refusal = Pick<ErrorReply, "code" | "text">;
 
-/** The exit status of a server's refusal: the number modulo 256. It is never 0, because no number is a multiple of 256. */
+/** Returns the exit status for a refusal of the server: its number modulo 256. That is never 0, because no such number is a multiple of 256. */
 export function refusalStatus(code: number): number {
   return code % 256 || 1;
 }
 
-/** The line for a refused request about one job. The line for a finished job does not contain its id. */
+/** Returns the message about a refused request for one job. If the job has finished, the message does not have its id. */
 export function jobRefusal(command: string, refusal: Refusal, id: string): string {
   if (refusal.code === PBSE_HISTJOBID) return `${command}: Job has finished\n`;
   if (refusal.text === null || refusal.text === "") return `${command}: Server returned error ${refusal.code} for job ${id}\n`;

@@ -1,12 +1,9 @@
-// Options as POSIX getopt reads them and glibc reports them (docs/reference/commands.md 0): grouped letters (-fx), joined values (-lselect=2), `--` ends the
-// options, and options may follow operands unless POSIXLY_CORRECT is set. Pure.
+// Reads options as POSIX getopt does, and reports their faults as glibc does (docs/reference/commands.md 0). Letters may be grouped (-fx), and a value may
+// follow its letter directly (-lselect=2). `--` ends the options. Options may follow operands unless POSIXLY_CORRECT is set. Pure.
 
 import { nth } from "#support/assert.ts";
 
-/**
- * One element of the command line, in order. invalid: a letter that the command does not know; missing: the option's value is
- * absent.
- */
+/** An option in the command line. invalid: the command does not know the letter. missing: the option has no value. */
 export type OptionEvent =
   | { readonly kind: "option"; readonly letter: string; readonly value: string }
   | { readonly kind: "invalid"; readonly letter: string }
@@ -15,11 +12,11 @@ export type OptionEvent =
 export type OptionScan = {
   readonly events: readonly OptionEvent[];
   readonly operands: readonly string[];
-  /** position of the operands after `--` in operands, or null without `--` */
+  /** index in `operands` of the first operand after `--`; null: there is no `--` */
   readonly literal_from: number | null;
 };
 
-/** letters: as for getopt; `ab:c` means -a, -b VALUE, -c. If operandsFirst is false, the first operand ends the options. */
+/** Reads the options of a command line. letters: as for getopt; `ab:c` means -a, -b VALUE, -c. operandsFirst false: the first operand ends the options. */
 export function scanOptions(words: readonly string[], letters: string, operandsFirst = true): OptionScan {
   const events: OptionEvent[] = [];
   const operands: string[] = [];
@@ -61,7 +58,7 @@ export function scanOptions(words: readonly string[], letters: string, operandsF
   return { events, operands, literal_from };
 }
 
-/** getopt's message for a fault, without line end. Returns null if the option is correct. */
+/** Returns getopt's message about an option, without line end; null: the option is correct. */
 export function optionFault(command: string, event: OptionEvent): string | null {
   switch (event.kind) {
     case "option":

@@ -1,4 +1,4 @@
-// Common code of qhold and qrls: hold letters and the request (docs/reference/commands.md 3).
+// Code that qhold and qrls share: the letters of holds, and the request (docs/reference/commands.md 3).
 
 import type { CommandIo } from "./command.ts";
 import type { Complex } from "./complex.ts";

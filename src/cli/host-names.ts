@@ -1,9 +1,9 @@
-// Finds the host of a name by address. Loaded only if the name is not one of the complex's known names.
+// Finds out by its addresses whether a name is of our server. Loaded only if the name is not one of the complex's known names.
 
 import { lookup } from "node:dns/promises";
 import { networkInterfaces } from "node:os";
 
-/** ours: the name has an address of this machine or of the server. */
+/** Returns `ours` if the name has an address of this machine or of the server. */
 export async function whoseAddress(name: string, server: string): Promise<"ours" | "foreign" | "nobody"> {
   const wanted = await addressesOf(name);
   if (wanted.length === 0) return "nobody";

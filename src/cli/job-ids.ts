@@ -1,21 +1,21 @@
 // Job identifiers as users type them (docs/reference/commands.md 0): seq[.server][@server], array seq[][.server], subjob
-// seq[idx][.server], range seq[a-b][:step]. If the server part is missing, it is the complex's own server.
+// seq[idx][.server], range seq[a-b][:step]. If no server is given, the complex's own server is meant.
 
 import { nth } from "#support/assert.ts";
 import type { Complex } from "./complex.ts";
 
 export type ParsedJobId = {
-  /** `12`, `12[]`, `12[3]`, `12[4-6]`, `12[1-8:7]` */
+  /** the id without the server: `12`, `12[]`, `12[3]`, `12[4-6]`, `12[1-8:7]` */
   readonly seq: string;
   readonly server: string | null;
-  /** after the `@`: the server to ask */
+  /** the server to ask, given after `@` */
   readonly at: string | null;
 };
 
 const RANGE = String.raw`\d+(?:-\d+(?::\d+)?)?`;
 const JOB_ID = new RegExp(String.raw`^(\d+(?:\[(?:${RANGE}(?:,${RANGE})*)?\])?)(?:\.([^@.][^@\s]*))?(?:@([^@\s]+))?$`);
 
-/** Returns null if the text is not a job identifier. Pure. */
+/** Parses a job identifier. Returns null if the text is not one. Pure. */
 export function parseJobId(text: string): ParsedJobId | null {
   const match = JOB_ID.exec(text);
   if (match === null) return null;
@@ -25,13 +25,10 @@ export function parseJobId(text: string): ParsedJobId | null {
 export type JobIdOperand =
   | { readonly kind: "id"; readonly id: string }
   | { readonly kind: "malformed" }
-  /** the server after `@` is not this complex's */
+  /** the server given after `@` is not this complex's */
   | { readonly kind: "elsewhere"; readonly server: string };
 
-/**
- * The identifier as the server knows it: `12` -> `12.svr`. An identifier with another server part than the complex's own is
- * malformed.
- */
+/** Returns the identifier in the form that the server knows: `12` -> `12.svr`. If it names another server than the complex's own, it counts as malformed. */
 export async function completeJobId(complex: Complex, text: string): Promise<JobIdOperand> {
   const parsed = parseJobId(text);
   if (parsed === null) return { kind: "malformed" };
@@ -42,7 +39,7 @@ export async function completeJobId(complex: Complex, text: string): Promise<Job
   return { kind: "id", id: `${parsed.seq}.${own}` };
 }
 
-/** The order of `qstat -E`: by number, then by index. */
+/** Compares job ids for `qstat -E`: by number, then by index. */
 export function compareJobIds(a: string, b: string): number {
   const [left, right] = [numbersOf(a), numbersOf(b)];
   return left[0] - right[0] || left[1] - right[1] || (a < b ? -1 : a > b ? 1 : 0);

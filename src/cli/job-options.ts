@@ -8,7 +8,7 @@ import { isAtList, isStageList, type NamedValue, parseNamedValues, parseResource
 export type JobOptionWorld = {
   readonly command: string;
   readonly now_ms: number;
-  /** completes `-o` and `-e` to host:/absolute/path; null: not a path */
+  /** completes the path of `-o` or `-e` to host:/absolute/path. Returns null if the text is not a path */
   readonly outputPath: (text: string) => string | null;
 };
 
@@ -17,7 +17,7 @@ export type OptionResult = { readonly ok: true; readonly attrs: readonly AttrVal
 const NAME_MAX = 230;
 const PRIORITY_MAX = 1023;
 
-/** The attributes that an option sets, or the line that describes its fault. -W: see readKeywords. */
+/** Returns the attributes that an option sets, or the message about its fault. (For -W see readKeywords.) */
 export function readJobOption(letter: string, value: string, world: JobOptionWorld): OptionResult {
   const illegal: OptionResult = { ok: false, text: `${world.command}: illegal -${letter} value\n` };
   const set = (name: string, text = value): OptionResult => ({ ok: true, attrs: [{ name, value: text }] });
@@ -84,7 +84,7 @@ function readResources(value: string, world: JobOptionWorld): OptionResult {
   return { ok: false, text: `${world.command}: illegal -l value\n${value}\n${" ".repeat(at)}^\n` };
 }
 
-/** The keywords of -W. Returns null if the text is malformed or contains a value that the command itself refuses. */
+/** Parses the keywords of -W. Returns null if the text is malformed, or if a value is one that the command itself refuses. */
 export function readKeywords(value: string): readonly NamedValue[] | null {
   const keywords = parseNamedValues(value);
   if (keywords === null) return null;
@@ -107,7 +107,7 @@ export function readKeywords(value: string): readonly NamedValue[] | null {
   return keywords.every(fits) ? keywords : null;
 }
 
-/** The attribute of a keyword: `name` or `name.resource`. */
+/** Returns the attribute that a keyword `name` or `name.resource` sets. */
 export function keywordAttribute({ name, value }: NamedValue): AttrValueText {
   const dot = name.indexOf(".");
   if (dot > 0) return { name: name.slice(0, dot), resource: name.slice(dot + 1), value };

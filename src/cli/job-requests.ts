@@ -1,5 +1,5 @@
-// Sends one request for each job of a list of operands, for qdel, qalter, qhold and similar commands. Many requests are in
-// flight; results are printed in the order of the operands.
+// Sends one request for each job of a list of operands, for qdel, qalter, qhold and similar commands. Many requests are sent
+// before the first is answered. The results are printed in the order of the operands.
 
 import { ServerUnreachable } from "#protocol/client.ts";
 import type { Request } from "#protocol/messages.ts";
@@ -9,26 +9,26 @@ import { type Complex, cannotConnect, foreignServer, type Link } from "./complex
 import { jobRefusal, refusalStatus } from "./errors.ts";
 import { completeJobId } from "./job-ids.ts";
 
-/** Greatest number of unanswered requests at a time. */
+/** Largest number of requests without an answer. */
 const IN_FLIGHT_MAX = 256;
 
 export type JobRequests = {
   readonly command: string;
   readonly operands: readonly string[];
   readonly request: (id: string, index: number) => Request;
-  /** the line printed for a refusal (default: jobRefusal) */
+  /** returns the message about a refusal (default: jobRefusal) */
   readonly refusal?: (reply: ErrorReply, id: string) => string;
   /** exit status after a refusal (default: the code modulo 256) */
   readonly refusalStatus?: number;
-  /** the line printed instead of `cannot connect` */
+  /** returns the message that takes the place of `cannot connect` */
   readonly unreachable?: (error: ServerUnreachable) => string;
 };
 
-/** Resolves with the exit status: 0, or the status of the last operand that failed. */
+/** Sends the requests. Resolves with the exit status: 0, or that of the last operand that failed. */
 export async function requestForJobs(io: CommandIo, complex: Complex, work: JobRequests): Promise<number> {
   let status = 0;
   let link: Link | null = null;
-  /** answers that are not printed yet; each function waits for its answer and prints it */
+  /** results that are not printed yet, in order; each function waits for its answer and prints it */
   const waiting: (() => Promise<void>)[] = [];
   const tellOldest = async (): Promise<void> => waiting.shift()?.();
   const tell = (text: string, exit: number) => async (): Promise<void> => {

@@ -1,18 +1,18 @@
-// JSON as PBS prints it (docs/reference/commands.md 2.6): one tab for each level, a tab after the colon, and values that are
-// JSON themselves without quotes. Pure.
+// JSON as PBS prints it (docs/reference/commands.md 2.6): one tab for each level, a tab after the colon, and no quotes
+// around values that are JSON themselves. Pure.
 
-/** Text that is printed without quotes: a number, true, false or null as JSON spells them. */
+/** Matches text that is printed without quotes: a number, true, false or null in the spelling of JSON. */
 const LITERAL = /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)$/;
 
-/** Printable ASCII without quote and backslash needs no escapes. */
+/** Matches text that needs no escapes: printable ASCII without quote and backslash. */
 const PLAIN = /^[ !#-[\]-~]*$/;
 
 export const quote = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text));
 
-/** An attribute's text as a JSON value: numbers, literals and objects unchanged, everything else quoted. */
+/** Writes the text of an attribute as a JSON value. Numbers, true, false, null and objects are unchanged; everything else gets quotes. */
 export function jsonValue(text: string, level: number): string {
   const first = text.charCodeAt(0);
-  // characters with which a number, true, false, null or an object begins
+  // characters that can begin a number, true, false or null; below, `{` of an object
   if ((first >= 48 && first <= 57) || first === 45 || first === 116 || first === 102 || first === 110) {
     return LITERAL.test(text) ? text : quote(text);
   }
@@ -26,7 +26,7 @@ export function jsonValue(text: string, level: number): string {
   return quote(text);
 }
 
-/** Any JSON value, its members one level deeper than `level`. */
+/** Writes any JSON value. The members of an object are indented by one level more than `level`. */
 function jsonTree(value: unknown, level: number): string {
   if (Array.isArray(value)) return `[${value.map((each) => jsonTree(each, level)).join(", ")}]`;
   if (typeof value === "object" && value !== null) {
@@ -38,7 +38,7 @@ function jsonTree(value: unknown, level: number): string {
   return JSON.stringify(value) ?? "null";
 }
 
-/** An object of rendered values. Its closing brace is indented by `level`. */
+/** Writes an object whose values are written already. Its closing brace is indented by `level`. */
 export function jsonObject(members: readonly (readonly [string, string])[], level: number): string {
   const object = objectWriter(level);
   for (const [key, value] of members) object.add(key, value);
@@ -50,7 +50,7 @@ export type ObjectWriter = { add(key: string, rendered: string): void; end(): st
 const INDENTS = Array.from({ length: 12 }, (_, level) => `\n${"\t".repeat(level)}`);
 const indent = (level: number): string => INDENTS[level] ?? `\n${"\t".repeat(level)}`;
 
-/** Cache of `"name":` and its tab: attributes of thousands of objects share few names. */
+/** Cache of `"name":` with the tab after it: the attributes of thousands of objects have few different names. */
 const keys = new Map<string, string>();
 const KEYS_MAX = 1000;
 
@@ -62,13 +62,13 @@ function keyText(key: string): string {
   return text;
 }
 
-/** A member that is indented by `level`, including the line end before it. */
+/** Writes a member of an object, indented by `level`, with the line break before it. */
 export const memberText = (key: string, rendered: string, level: number): string => indent(level) + keyText(key) + rendered;
 
-/** An object of such members. Its closing brace is indented by `level`. */
+/** Writes an object whose members memberText has written. Its closing brace is indented by `level`. */
 export const objectText = (members: readonly string[], level: number): string => `{${members.join(",")}${indent(level)}}`;
 
-/** Writes an object whose members arrive one by one. */
+/** Collects the members of an object one by one, then writes it. */
 export function objectWriter(level: number): ObjectWriter {
   const members: string[] = [];
   return {

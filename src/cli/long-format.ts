@@ -1,8 +1,10 @@
-// Objects with all their attributes as text, dsv and JSON (docs/reference/commands.md 2.4-2.6), for qstat -f and similar
-// commands.
+// Writes objects with all their attributes as text, dsv and JSON (docs/reference/commands.md 2.4-2.6), for qstat -f and
+// similar commands.
 //
-// L1. A long line is broken after commas, or at LINE_MAX columns, and continues after a TAB.
-// L2. Times are epoch seconds in messages and dates in this output; history_timestamp stays a number.
+// L1. A line that would have more than LINE_MAX columns is broken after a comma if possible. The next line begins with a
+//     TAB.
+// L2. Messages of the server have times as epoch seconds; this output has them as dates. Only history_timestamp stays a
+//     number.
 
 import type { WireAttrs } from "#protocol/messages.ts";
 import { present } from "#support/assert.ts";
@@ -11,7 +13,7 @@ import { ctimeOfText } from "./dates.ts";
 import { jsonValue, memberText, objectText, objectWriter, quote } from "./json.ts";
 
 const LINE_MAX = 78;
-/** column after the TAB of a continuation line */
+/** the column in which the text of a continued line begins, after the TAB */
 const CONTINUED = 8;
 
 type WireValue = WireAttrs[string];
@@ -30,18 +32,18 @@ const TIMES = new Set([
   "last_state_change_time",
   "last_used_time",
 ]);
-/** Attributes whose value is printed as text even if it looks like a number. */
+/** Attributes whose value is always text, even if it looks like a number. */
 const TEXTS = new Set(["Job_Name", "project", "Account_Name"]);
 
-/** A value as printed: times as dates. An estimated start of 0 means that the scheduler knows no start. */
+/** Returns a value as it is printed: a time as a date. If the estimated start is 0, the scheduler knows no start. */
 function shown(name: string, text: string): string {
   if (!TIMES.has(name)) return text;
   return name === "start_time" && text === "0" ? "UNKNOWN" : ctimeOfText(text);
 }
 
 /**
- * Calls back for every line of an attribute: the name with `.resource`, and the text as printed. Entity limits give one call
- * for each entry.
+ * Calls `line` for each line of an attribute, with the name (for a resource `name.resource`) and the text as printed. An attribute with limits for users and
+ * groups has one line for each limit.
  */
 function eachLine(name: string, value: WireValue, line: (name: string, text: string) => void): void {
   if (typeof value === "string") line(name, shown(name, value));
@@ -57,8 +59,8 @@ function eachLine(name: string, value: WireValue, line: (name: string, text: str
 }
 
 /**
- * Renders objects one after the other. An attribute is rendered again only if its value differs from the object before, because
- * neighbours in a listing mostly have equal values.
+ * Returns a function that renders objects one after the other. If an attribute has the same value as in the object before, its text is used again: neighbours
+ * in a listing mostly have equal values.
  */
 function likeBefore(render: (name: string, value: WireValue) => string): (attrs: WireAttrs) => readonly string[] {
   const names: string[] = [];
@@ -83,8 +85,8 @@ function likeBefore(render: (name: string, value: WireValue) => string): (attrs:
 export type LongWriter = (heading: string, id: string, attrs: WireAttrs) => string;
 
 /**
- * Objects as text: heading, one line for each attribute, an empty line. wide: lines are not broken, and line ends inside values
- * are shown as \n and \f.
+ * Writes objects as text: a heading, one line for each attribute, an empty line. wide: lines are not broken, and line breaks inside values are written as \n
+ * and \f.
  */
 export function longWriter(wide: boolean): LongWriter {
   const linesOf = likeBefore((attribute, whole) => {
@@ -100,10 +102,10 @@ export function longWriter(wide: boolean): LongWriter {
   return (heading, id, attrs) => `${heading}: ${id}\n${linesOf(attrs).join("")}\n`;
 }
 
-/** One object as longWriter writes it. */
+/** Writes one object in the form of longWriter. */
 export const longText = (heading: string, id: string, attrs: WireAttrs, wide: boolean): string => longWriter(wide)(heading, id, attrs);
 
-/** An attribute line longer than LINE_MAX (L1). */
+/** Breaks the line of an attribute that is longer than LINE_MAX (L1). */
 function brokenLine(name: string, value: string): string {
   let text = `    ${name} = `;
   let column = text.length;
@@ -135,10 +137,7 @@ function brokenLine(name: string, value: string): string {
   return `${text}\n`;
 }
 
-/**
- * One object as a line: `Job Id: 1.svr|Job_Name=STDIN|...`. A delimiter inside a value gets a backslash. tag: `Job Id: ` or
- * `Name=`.
- */
+/** Writes one object as a line: `Job Id: 1.svr|Job_Name=STDIN|...`. A delimiter inside a value gets a backslash. tag: `Job Id: ` or `Name=`. */
 export function dsvLine(tag: string, id: string, attrs: WireAttrs, delimiter: string): string {
   let text = `${tag}${id}`;
   for (const attribute in attrs)
@@ -148,7 +147,7 @@ export function dsvLine(tag: string, id: string, attrs: WireAttrs, delimiter: st
   return `${text}\n`;
 }
 
-/** The attributes of objects as JSON objects whose members are indented by level+1. */
+/** Writes the attributes of objects as JSON objects. Their members are indented by level+1. */
 export function jsonWriter(level: number): (attrs: WireAttrs) => string {
   const membersOf = likeBefore((name, value) => {
     if (typeof value === "string") return memberText(name, jsonScalar(name, value, level + 1), level + 1);
@@ -158,7 +157,7 @@ export function jsonWriter(level: number): (attrs: WireAttrs) => string {
   return (attrs) => objectText(membersOf(attrs), level);
 }
 
-/** The attributes of one object as JSON. */
+/** Writes the attributes of one object as JSON. */
 export const jsonAttrs = (attrs: WireAttrs, level: number): string => jsonWriter(level)(attrs);
 
 function jsonScalar(name: string, value: string, level: number): string {
@@ -179,7 +178,7 @@ function jsonResources(list: { readonly [resource: string]: string | readonly st
 
 let lastVariables = { list: "", level: -1, rendered: "" };
 
-/** Variable_List as an object of names and unescaped values. Consecutive jobs of one user often have the same list. */
+/** Writes Variable_List as an object of names and unescaped values. The last result is kept, because neighbouring jobs of one user often have the same list. */
 function jsonVariables(list: string, level: number): string {
   if (lastVariables.list !== list || lastVariables.level !== level) lastVariables = { list, level, rendered: renderVariables(list, level) };
   return lastVariables.rendered;
@@ -195,7 +194,7 @@ function renderVariables(list: string, level: number): string {
   return object.end();
 }
 
-/** The variables of a list, split at commas without a backslash before them. The backslashes are removed. */
+/** Splits a list of variables at the commas that have no backslash before them, and removes the backslashes. */
 export function splitVariables(list: string): string[] {
   if (!list.includes("\\")) return list.split(",");
   const variables: string[] = [];
@@ -213,13 +212,13 @@ export function splitVariables(list: string): string[] {
 }
 
 export type JsonDocument = {
-  /** the next object of the section; the text of the first one includes the prologue */
+  /** returns the text of the next object; that of the first one includes the beginning of the document */
   object(id: string, rendered: string): string;
-  /** the end of the document, or the whole document if there was no object */
+  /** returns the end of the document; if there was no object, the whole document */
   end(): string;
 };
 
-/** A document printed as its objects arrive. section: Jobs, Queue, Server, nodes. */
+/** Writes a document whose objects arrive one by one. section: Jobs, Queue, Server or nodes. */
 export function jsonDocument(
   section: string,
   about: { readonly now_s: number; readonly version: string; readonly server: string },

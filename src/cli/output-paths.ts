@@ -1,10 +1,10 @@
-// -o and -e: the files of a job's output as host:/absolute/path (docs/reference/files.md 5).
+// Completes the paths of -o and -e, for the files of a job's output, to host:/absolute/path (docs/reference/files.md 5).
 
 import { statSync } from "node:fs";
 import type { CommandIo } from "./command.ts";
 import type { Complex } from "./complex.ts";
 
-/** The directory as the user knows it: PWD if it names the working directory, so that links in its name are kept. */
+/** Returns the working directory as the user knows it: if PWD names that directory, it is PWD, so that links in its path are kept. */
 export function workingDirectory(io: Pick<CommandIo, "cwd" | "env">): string {
   const known = io.env["PWD"];
   if (known === undefined || known === io.cwd || !known.startsWith("/")) return io.cwd;
@@ -17,15 +17,15 @@ export function workingDirectory(io: Pick<CommandIo, "cwd" | "env">): string {
 }
 
 export type PathWorld = {
-  /** the host before the colon if the user names none; null: no host, and the server fills in the submit host */
+  /** the host to put before the colon if the user gives none; null: none, and the server adds the submit host */
   readonly output_host: string | null;
   readonly directory: string;
   readonly isDirectory: (path: string) => boolean;
 };
 
 /**
- * Completes `[host:]path` with the working directory, and appends a slash to an existing directory. Returns null if the text is
- * not a path.
+ * Completes `[host:]path`: a relative path begins in the working directory, and an existing directory gets a slash at its end. Returns null if the text is not
+ * a path.
  */
 export function outputPath(text: string, world: PathWorld): string | null {
   const match = /^(?:([^/:]+):)?(.+)$/s.exec(text);
@@ -37,7 +37,7 @@ export function outputPath(text: string, world: PathWorld): string | null {
   return `${named === null ? "" : `${named}:`}${path}${slash}`;
 }
 
-/** outputPath for this process. */
+/** Returns outputPath with the directory and the configuration of this command. */
 export function outputPathOf(io: Pick<CommandIo, "cwd" | "env">, complex: Complex): (text: string) => string | null {
   const directory = workingDirectory(io);
   return (text) => outputPath(text, { output_host: complex.conf().values["PBS_OUTPUT_HOST_NAME"] ?? null, directory, isDirectory });

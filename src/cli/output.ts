@@ -1,13 +1,13 @@
-// Writes listings in large pieces, in the right order with lines on stderr.
+// Writes listings in large pieces, and keeps the order between stdout and stderr.
 
 import type { CommandIo } from "./command.ts";
 
 const PIECE_CHARS = 1 << 17;
 
 export type Output = {
-  /** stdout, buffered */
+  /** writes to stdout, buffered */
   write(text: string): void;
-  /** stderr; flushes stdout first */
+  /** writes to stderr, after everything that was written to stdout before */
   error(text: string): void;
   flush(): void;
 };

@@ -1,16 +1,16 @@
-// The terminal of this process (terminal.ts), with standard input and output. It loads the C library, so only interactive jobs
-// import it.
+// The terminal at standard input and output of this process (terminal.ts). This file loads the C library, so it is imported
+// only for interactive jobs.
 
 import { writeSync } from "node:fs";
 import { codeOf } from "#support/caught.ts";
 import { applySettings, controlsOf, rawSettings, terminalSettings, windowSize } from "#support/libc/terminal-modes.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** Size assumed for terminals that do not know their size. */
+/** Window size that is assumed if the terminal does not know its own. */
 const UNKNOWN_SIZE = { rows: 20, columns: 80 };
 const RETRY_MS = 1;
 
-/** Throws if standard input is not a terminal. */
+/** Takes the terminal of this process. Throws if standard input is not a terminal. */
 export function ownTerminal(): Terminal {
   const { stdin } = process;
   const before = terminalSettings(0);

@@ -1,5 +1,5 @@
-// qstart, qstop, qenable and qdisable: switch one attribute of queues on or off (docs/reference/commands.md 3). They have no
-// options: every word is a queue.
+// qstart, qstop, qenable and qdisable: change one attribute of queues (docs/reference/commands.md 3). They have no options:
+// every word is a queue.
 
 import { ServerUnreachable } from "#protocol/client.ts";
 import type { Command, CommandIo } from "./command.ts";
@@ -17,7 +17,7 @@ export function queueSwitch(spec: QueueSwitch): Command {
   return asCommand(spec.command, usage(spec.command), queueSwitchBody(spec));
 }
 
-/** Tries every queue. The exit status is that of the last failure: 2, or 1 for a word that is not a destination. */
+/** Changes the queues in the given order, also after a failure. The exit status is that of the last failure: 2, or 1 if a word is not a destination. */
 export function queueSwitchBody(spec: QueueSwitch): CommandBody {
   return async (io, complex) => {
     if (io.argv.length === 0) {
@@ -48,7 +48,7 @@ export function queueSwitchBody(spec: QueueSwitch): CommandBody {
   };
 }
 
-/** queue "": all queues. */
+/** Changes one queue. queue "": all queues. */
 async function setQueue(io: CommandIo, link: Link, spec: QueueSwitch, { queue, server }: Destination): Promise<boolean> {
   const attrs = [{ name: spec.attribute, op: "=", value: spec.value }] as const;
   const reply = await link.request({ kind: "manager", verb: "set", object: "queue", name: queue, attrs });
@@ -57,7 +57,7 @@ async function setQueue(io: CommandIo, link: Link, spec: QueueSwitch, { queue, s
   return false;
 }
 
-/** Prints the two lines of qstop, qterm and similar commands for a server that does not answer. */
+/** Prints the two lines with which qstop, qterm and similar commands report a server that does not answer. */
 export function tellUnreachable(io: CommandIo, complex: Complex, command: string, server: string, error: ServerUnreachable): void {
   io.err(`${error.line}\n${command}: could not connect to server ${server || complex.serverMeant()} (${error.pbse})\n`);
 }

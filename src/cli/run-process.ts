@@ -1,5 +1,6 @@
-// Runs a command as a process of its own. This is the only place where a command meets process globals. Output is written
-// immediately and completely, bypassing process.stdout, whose set-up takes a tenth of a short command's time.
+// Runs a command as a process of its own. Only here does a command get what belongs to the whole process, such as its
+// arguments and environment. Output is written immediately and completely, without process.stdout, whose set-up takes a
+// tenth of the time of a short command.
 
 import { fstatSync, writeSync } from "node:fs";
 import { codeOf, messageOf } from "#support/caught.ts";
@@ -36,7 +37,7 @@ function processIo(): CommandIo {
   };
 }
 
-/** The working directory may have been removed. PWD then still names it, and / always exists. */
+/** Returns the working directory. If it has been removed, returns PWD, which still has its name, or else /, which always exists. */
 function workingDirectory(): string {
   try {
     return process.cwd();
@@ -45,7 +46,7 @@ function workingDirectory(): string {
   }
 }
 
-/** Only a character device can be a terminal, so node:tty is loaded only for character devices. */
+/** Whether a descriptor is a terminal. Only a character device can be one, so node:tty is loaded only for these. */
 function isTerminal(fd: number): boolean {
   try {
     if (!fstatSync(fd).isCharacterDevice()) return false;
@@ -55,7 +56,7 @@ function isTerminal(fd: number): boolean {
   return (fd === 1 ? process.stdout : process.stderr).isTTY === true;
 }
 
-/** If the reader has gone, the process ends as by SIGPIPE. If a non-blocking pipe is full, the function waits. */
+/** Writes a text. If nobody can read it any more, the process ends as if by SIGPIPE. If a non-blocking pipe is full, waits. */
 function writeAll(fd: number, text: string): void {
   let rest = Buffer.from(text);
   while (rest.length > 0) {

@@ -1,5 +1,5 @@
-// Client of commands that run inside a job and ask the mom of their host for tasks (src/protocol/task-link.ts). Loads only
-// node:net and the code for frames.
+// The client for commands that run inside a job and request tasks from the mom of their host (src/protocol/task-link.ts).
+// This file loads only node:net and the code for frames.
 
 import type { Socket } from "node:net";
 import { dirname } from "node:path";
@@ -11,7 +11,7 @@ import { messageOf } from "#support/caught.ts";
 import type { CommandIo } from "./command.ts";
 import type { Complex } from "./complex.ts";
 
-/** The request failed. The message comes from the mom, or explains why no mom could be reached. */
+/** The error for a request that failed. Its message comes from the mom, or says why no mom could be reached. */
 export class TaskRefused extends Error {
   override readonly name = "TaskRefused";
 }
@@ -24,21 +24,21 @@ export type SpawnWish = {
 };
 
 export type TaskClient = {
-  /** lines of the node file, and the hosts of the job */
+  /** returns the lines of the node file, and the hosts of the job */
   nodes(): Promise<MomToTask["task-hosts"]>;
-  /** resolves when the task runs; exited: its exit status (256 plus the number of a signal). Both reject with TaskRefused */
+  /** starts a task. Resolves when the task runs. exited: resolves with its exit status (for a signal, 256 plus its number). Both reject with TaskRefused */
   spawn(wish: SpawnWish): Promise<{ readonly task: number; readonly exited: Promise<number> }>;
   attach(pid: number): Promise<void>;
   close(): void;
 };
 
-/** The job in which a command runs, from its environment. Returns null outside jobs. */
+/** Finds the job in which a command runs, by its environment. Returns null outside of jobs. */
 export function runOf(env: CommandIo["env"]): TaskRun | null {
   const { PBS_JOBID: job, PBS_JOBCOOKIE: cookie } = env;
   return job === undefined || job === "" || cookie === undefined || cookie === "" ? null : { job, run_count: null, cookie };
 }
 
-/** The homes of moms that may have the job: first that of its node file, then that of the configuration. */
+/** Returns the PBS_HOMEs of moms that may run the job: first the one in which its node file lies, then that of the configuration. */
 function homes(io: CommandIo, complex: Complex): string[] {
   const nodefile = io.env["PBS_NODEFILE"] ?? "";
   const found = nodefile.startsWith("/") ? [dirname(dirname(nodefile))] : [];
@@ -46,7 +46,7 @@ function homes(io: CommandIo, complex: Complex): string[] {
     const { values, home } = complex.conf();
     found.push(values["PBS_MOM_HOME"] ?? home);
   } catch {
-    // pbs.conf may not be accessible in a job.
+    // The job may be unable to read pbs.conf.
   }
   return found;
 }
@@ -72,7 +72,7 @@ type Waiter = {
 class TaskConnection implements TaskClient {
   readonly #socket: Socket;
   readonly #run: TaskRun;
-  /** questions without an answer, and tasks without an end, by token; null: the question for the nodes */
+  /** requests without an answer, and tasks that have not ended, by token; null: the request for the nodes */
   readonly #waiting = new Map<number | null, Waiter>();
   #next = 1;
   #broken: TaskRefused | null = null;
@@ -105,7 +105,7 @@ class TaskConnection implements TaskClient {
   spawn({ host, argv, env = [], shell = false }: Parameters<TaskClient["spawn"]>[0]): ReturnType<TaskClient["spawn"]> {
     const token = this.#next++;
     const ended = Promise.withResolvers<number>();
-    // A caller that does not wait for the end must not get an unhandled rejection.
+    // A caller that does not wait for the end of the task must not get an unhandled rejection.
     ended.promise.catch(() => undefined);
     return new Promise((resolve, reject) => {
       if (this.#broken !== null) return reject(this.#broken);
@@ -164,5 +164,5 @@ class TaskConnection implements TaskClient {
   }
 }
 
-/** The exit status as a shell reports it: for a signal, 128 plus its number. */
+/** Returns an exit status as shells report it: 128 plus the number of the signal if there was one. */
 export const exitOf = (status: number): number => (status >= 256 ? 128 + (status - 256) : status);

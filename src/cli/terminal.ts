@@ -1,4 +1,4 @@
-// The terminal of a command, for the few commands that do more with it than print. Tests can replace it.
+// The terminal of a command, for the few commands that do more with a terminal than print on it. Tests can replace it.
 
 import type { WindowSize } from "#protocol/terminal/link.ts";
 
@@ -6,17 +6,17 @@ export type TerminalSignal = "SIGINT" | "SIGTERM" | "SIGHUP" | "SIGQUIT" | "SIGT
 
 export type Terminal = {
   window(): WindowSize;
-  /** codes of interrupt, quit, erase, kill, end of file, suspend */
+  /** codes of interrupt, quit, erase, kill, end of file and suspend */
   readonly controls: readonly number[];
-  /** passes every byte unchanged */
+  /** switches to settings with which every byte passes unchanged */
   raw(): void;
-  /** restores the settings from the start of the command; also done at every end of the command that can be foreseen */
+  /** restores the settings that the terminal had when the command started. This is also done whenever the command ends, except by SIGKILL */
   restore(): void;
   write(bytes: Uint8Array): void;
-  /** take: receives input; null: input waits. gone: called when the terminal has no more input. */
+  /** sets who gets the input. take: receives it; null: it waits. gone: called when no more input will come */
   listen(take: ((bytes: Uint8Array) => void) | null, gone?: () => void): void;
-  /** Handles a signal instead of its default action. The returned function undoes this. */
+  /** Has a signal handled in place of its default action. Returns a function that undoes this. */
   onSignal(signal: TerminalSignal, handler: () => void): () => void;
-  /** Acts as if the suspend character had been typed. Returns when the command continues. */
+  /** Suspends the command, as if the suspend character had been typed. Returns when the command continues. */
   suspend(): void;
 };

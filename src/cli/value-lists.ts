@@ -1,4 +1,5 @@
-// Lists inside option values: name=value lists, lists of names with hosts, resource lists, dependencies, staging lists (docs/reference/commands.md 1). Pure.
+// Parses lists inside option values: name=value lists, lists of names with hosts, resource lists, dependencies, lists of files to stage
+// (docs/reference/commands.md 1). Pure.
 
 import { splitOutsideBrackets } from "#model/split-ids.ts";
 import { parseStageItem } from "#model/values/stage-item.ts";
@@ -30,9 +31,9 @@ const unquote = (text: string): string => (/^(["']).*\1$/s.test(text) && text.le
 export type NamedValue = { readonly name: string; readonly value: string };
 
 /**
- * Parses `name=value[,name=value...]` of -W. Blanks around names, `=` and commas are ignored. A part that does not begin with
- * `name=` belongs to the value before it, so that depend=a:1,b:2 and group_list=x,y need no quotes. A quote counts only at the
- * beginning of a value: comment=can't is one word. Returns null if the text is malformed.
+ * Parses `name=value[,name=value...]` of -W. Blanks around names, `=` and commas are ignored. A part that does not begin with `name=` belongs to the value
+ * before it, so that depend=a:1,b:2 and group_list=x,y need no quotes. A quote has its meaning only at the beginning of a value: comment=can't is one word.
+ * Returns null if the text is malformed.
  */
 export function parseNamedValues(text: string): NamedValue[] | null {
   const entries: NamedValue[] = [];
@@ -56,8 +57,8 @@ const UNTIL_NEXT_NAME = /^()((?:\\.|[^\\]|\\$)*?)\s*(?:,(?=\s*[A-Za-z_][\w.-]*\s
 export type ResourceFault = { readonly at: number };
 
 /**
- * Parses `name[=value][,...]` of -l. A fault contains its position. Quotes stay inside select and place, which the server
- * parses. Further targets of preempt_targets (`queue=a,queue=b`, `queue=a,b`) belong to its value.
+ * Parses `name[=value][,...]` of -l. Returns a fault with its position if the text is malformed. Quotes inside select and place stay, because the server parses
+ * these. preempt_targets may have several targets (`queue=a,queue=b`, `queue=a,b`): all of them belong to its value.
  */
 export function parseResources(text: string): NamedValue[] | ResourceFault {
   const parts = splitUnquoted(text, ",");
@@ -81,12 +82,12 @@ export function parseResources(text: string): NamedValue[] | ResourceFault {
 }
 
 const TARGETS = "preempt_targets";
-/** `queue=Q`, `Resource_List.R=V`, or a further value of the target before. */
+/** Matches a part of the value of preempt_targets: `queue=Q`, `Resource_List.R=V`, or a further value for the target before it. */
 const IS_TARGET = /^\s*(?:(?:queue|Resource_List\.[\w-]+)\s*=|[^=\s]+\s*$)/i;
 
 /**
- * `name[@host][,name[@host]...]`. onePerHost: two entries for the same host, or two without a host, are a fault; absolute:
- * names are absolute paths.
+ * Whether a text has the form `name[@host][,name[@host]...]`. onePerHost: only one entry for each host and only one without a host are allowed. absolute: names
+ * must be absolute paths.
  */
 export function isAtList(text: string, options: { readonly onePerHost?: boolean; readonly absolute?: boolean } = {}): boolean {
   const hosts = new Set<string>();
@@ -100,7 +101,7 @@ export function isAtList(text: string, options: { readonly onePerHost?: boolean;
   return true;
 }
 
-/** `path@host:path[,...]` of stagein and stageout. */
+/** Whether a text has the form `path@host:path[,...]` of stagein and stageout. */
 export function isStageList(text: string): boolean {
   return (splitUnquoted(text, ",") ?? [""]).every((part) => parseStageItem(part) !== null);
 }
@@ -117,7 +118,7 @@ const JOB_DEPENDENCIES = new Set([
   "runone",
 ]);
 
-/** A dependency list with completed job ids (`afterok:1` -> `afterok:1.svr@svr`). Returns null if it is malformed. */
+/** Completes the job ids of a dependency list (`afterok:1` -> `afterok:1.svr@svr`). Returns null if the list is malformed. */
 export function completeDependencies(text: string, server: string): string | null {
   const dependencies: string[] = [];
   for (const item of text.split(",")) {

@@ -1,7 +1,7 @@
 // Splits text into words as a shell would, for directives, default_qsub_arguments and batch lines: blanks separate words,
 // quotes and backslashes protect them. Nothing is expanded. Pure.
 
-/** Returns null if a quote is not closed. */
+/** Returns the words, or null if a quote is not closed. */
 export function splitWords(text: string): string[] | null {
   const words: string[] = [];
   let word: string | null = null;
@@ -16,7 +16,7 @@ export function splitWords(text: string): string[] | null {
       quote = char;
       word ??= "";
     } else if (char === "\\" && at + 1 < text.length) {
-      // A backslash escapes blanks, quotes and backslashes. Before any other character it belongs to the value (-v A=it\,s).
+      // A backslash before a blank, a quote or a backslash is removed and protects that character. Before any other character it stays (-v A=it\,s).
       const next = text.charAt(at + 1);
       if (/[\s"'\\]/.test(next)) at++;
       word = (word ?? "") + (/[\s"'\\]/.test(next) ? next : char);

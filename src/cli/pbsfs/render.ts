@@ -1,14 +1,14 @@
-// Texts of pbsfs (docs/reference/commands.md 6): the list, the tree, one entity.
+// Writes the texts of pbsfs (docs/reference/commands.md 6): the list, the tree, one entity.
 
 import { type Fairshare, pathOf, type ShareNode, treeUsage } from "#model/fairshare.ts";
 
-/** Depth first. Siblings come in the reverse order of resource_group, with `unknown` at the end. */
+/** Goes through the tree: each entity comes before its children. Children come in the reverse order of resource_group; `unknown` is the last one. */
 function* inOrder(node: ShareNode, level = 0): Iterable<{ readonly node: ShareNode; readonly level: number }> {
   yield { node, level };
   for (const child of [...node.children].reverse()) yield* inOrder(child, level + 1);
 }
 
-/** -p. units: the unit of usage. */
+/** Writes the list of -p. units: the unit of usage. */
 export function listText({ root }: Fairshare, units: string): string {
   return `Fairshare usage units are in: ${units}\n${[...inOrder(root)].map(({ node }) => listLine(node)).join("")}`;
 }
@@ -19,12 +19,12 @@ function listLine(node: ShareNode): string {
   return `${node.name.padEnd(10)}: ${cells} Perc: ${(node.percentage * 100).toFixed(3).padStart(6)}%\n`;
 }
 
-/** -t */
+/** Writes the tree of -t. */
 export function treeText({ root }: Fairshare): string {
   return [...inOrder(root)].map(({ node, level }) => `${" ".repeat(level === 0 ? 1 : 5 * level)}${node.name}(${node.cresgrp})\n`).join("");
 }
 
-/** -g */
+/** Writes the entity of -g. */
 export function entityText(fairshare: Fairshare, node: ShareNode, units: string): string {
   const path = [fairshare.root, ...pathOf(node)];
   const line = (each: ShareNode): string =>
@@ -45,7 +45,7 @@ const groupOf = ({ parent }: ShareNode): number => parent?.cresgrp ?? -1;
 const whole = (usage: number): string => usage.toFixed(0);
 const perShare = ({ usage, percentage }: ShareNode): string => (percentage === 0 ? "0" : whole(usage / percentage));
 
-/** PBS computes percentages in single precision, which is visible in the six decimals that it prints. */
+/** Returns the percentage of an entity in single precision. PBS computes it so, which is visible in the six decimals that it prints. */
 function singlePercentage({ parent, group_percentage }: ShareNode): number {
   return parent === null ? 1 : Math.fround(singlePercentage(parent) * Math.fround(group_percentage));
 }

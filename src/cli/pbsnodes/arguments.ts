@@ -17,12 +17,12 @@ const COMMENT_MAX = 79;
 export type NodeFormat = "text" | "dsv" | "json";
 
 export type PbsnodesOptions = {
-  /** all: -a; named: operands; list: -l; mark: -o -r -c, or a comment alone */
+  /** all: -a. named: the nodes of the operands. list: -l. mark: -o, -r or -c, or only a comment */
   readonly mode: "all" | "named" | "list" | "mark";
-  /** vnodes instead of hosts */
+  /** vnodes are shown, not hosts */
   readonly vnodes: boolean;
   readonly layout: "long" | "summary" | "jobs";
-  /** values are not cut to their columns */
+  /** values that are wider than their columns are not cut */
   readonly uncut: boolean;
   readonly format: NodeFormat;
   readonly delimiter: string;
@@ -32,7 +32,7 @@ export type PbsnodesOptions = {
   readonly operands: readonly string[];
 };
 
-/** Returns `errors` with the lines to print if the command line is wrong. */
+/** Parses the arguments. If they are wrong, returns the lines to print as `errors`. */
 export function parsePbsnodesArguments(argv: readonly string[]): PbsnodesOptions | { readonly errors: string } {
   const scan = scanOptions(argv, LETTERS);
   const given = new Map<string, string>();

@@ -1,5 +1,5 @@
-// Combines vnodes into hosts: amounts are summed; other values that differ are shown as <various> (docs/reference/commands.md
-// 4). Pure.
+// Combines the vnodes of a host: amounts are added up, and other values that differ are shown as <various>
+// (docs/reference/commands.md 4). Pure.
 
 import type { WireAttrs } from "#protocol/messages.ts";
 import { sizeBytes } from "../columns.ts";
@@ -7,14 +7,14 @@ import { sizeBytes } from "../columns.ts";
 export type Node = { readonly id: string; readonly attrs: WireAttrs };
 
 const VARIOUS = "<various>";
-/** Consumable host resources that every server has. */
+/** Consumable resources of hosts that every server knows. */
 const CONSUMABLE = ["ncpus", "mem", "vmem", "hbmem", "naccelerators", "accelerator_memory", "nmics", "ngpus"];
-/** Lists that are joined instead of compared. */
+/** Attributes that are lists: those of several vnodes are joined, not compared. */
 const LISTS = new Set(["jobs", "resv"]);
 
 type Resources = { readonly [resource: string]: string };
 
-/** The host of a vnode. */
+/** Returns the host of a vnode. */
 export function hostOf(node: Node): string {
   return resourcesOf(node, "resources_available")["host"] ?? text(node, "Mom") ?? node.id;
 }
@@ -29,7 +29,7 @@ export function text(node: Node, name: string): string | null {
   return typeof value === "string" ? value : null;
 }
 
-/** Groups vnodes by host; hosts are in the order of their first vnode. */
+/** Groups vnodes by host, in the order in which the first vnode of each host comes. */
 export function groupByHost(nodes: readonly Node[]): Map<string, Node[]> {
   const hosts = new Map<string, Node[]>();
   for (const node of nodes) {
@@ -41,7 +41,7 @@ export function groupByHost(nodes: readonly Node[]): Map<string, Node[]> {
   return hosts;
 }
 
-/** One record for a host. consumable: names of further resources that are summed. */
+/** Combines the vnodes of a host into one record. consumable: names of further resources that are added up. */
 export function mergeHost(host: string, nodes: readonly Node[], consumable: ReadonlySet<string>): Node {
   const [first] = nodes;
   if (nodes.length === 1 && first !== undefined) return { id: host, attrs: first.attrs };
@@ -74,7 +74,7 @@ function mergeResources(lists: readonly Resources[], isSummed: (resource: string
 
 const same = (values: readonly string[]): string => (values.every((value) => value === values[0]) ? (values[0] ?? "") : VARIOUS);
 
-/** Adds numbers as numbers and sizes in kilobytes. */
+/** Adds up values: numbers, or sizes, whose sum is in kilobytes. */
 function sum(values: readonly string[]): string {
   if (values.every((value) => /^-?\d+(?:\.\d+)?$/.test(value))) return String(values.reduce((total, value) => total + Number(value), 0));
   const bytes = values.map(sizeBytes);

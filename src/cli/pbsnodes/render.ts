@@ -1,4 +1,4 @@
-// Nodes as text, dsv and JSON: the long listing, -S and -Sj (docs/reference/commands.md 4). Pure.
+// Writes nodes as text, dsv and JSON: the long listing, -S and -Sj (docs/reference/commands.md 4). Pure.
 
 import type { WireAttrs } from "#protocol/messages.ts";
 import { nth } from "#support/assert.ts";
@@ -9,7 +9,7 @@ import { hostOf, type Node, resourcesOf, text } from "./hosts.ts";
 
 const UNSET = "--";
 
-/** All attributes of a node as text, one line for each attribute. */
+/** Writes a node with all its attributes, one on each line. */
 export function longNode(node: Node): string {
   let lines = `${node.id}\n`;
   eachAttribute(node.attrs, (name, value) => {
@@ -18,7 +18,7 @@ export function longNode(node: Node): string {
   return `${lines}\n`;
 }
 
-/** `Name=node1|Mom=...`: lists without blanks. */
+/** Writes a node as `Name=node1|Mom=...`. Lists have no blanks. */
 export function dsvNode(node: Node, delimiter: string): string {
   const fields = [`Name=${node.id}`];
   eachAttribute(node.attrs, (name, value) => {
@@ -38,7 +38,7 @@ function eachAttribute(attrs: WireAttrs, line: (name: string, value: string) => 
   }
 }
 
-/** The members are at the third level, as in a document of nodes. */
+/** Writes a node as JSON. Its members are indented by three levels, as they are in a document of nodes. */
 export function jsonNode(node: Node): string {
   const members = Object.entries(node.attrs).map(([name, value]): [string, string] => {
     if (name === "jobs" && typeof value === "string") return [name, jsonList(jobsOf(node))];
@@ -60,16 +60,16 @@ export function jsonNode(node: Node): string {
 
 const jsonList = (values: readonly string[]): string => `[${values.map(quote).join(", ")}]`;
 
-/** Ids of the jobs on a node, each once. */
+/** Returns the ids of the jobs on a node, each once. */
 export function jobsOf(node: Node): string[] {
   const slots = (text(node, "jobs") ?? "").split(",").map((slot) => slot.trim().replace(/\/[^/]*$/, ""));
   return [...new Set(slots.filter((id) => id !== ""))];
 }
 
-/** One row of a summary: [name in dsv, name in JSON, text]. */
+/** One field of a summary: its name in dsv, its name in JSON, and its text. */
 type Field = { readonly dsv: string; readonly json: string; readonly value: string };
 
-/** -S */
+/** Returns the fields of -S. */
 function summaryFields(node: Node, uncut: boolean): readonly Field[] {
   const available = resourcesOf(node, "resources_available");
   return [
@@ -84,7 +84,7 @@ function summaryFields(node: Node, uncut: boolean): readonly Field[] {
   ];
 }
 
-/** -Sj. suspended: ids of suspended jobs. */
+/** Returns the fields of -Sj. suspended: ids of suspended jobs. */
 function jobFields(node: Node, uncut: boolean, suspended: ReadonlySet<string>): readonly Field[] {
   const jobs = jobsOf(node);
   const idle = jobs.filter((id) => suspended.has(id)).length;
@@ -110,15 +110,15 @@ function freeOfTotal(node: Node, name: string): string {
   return memoryOfTotal(total, assigned);
 }
 
-/** A larger number is shown in the next unit. */
+/** The largest number that is shown; a larger one is shown in the next unit. */
 const SHOWN_MAX = 999;
 const UNIT_LETTERS = ["", "k", "m", "g", "t", "p"] as const;
 const UNIT_BITS = 10;
 
 /**
- * Free and total memory, each in a unit that needs at most three digits. The assigned amount is first converted to the unit of
- * the total, and every step to a larger unit rounds to the nearest number, as in PBS: with 200mb of 32gb assigned, 32gb are
- * free; with 33000mb of 64gb assigned, 32gb are free.
+ * Writes free and total memory, each in a unit in which it has at most three digits. The assigned amount is first converted to the unit of the total. Each
+ * conversion to a larger unit rounds to the nearest number, as in PBS: if 200mb of 32gb are assigned, 32gb are free; if 33000mb of 64gb are assigned, 32gb are
+ * free.
  */
 function memoryOfTotal(total_text: string, assigned_text: string): string {
   const total = amountOf(total_text);
@@ -128,7 +128,7 @@ function memoryOfTotal(total_text: string, assigned_text: string): string {
 
 type Amount = { readonly count: number; readonly unit: number };
 
-/** The number of a size and its unit (0: bytes). Words count as bytes. A text that is not a size counts as 0kb. */
+/** Returns the number and the unit of a size (unit 0: bytes). Words count as bytes. A text that is not a size counts as 0kb. */
 function amountOf(text: string): Amount {
   const match = /^(\d+)([kmgtp]?)([bw]?)$/i.exec(text);
   if (match === null) return { count: 0, unit: 1 };
@@ -156,13 +156,13 @@ const JOBS_HEADER =
   "vnode           state           njobs   run   susp      f/t        f/t     f/t     f/t   jobs\n" +
   "--------------- --------------- ------ ----- ------ ------------ ------- ------- ------- -------\n";
 
-// Widths of the columns; negative: left-aligned.
+// Widths of the columns. A negative width means that the column is left-aligned.
 const SUMMARY_WIDTHS = [-15, -15, -8, -8, -15, -10, 8, 7, 7, 7];
 const JOBS_WIDTHS = [-15, -15, 6, 5, 6, 12, 7, 7, 7];
 
 /**
- * The summary in one of the formats. Text and dsv: the finished text. JSON: a pair (id, rendered value) for each node, which
- * the caller inserts into the document.
+ * Writes the summary. For text and dsv, returns the finished text. For JSON, returns a pair (id, rendered value) for each node, which the caller inserts into
+ * the document.
  */
 export function summary(
   nodes: readonly Node[],
@@ -208,7 +208,7 @@ function jsonFields(node: Node, fields: readonly Field[], jobs: boolean): string
   return jsonObject(jobs ? [...members, ["jobs", jsonList(jobsOf(node))] as const] : members, 2);
 }
 
-/** `1.svr` -> `1`. */
+/** Writes the numbers of the jobs on a node: `1.svr` -> `1`. */
 function jobNumbers(node: Node): string {
   const numbers = jobsOf(node).map((id) => id.replace(/\..*$/, ""));
   return numbers.length === 0 ? UNSET : numbers.join(",");

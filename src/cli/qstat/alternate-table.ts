@@ -18,7 +18,7 @@ export function alternateAttributes(options: QstatOptions): readonly string[] {
   return names;
 }
 
-/** Blank line, the server with its comment, the column titles. */
+/** Writes what comes before the rows: a blank line, the server with its comment, the titles of the columns. */
 export function alternateHeader(server: string, comment: string, options: QstatOptions): string {
   const [est, elap] = options.estimates ? ["Est", "Start"] : ["", "Elap"];
   const indent = " ".repeat(options.wide ? 99 : 60);
@@ -31,7 +31,7 @@ export function alternateHeader(server: string, comment: string, options: QstatO
   return `\n${server}: ${comment}\n${over}${indent}Req'd  Req'd   ${elap}\n${titles}`;
 }
 
-/** A job's row with its additional lines. */
+/** Writes a job's row, and the lines below it. */
 export function alternateRow(job: Job, options: QstatOptions, now_ms: number): string {
   let text = options.wide ? wideRow(job, options, now_ms) : narrowRow(job, options, now_ms);
   if (options.nodes) text += below(nodeLine(scalar(job, "exec_host")), "   ", options.one_line);
@@ -39,7 +39,7 @@ export function alternateRow(job: Job, options: QstatOptions, now_ms: number): s
   return `${text}\n`;
 }
 
-/** An indented line below the row. With -1 it is appended to the row; a comment keeps its indentation. */
+/** Writes a line below a row, indented. With -1 it is appended to the row; a comment then keeps its indentation. */
 function below(line: string, indent: string, one_line: boolean, indented = false): string {
   if (!one_line) return `\n${indent}${line}`;
   return ` ${indented ? indent : ""}${line.replaceAll("\n   ", "")}`;
@@ -78,7 +78,7 @@ function cells(job: Job, options: QstatOptions, now_ms: number): Cells {
 
 const EXEC_WIDTH = 78;
 
-/** exec_host with host names cut at their first dot. A line is broken before a `+` if it would exceed the width. */
+/** Writes exec_host, with host names cut at their first dot. A line that would be too long is broken before a `+`. */
 function nodeLine(exec_host: string): string {
   if (exec_host === "") return UNSET;
   const parts = entryTexts(exec_host).map(shortHost);
@@ -95,7 +95,7 @@ function nodeLine(exec_host: string): string {
   return text;
 }
 
-/** `node1.example.org/0*2` -> `node1/0*2`; addresses are not cut. */
+/** Cuts the host name at its first dot: `node1.example.org/0*2` -> `node1/0*2`. Addresses are not cut. */
 function shortHost(part: string): string {
   const slash = part.indexOf("/");
   const host = slash < 0 ? part : part.slice(0, slash);
@@ -113,7 +113,7 @@ function commentLine(comment: string, wide: boolean): string {
 
 const DAY_S = 86_400;
 
-/** -T: the expected start of a waiting job. Jobs in any other state, including running ones, have no estimate. */
+/** Writes the expected start of a waiting job, for -T. Jobs in other states, including running ones, have no expected start. */
 function startColumn(job: Job, now_ms: number): string {
   if (!"QSB".includes(scalar(job, "job_state"))) return "--";
   const epoch_s = estimate(job);
@@ -131,14 +131,14 @@ function startColumn(job: Job, now_ms: number): string {
 
 const isOver = (job: Job): boolean => "FMX".includes(scalar(job, "job_state"));
 
-/** Epoch seconds of the expected start; 0: the scheduler knows no start; null: there is no estimate. */
+/** Returns the epoch seconds of a job's expected start; 0: the scheduler knows no start; null: there is no estimate. */
 const estimate = (job: Job): number | null => epochOf(resource(job, "estimated", "start_time"));
 const started = (job: Job): number | null => epochOf(scalar(job, "stime"));
 const epochOf = (text: string): number | null => (/^\d+$/.test(text) ? Number(text) : null);
 
 /**
- * The order of -T: first jobs that have started, by their start; then jobs with an expected start; then jobs without one or
- * with one in the past. Jobs of equal rank keep the order of the listing.
+ * Returns the order of -T. Jobs that have started come first, by their start. Then come jobs with an expected start in the future, by that start, and then all
+ * other jobs. Otherwise the order of the listing is kept.
  */
 export function compareStarts(now_ms: number): (a: Job, b: Job) => number {
   const key = (job: Job): readonly [rank: number, epoch_s: number] => {

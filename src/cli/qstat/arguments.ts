@@ -1,4 +1,4 @@
-// The arguments of qstat: options, their conflicts, and what is shown (docs/reference/commands.md 2). Pure.
+// Parses the arguments of qstat: options, their conflicts, and what is shown (docs/reference/commands.md 2). Pure.
 
 import { optionFault, scanOptions } from "../getopt.ts";
 
@@ -13,16 +13,16 @@ qstat --version
 `;
 
 const LETTERS = "ainpqrstwxu:fGHJMQEBW:T1F:D:";
-/** options that select the alternate layout by themselves */
+/** options each of which selects the alternate layout */
 const ALTERNATE = "airHTunsGM";
-/** only one of these may be given */
+/** at most one of these options may be given */
 const EXCLUSIVE = "airqH";
 
 export type QstatFormat = "text" | "dsv" | "json";
 
 export type QstatOptions = {
   readonly object: "jobs" | "queues" | "servers";
-  /** long: -f; limits: -q; short and alternate: tables */
+  /** short and alternate: tables of jobs. long: -f. limits: -q */
   readonly layout: "short" | "alternate" | "long" | "limits";
   readonly format: QstatFormat;
   readonly delimiter: string;
@@ -33,13 +33,13 @@ export type QstatOptions = {
   readonly one_line: boolean;
   readonly estimates: boolean;
   readonly size: "short" | "G" | "M";
-  /** states shown if no job is named; null: all */
+  /** states of the jobs that are shown if no job is named; null: all states */
   readonly states: "idle" | "running" | null;
   readonly history: "with" | "only" | null;
   readonly subjobs: boolean;
   readonly arrays_only: boolean;
   readonly express: boolean;
-  /** user[@host] */
+  /** users in the form user[@host] */
   readonly users: readonly string[];
   readonly operands: readonly string[];
 };
@@ -83,7 +83,7 @@ export function parseQstatArguments(argv: readonly string[]): QstatArguments {
 
 const isFormat = (text: string): boolean => ["json", "dsv"].includes(text.toLowerCase());
 
-/** -B and -Q conflict with earlier options that select a table of jobs, of queues or of servers. Later options are not checked. */
+/** Whether -B or -Q conflicts with an option before it, which selects a table of jobs, of queues or of servers. Options that come later are not checked. */
 function conflictsWithEarlier(letter: string, given: ReadonlySet<string>): boolean {
   if (letter !== "B" && letter !== "Q") return false;
   if (given.has(letter === "B" ? "Q" : "B")) return true;

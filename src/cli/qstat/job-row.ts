@@ -4,13 +4,13 @@ import type { WireAttrs } from "#protocol/messages.ts";
 
 export type Job = { readonly id: string; readonly attrs: WireAttrs };
 
-/** A scalar attribute, or "" if it is unset. */
+/** Returns an attribute that has a single value; "": it is unset. */
 export function scalar(job: Job, name: string): string {
   const value = job.attrs[name];
   return typeof value === "string" ? value : "";
 }
 
-/** A resource of a list, or "" if it is unset. */
+/** Returns a resource of a resource list; "": it is unset. */
 export function resource(job: Job, list: string, name: string): string {
   const value = job.attrs[list];
   if (typeof value !== "object" || Array.isArray(value)) return "";
@@ -18,7 +18,7 @@ export function resource(job: Job, list: string, name: string): string {
   return typeof amount === "string" ? amount : "";
 }
 
-/** The user of `user@host`. */
+/** Returns the user part of Job_Owner, which is `user@host`. */
 export function owner(job: Job): string {
   const text = scalar(job, "Job_Owner");
   const at = text.indexOf("@");
@@ -37,7 +37,7 @@ export function isOwnedBy(job: Job, users: readonly string[]): boolean {
   });
 }
 
-/** Seconds of a duration `[[HH:]MM:]SS`, or null if the text is not a duration. */
+/** Returns the seconds of a duration `[[HH:]MM:]SS`, or null if the text is not a duration. */
 export function seconds(text: string): number | null {
   if (text === "") return null;
   let total = 0;
@@ -49,7 +49,7 @@ export function seconds(text: string): number | null {
   return total;
 }
 
-/** The counts of state_count and array_state_count: `Queued:3 Running:0 ...`. */
+/** Parses the counts of state_count or array_state_count: `Queued:3 Running:0 ...`. */
 export function counts(text: string): { readonly [state: string]: number } {
   const result: { [state: string]: number } = {};
   for (const part of text.split(" ")) {

@@ -1,10 +1,10 @@
-// Tables of queues and servers: qstat -Q, -q, -B (docs/reference/commands.md 2.3). Pure.
+// Writes the tables of queues and servers: qstat -Q, -q, -B (docs/reference/commands.md 2.3). Pure.
 
 import type { WireAttrs } from "#protocol/messages.ts";
 import { left, right, sizeColumn } from "../columns.ts";
 import { counts, type Job, resource, scalar } from "./job-row.ts";
 
-/** A queue or server with its attributes, read like a job. */
+/** A queue or a server. Its attributes are read by the same functions as those of a job. */
 export type Counted = Job;
 
 export const QUEUE_ATTRIBUTES = ["max_running", "total_jobs", "enabled", "started", "state_count", "queue_type"];
@@ -59,7 +59,7 @@ export function limitsRow(queue: Counted, size: "short" | "G" | "M"): string {
   return `${left(queue.id, 16)} ${memory} ${time("cput")} ${time("walltime")} ${nodes} ${load} ${right(most || "--", 4)}   ${state}\n`;
 }
 
-/** Sums below the -q table. */
+/** Writes the sums below the table of -q. */
 export function limitsFooter(queues: readonly Counted[]): string {
   let [running, waiting] = [0, 0];
   for (const queue of queues) {
@@ -71,7 +71,7 @@ export function limitsFooter(queues: readonly Counted[]): string {
   return `${indent}----- -----\n${indent}${right(String(running), 5)} ${right(String(waiting), 5)}\n`;
 }
 
-/** The server already counts suspended jobs as running. */
+/** Returns how many jobs of a queue run and wait. The server already counts suspended jobs as running. */
 function queueLoad(attrs: WireAttrs): { readonly running: number; readonly waiting: number } {
   const text = attrs["state_count"];
   const count = counts(typeof text === "string" ? text : "");

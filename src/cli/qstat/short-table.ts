@@ -1,15 +1,15 @@
-// The default listing of jobs: qstat, qstat -w, qstat -p (docs/reference/commands.md 2.1). Pure.
+// Writes the default listing of jobs: qstat, qstat -w, qstat -p (docs/reference/commands.md 2.1). Pure.
 
 import { left, leftBelow, shortId } from "../columns.ts";
 import { counts, type Job, owner, resource, scalar, seconds } from "./job-row.ts";
 
 export type ShortLayout = {
   readonly wide: boolean;
-  readonly percent: boolean /** there are ids of eight or more digits */;
+  readonly percent: boolean /** some ids have eight or more digits */;
   readonly long_ids: boolean;
 };
 
-/** Attributes the listing needs. */
+/** Returns the names of the attributes that the listing needs. */
 export function shortAttributes(layout: ShortLayout): readonly string[] {
   const names = ["Job_Name", "Job_Owner", "resources_used", "job_state", "queue"];
   return layout.percent ? [...names, "Resource_List", "array_state_count"] : names;
@@ -43,7 +43,7 @@ export function shortRow(job: Job, layout: ShortLayout): string {
 
 const NO_PERCENT = "-- ";
 
-/** The progress of a job in percent, by time or by subjobs, followed by a blank; `-- ` if it is unknown. */
+/** Writes how much of a job is done in per cent, by time or by subjobs, with a blank after it; `-- `: unknown. */
 function percentDone(job: Job): string {
   const state = scalar(job, "job_state");
   if (state === "X") return "100 ";

@@ -1,7 +1,7 @@
 // qsub --batch: submits many jobs over one connection, one for each line (docs/commands/qsub-batch.md).
 //
 // B1. Ids are printed in the order of the lines, each as soon as all lines before it are answered.
-// B2. A wrong or refused line is reported with its number and does not stop the others.
+// B2. A line that is wrong or refused is reported with its number, and the other lines are still submitted.
 
 import { readFileSync } from "node:fs";
 import { ServerUnreachable } from "#protocol/client.ts";
@@ -16,7 +16,7 @@ import { splitWords } from "../words.ts";
 import { destinationOf, type Job, makeJob, QSUB_USAGE, requestOf, SubmitError, type SubmitWorld, withServerDefaults } from "./job.ts";
 import { defaultArguments, submitRefusal } from "./submit.ts";
 
-/** Greatest numbers of jobs and characters in one frame, well below what the server accepts. */
+/** Largest number of jobs and of characters in one frame. Both are well below what the server accepts. */
 const FRAME_JOBS_MAX = 500;
 const FRAME_CHARS_MAX = 4 << 20;
 const FRAMES_IN_FLIGHT = 3;
@@ -25,7 +25,7 @@ type Line = { readonly number: number; readonly text: string };
 type Queued = { readonly line: number; readonly job: Omit<QueueJobRequest, "kind"> };
 type Result = { readonly id: string } | { readonly code: number; readonly text: string | null };
 
-/** argv[at] is `--batch`. Words before it and after its file are options of every job. */
+/** Submits the jobs of a batch. argv[at] is `--batch`, and the word after it is the file. All other words are options of every job. */
 export async function qsubBatch(io: CommandIo, complex: Complex, world: SubmitWorld, at: number): Promise<number> {
   const file = io.argv[at + 1];
   const common = [...io.argv.slice(0, at), ...io.argv.slice(at + 2)];
@@ -79,7 +79,7 @@ async function submitLines(
   const inFlight: Promise<() => void>[] = [];
   let frame: Queued[] = [];
   let frame_chars = 0;
-  /** faults of lines wait until the frame before them is answered, so that all results are printed in order */
+  /** faults of lines after the last frame that was sent. They are printed when that frame is answered, so that all results come in order */
   let told: (() => void)[] = [];
   const send = (): void => {
     const [queued, after] = [frame, told];
@@ -142,7 +142,7 @@ async function batchRequest(job: Job, defaults: string, complex: Complex, world:
   return request;
 }
 
-// --- lines
+// --- one line of a batch
 
 async function jobOfLine(line: Line, common: readonly string[], world: SubmitWorld): Promise<Job> {
   if (line.text.startsWith("{")) return jobOfJson(line.text, common, world);
@@ -160,7 +160,7 @@ function withoutTerminal(world: SubmitWorld): SubmitWorld {
 
 const JSON_KEYS = ["args", "command", "script", "script_file"];
 
-/** {"args": ["-N", "x"], "command": ["/bin/true"]} or "script": text or "script_file": path. */
+/** Parses a line that is JSON: {"args": ["-N", "x"], "command": ["/bin/true"]}; in place of `command`, "script": TEXT or "script_file": PATH. */
 function jobOfJson(text: string, common: readonly string[], world: SubmitWorld): Promise<Job> {
   let value: Record<string, unknown>;
   try {

@@ -1,8 +1,8 @@
-// A submission under construction. Its sources are the command line, the directives, and the server's default_qsub_arguments,
-// in this order of precedence (docs/reference/commands.md 1). Pure.
+// A submission that is being put together from three sources: the command line, the directives of the script, and the
+// server's default_qsub_arguments, in this order of precedence (docs/reference/commands.md 1). Pure.
 //
-// D1. If two sources set the same option, the source with the lower rank wins. Within one source the later word wins. Each
-//     resource counts separately.
+// D1. If two sources set the same option, the source with the lower rank counts. Within one source, the last setting counts.
+//     Each resource of -l is an option of its own in this sense.
 
 import type { AttrValueText } from "#protocol/messages.ts";
 import { optionFault, scanOptions } from "../getopt.ts";
@@ -21,9 +21,9 @@ export type Draft = {
 
 export type DraftWorld = JobOptionWorld & {
   readonly server: string;
-  /** DISPLAY is set */
+  /** whether DISPLAY is set */
   readonly display: boolean;
-  /** standard input and output are terminals */
+  /** whether standard input and output are terminals */
   readonly terminal: boolean;
 };
 
@@ -42,7 +42,7 @@ export function copyDraft(draft: Draft): Draft {
   return { attrs: new Map(draft.attrs), flags: new Map(draft.flags) };
 }
 
-/** Adds the options of one source. */
+/** Adds the options of one source to the draft. */
 export function addSource(draft: Draft, words: readonly string[], rank: Rank, world: DraftWorld): SourceWords {
   const scan = scanOptions(words, QSUB_LETTERS);
   let text = "";
@@ -90,7 +90,7 @@ function addOption(draft: Draft, letter: string, value: string, rank: Rank, worl
 
 const NO_TERMINAL = "qsub:\tstandard input and output must be a terminal for\n\tinteractive job submission\n";
 
-/** -J X-Y[:Z][%max] */
+/** Adds the array of -J X-Y[:Z][%max]. Returns the message if the value is malformed. */
 function addArray(draft: Draft, value: string, rank: Rank): string | null {
   const match = /^(\d{1,9})-(\d{1,9})(?::(\d{1,9}))?(?:%(\d{1,9}))?$/.exec(value);
   if (match === null || Number(match[1]) > Number(match[2]) || Number(match[3] ?? 1) < 1 || Number(match[4] ?? 1) < 1) {
@@ -133,7 +133,7 @@ function setFlag(draft: Draft, name: string, value: string, rank: Rank): void {
   if ((draft.flags.get(name)?.rank ?? RANK.server) >= rank) draft.flags.set(name, { value, rank });
 }
 
-/** Conflicting options, or null if there are none. */
+/** Returns the message about options that exclude each other; null: there are none. */
 export function draftConflicts(draft: Draft): string | null {
   const attribute = (name: string): string | undefined => draft.attrs.get(name)?.attr.value;
   const array = draft.attrs.has("array_indices_submitted");
@@ -145,7 +145,7 @@ export function draftConflicts(draft: Draft): string | null {
   return text === "" ? null : text;
 }
 
-/** Warnings about requests that are accepted but take effect differently. */
+/** Returns warnings about options that are accepted, but have another effect than usual in an interactive job. */
 export function draftWarnings(draft: Draft): string {
   if (!draft.flags.has("I")) return "";
   let text = "";

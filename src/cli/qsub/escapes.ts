@@ -1,5 +1,5 @@
-// Escapes that qsub itself interprets in the input of an interactive job: a tilde at the beginning of a line, followed by a dot
-// (end) or by the suspend character (docs/reference/commands.md 1). Pure.
+// Escapes in the input of an interactive job, which qsub itself interprets: a tilde at the beginning of a line, followed by
+// a dot (which ends the job) or by the suspend character (docs/reference/commands.md 1). Pure.
 
 export type Typed = { readonly kind: "send"; readonly bytes: Uint8Array } | { readonly kind: "terminate" } | { readonly kind: "suspend" };
 
@@ -9,8 +9,8 @@ const NEWLINE = 0x0a;
 const RETURN = 0x0d;
 
 /**
- * controls: interrupt, quit, erase, kill, end of file, suspend. The returned function takes input as it arrives; a tilde is
- * held until the next character arrives.
+ * Returns a function that takes input as it arrives. It keeps a tilde back until the next character has arrived. controls: the codes of interrupt, quit, erase,
+ * kill, end of file and suspend.
  */
 export function escapeReader(controls: readonly number[]): (bytes: Uint8Array) => Typed[] {
   const [interrupt, , , kill, , suspend] = controls;

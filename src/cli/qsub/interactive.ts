@@ -1,10 +1,11 @@
-// qsub -I: submits the job, waits until its relay connects, and serves as its terminal until it ends
-// (docs/reference/commands.md 1.3).
+// qsub -I: submits the job, waits until the relay of its terminal connects from the execution host, and then serves as the
+// job's terminal until the job ends (docs/reference/commands.md 1.3).
 //
-// I1. The terminal gets its former settings back on every exit except by SIGKILL.
+// I1. Whenever qsub ends, the terminal gets its former settings back, unless SIGKILL ended qsub.
 // I2. A job without a user at its terminal is deleted: if the user ends qsub, or qsub dies, while the job waits, the job is
 //     deleted. Once the job runs, the end of its terminal ends it.
-// I3. While a question is shown, it owns the terminal; a job that connects meanwhile waits for the answer.
+// I3. While qsub asks the user whether to end the job, the terminal belongs to that question. If the job connects meanwhile,
+//     it waits for the user's answer.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { ServerUnreachable } from "#protocol/client.ts";
@@ -22,11 +23,11 @@ import { type X11Forwarding, x11Forwarding } from "./x11.ts";
 const DELETED = 2;
 const FAILED = 1;
 const SIGNALLED = 128;
-/** One minute to answer. */
+/** The time in which the user must answer. */
 const ANSWER_MS_MAX = 60_000;
 const RECONNECT_MS = 1000;
 
-/** x11: qsub -X */
+/** What an interactive job needs. x11: whether it was submitted with -X. */
 export type InteractiveWorld = { readonly io: CommandIo; readonly complex: Complex; readonly terminal: Terminal; readonly x11: boolean };
 
 /** Submits the job. Returns the exit status when the job has ended. */
@@ -55,11 +56,11 @@ export async function interactiveJob(world: InteractiveWorld, link: Link, reques
   }
 }
 
-/** The job's channel. Frames wait until a handler takes them. */
+/** The channel from the job. Frames are kept until a handler takes them. */
 type Call = {
   readonly take: (channel: TerminalChannel) => ChannelHandlers;
   readonly came: Promise<TerminalChannel>;
-  /** sets the handlers; waiting frames are delivered first. closed: error null means that the channel ended in order */
+  /** sets the handlers; frames that were kept are delivered first. onClosed gets null if the channel ended in order, otherwise the error */
   attend(onFrame: (frame: TerminalFrame) => void, onClosed: (error: Error | null) => void, onDrain: () => void): void;
 };
 
@@ -90,7 +91,7 @@ function incomingCall(): Call {
 
 // ---- before the job runs ----
 
-/** The channel, or the exit status if no channel comes. */
+/** Waits until the job connects. Returns its channel, or the exit status if it does not connect. */
 async function waitForCall(
   { io, complex, terminal }: InteractiveWorld,
   link: Link,
@@ -125,17 +126,17 @@ async function waitForCall(
     }
     if (typeof first !== "number") {
       if (question === null) return first;
-      // I3.
+      // The user's answer comes before the channel (I3).
       const decided = await Promise.race([question, answered]);
       if (typeof decided !== "number") return first;
     }
     listener.close();
-    // The job is deleted first (I2): if the terminal has gone, writing the text ends this process.
+    // The job is deleted before the text is written (I2): if the terminal no longer exists, writing ends this process.
     await deleteJob(complex, id);
     io.out(`Job ${id} is being deleted\n`);
     return await answered;
   } catch (error) {
-    // I2.
+    // After an error the job would have no terminal, so it is deleted (I2).
     await deleteJob(complex, id).catch(() => undefined);
     throw error;
   } finally {
@@ -144,7 +145,7 @@ async function waitForCall(
   }
 }
 
-/** Resolves with the text to print if the job is to be deleted, or with null if it is to stay. */
+/** Asks the user whether the job is to be deleted. Resolves with the text to print if it is, and with null if it is not. */
 async function askWhetherToEnd(io: CommandIo, terminal: Terminal): Promise<string | null> {
   io.out("Do you wish to terminate the job and exit (y|[n])? ");
   const { promise, resolve } = Promise.withResolvers<string | null>();
@@ -169,10 +170,13 @@ async function askWhetherToEnd(io: CommandIo, terminal: Terminal): Promise<strin
   return decision;
 }
 
-/** Refusals that mean that the job no longer exists. */
+/** Codes of refusals which show that the job does not exist any more. */
 const NO_JOB: ReadonlySet<number> = new Set([PBSE_UNKJOBID, PBSE_HISTJOBID]);
 
-/** over: the job has ended or no longer exists. If the server comes back, it is asked again. Rejects if it cannot be asked. */
+/**
+ * Watches the job. `over` resolves when the job has ended or no longer exists. If the connection to the server is lost, the server is asked again when it is
+ * back. `over` rejects if the server cannot be asked.
+ */
 function watchJob(complex: Complex, first: Link, id: string): { readonly over: Promise<"over">; stop(): void } {
   let stopped = false;
   let link: Link | null = first;
@@ -183,7 +187,7 @@ function watchJob(complex: Complex, first: Link, id: string): { readonly over: P
         link ??= await complex.connect();
         const reply = await link.request({ kind: "wait-job", job: id });
         if (reply.ok || NO_JOB.has(reply.code)) return resolve("over");
-        // A server that shuts down, or whose disk is full, knows nothing about the job's end.
+        // The server shuts down or its disk is full. Its answer does not mean that the job has ended.
         if (!stopped) await sleep(RECONNECT_MS);
       } catch (error) {
         if (!(error instanceof ServerUnreachable)) throw error;
@@ -193,7 +197,7 @@ function watchJob(complex: Complex, first: Link, id: string): { readonly over: P
     }
   };
   watch().catch(reject);
-  // Nobody waits for this promise after the job has connected.
+  // After the job has connected, nobody waits for this promise, so its rejection must not count as unhandled.
   over.catch(() => undefined);
   return {
     over,
@@ -213,7 +217,7 @@ async function deleteJob(complex: Complex, id: string): Promise<void> {
   }
 }
 
-// ---- while it runs ----
+// ---- while the job runs ----
 
 const ENDING_SIGNALS = [
   ["SIGTERM", 15],
@@ -221,7 +225,7 @@ const ENDING_SIGNALS = [
   ["SIGINT", 2],
 ] as const;
 
-/** Describes the terminal that the job will get: that of the submitter. */
+/** Describes the terminal that the job will get: it is like the submitter's own. */
 function shapeOf(io: CommandIo, terminal: Terminal, forwarding: X11Forwarding | null): TerminalShape {
   const term = io.env["TERM"] ?? "";
   return {

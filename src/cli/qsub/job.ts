@@ -1,5 +1,5 @@
-// Builds one submission from its words: script or program, directives, variables, and the resulting request
-// (docs/reference/commands.md 1).
+// Makes one submission from the words of a command line: script or program, directives, variables, and the request for the
+// server (docs/reference/commands.md 1).
 
 import { isUtf8 } from "node:buffer";
 import { closeSync, fstatSync, openSync, readFileSync, statSync } from "node:fs";
@@ -23,7 +23,7 @@ export const QSUB_USAGE = `usage: qsub [-a date_time] [-A account_string] [-c in
        qsub --version
 `;
 
-/** Text that --help adds to the usage. The usage itself is PBS's, word for word. */
+/** Text that --help adds to the usage. The usage itself is that of PBS, word for word. */
 export const QSUB_HELP = `${QSUB_USAGE}
   -J X-Y:Z%max   an array, at most max of whose subjobs run at a time
   --batch FILE   many jobs over one connection, a line of FILE each (-: standard input); the other options are those of all of them
@@ -34,7 +34,7 @@ const FAILED = 1;
 const CANNOT_OPEN = 8;
 const NAME_MAX = 230;
 
-/** The printed text of a fault, and the exit status. */
+/** The error for a submission with a fault. It has the text to print and the exit status. */
 export class SubmitError extends Error {
   readonly text: string;
   readonly status: number;
@@ -47,17 +47,17 @@ export class SubmitError extends Error {
 
 export type SubmitWorld = DraftWorld & {
   readonly env: Env;
-  /** directory as the user knows it; scripts are searched in `cwd` */
+  /** directory: the working directory as the user knows it. cwd: where scripts are searched for */
   readonly directory: string;
   readonly cwd: string;
   readonly conf_values: Readonly<Record<string, string>>;
-  /** reads the script from standard input; throws SubmitError if there is none */
+  /** reads the script from standard input. Throws SubmitError if there is none */
   readonly readStdin: () => Promise<Buffer>;
-  /** script files already read, by path: many lines of a batch name the same file */
+  /** the texts of script files read so far, by path: many lines of a batch name the same file */
   readonly scripts?: Map<string, string>;
 };
 
-/** A submission that lacks only the server's default arguments. */
+/** A job to submit. Only the server's default arguments are still to be added. */
 export type Job = {
   readonly draft: Draft;
   readonly script: string | null;
@@ -67,7 +67,7 @@ export type Job = {
   readonly variables: string;
 };
 
-/** Turns the words of a command line into a job. Throws SubmitError. */
+/** Makes a job of the words of a command line. Throws SubmitError. */
 export async function makeJob(words: readonly string[], world: SubmitWorld, given?: { readonly script?: string }): Promise<Job> {
   const draft = emptyDraft();
   const source = addSource(draft, words, RANK.command_line, world);
@@ -81,7 +81,7 @@ export async function makeJob(words: readonly string[], world: SubmitWorld, give
   }
   if (operands.length > 1) throw new SubmitError(QSUB_USAGE, USAGE_STATUS);
   mustAgree(draft);
-  // An interactive job without a script: the user types its commands.
+  // This interactive job has no script: its commands are those that the user will type.
   if (operands.length === 0 && draft.flags.has("I") && given === undefined)
     return { draft, script: null, default_name: "STDIN", program: [], words, variables: variableList(draft, world) };
   const [file = "-"] = operands;
@@ -96,7 +96,7 @@ function mustAgree(draft: Draft): void {
   if (conflicts !== null) throw new SubmitError(conflicts + QSUB_USAGE, USAGE_STATUS);
 }
 
-/** Adds the directives of a script. Returns the script as it will be sent. */
+/** Adds the directives of a script to the draft. Returns the script in the form in which it is sent. */
 function addDirectives(draft: Draft, text: string, world: SubmitWorld): string {
   const characters = scriptCharacters(text);
   if (hasDosLineEnd(characters)) throw new SubmitError("qsub: script contains cr, lf\n", FAILED);
@@ -110,8 +110,8 @@ function addDirectives(draft: Draft, text: string, world: SubmitWorld): string {
 }
 
 /**
- * Describes the fault of a directive in lines that precede the one showing it. A word that belongs to no option is a fault.
- * Returns null if there is no fault.
+ * Returns the lines to print before a faulty directive, or "" if there is nothing more to say. A word that does not belong to an option is a fault. Returns
+ * null if the directive has no fault.
  */
 function directiveFault(draft: Draft, directive: string, world: SubmitWorld): string | null {
   const words = splitWords(directive);
@@ -171,7 +171,7 @@ function variableList(draft: Draft, world: SubmitWorld): string {
   return joinVariables(originVariables(world.env, world.directory, world.conf_values), all, named);
 }
 
-/** The job's destination as the user gave it. Throws SubmitError if it is malformed. */
+/** Returns the destination in the form in which the user gave it. Throws SubmitError if it is malformed. */
 export function destinationOf(draft: Draft): Destination {
   const text = draft.flags.get("q")?.value ?? "";
   const destination = parseDestination(text);
@@ -179,7 +179,7 @@ export function destinationOf(draft: Draft): Destination {
   return destination;
 }
 
-/** The job's draft with the server's default_qsub_arguments at the lowest rank. Malformed defaults are left out. */
+/** Returns the job's draft with the server's default_qsub_arguments added at the lowest precedence. Malformed defaults are left out. */
 export function withServerDefaults(job: Job, default_arguments: string, world: SubmitWorld): Draft {
   const words = splitWords(default_arguments) ?? [];
   if (words.length === 0) return job.draft;
@@ -190,7 +190,7 @@ export function withServerDefaults(job: Job, default_arguments: string, world: S
   return draft;
 }
 
-/** The request. */
+/** Makes the request for the server. */
 export function requestOf(job: Job, draft: Draft): QueueJobRequest {
   const attrs: AttrValueText[] = [...draft.attrs.values()].map(({ attr }) => attr);
   if (!draft.attrs.has("Job_Name")) attrs.unshift({ name: "Job_Name", value: nameOfScript(job.default_name) });
@@ -200,19 +200,19 @@ export function requestOf(job: Job, draft: Draft): QueueJobRequest {
   if (executable !== undefined) attrs.push({ name: "executable", value: jsdl("Executable", executable) });
   if (rest.length > 0) attrs.push({ name: "argument_list", value: rest.map((word) => jsdl("Argument", word)).join("") });
   if (!draft.flags.has("I")) return { kind: "queue-job", destination: destinationOf(draft).queue, attrs, script: job.script };
-  // In the script of an interactive job only the directives count.
+  // Of the script of an interactive job, only the directives are used.
   attrs.push({ name: "interactive", value: "True" });
   return { kind: "queue-job", destination: destinationOf(draft).queue, attrs, script: null };
 }
 
-/** A job name from a file name: illegal characters become `_`. */
+/** Makes a job name of a file name: characters that are not allowed become `_`. */
 function nameOfScript(name: string): string {
   return isJobName(name) ? name : name.replace(/[\s/\p{Cc}]/gu, "_").slice(0, NAME_MAX) || "STDIN";
 }
 
 const XML: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 
-/** A word as PBS stores it: <jsdl-hpcpa:Argument>a &amp; b</jsdl-hpcpa:Argument>. */
+/** Writes a word in the form in which PBS stores it: <jsdl-hpcpa:Argument>a &amp; b</jsdl-hpcpa:Argument>. */
 function jsdl(tag: "Executable" | "Argument", text: string): string {
   return `<jsdl-hpcpa:${tag}>${text.replace(/[&<>"]/g, (char) => XML[char] ?? char)}</jsdl-hpcpa:${tag}>`;
 }

@@ -1,13 +1,12 @@
-// The directives of a job script, as qsub reads them (docs/reference/commands.md 1.1). Pure.
+// Reads the directives of a job script as qsub of PBS does (docs/reference/commands.md 1.1). Pure.
 
-/** directives: the texts after the prefix, in order. script: the text to send, with each continued directive on one line. */
+/** directives: the texts after the prefix, in order. script: the text to send, in which each continued directive is on one line. */
 export type ScriptDirectives = { readonly directives: readonly string[]; readonly script: string };
 
 /**
- * Reads directives up to the first executable line. Blank lines, comments and lines that begin with `:` are skipped. A
- * directive whose line ends in a backslash continues on the next line. The two lines become one line of the script, because the
- * shell would otherwise execute the second. A longer word that begins with the prefix (`#PBSPRO`) is a comment. An empty prefix
- * matches nothing.
+ * Reads the directives up to the first line that the shell executes. Blank lines, comments and lines that begin with `:` are skipped. If the line of a
+ * directive ends in a backslash, the directive continues on the next line. These lines are joined in the script, because the shell would otherwise execute the
+ * second one. A line whose first word is longer than the prefix (`#PBSPRO`) is a comment. If the prefix is empty, there are no directives.
  */
 export function readDirectives(script: string, prefix: string): ScriptDirectives {
   const directives: string[] = [];
@@ -32,11 +31,11 @@ export function readDirectives(script: string, prefix: string): ScriptDirectives
   return { directives, script: joined.join("") + script.slice(at) };
 }
 
-/** The prefix is followed by nothing, a blank or an option. */
+/** Whether a line is a directive: after the prefix comes a blank, an option or nothing. */
 const isDirective = (text: string, prefix: string): boolean =>
   text.startsWith(prefix) && /^(?:[\s-]|$)/.test(text.slice(prefix.length, prefix.length + 1));
 
-/** The line that begins at `at` with its continuation lines, without its end, and the position of the next line. */
+/** Returns the line that begins at `at`, joined with the lines that continue it, without the line end, and the position of the line after these. */
 function wholeLine(script: string, at: number): { readonly text: string; readonly next: number } {
   const parts: string[] = [];
   let next = at;
@@ -53,7 +52,7 @@ function wholeLine(script: string, at: number): { readonly text: string; readonl
   return { text: parts.join(""), next };
 }
 
-/** The line that begins at `at`, and the position of the next line. */
+/** Returns the line that begins at `at`, and the position of the next line. */
 function lineAt(text: string, at: number): { readonly text: string; readonly next: number } {
   const end = text.indexOf("\n", at);
   return end < 0 ? { text: text.slice(at), next: text.length } : { text: text.slice(at, end), next: end + 1 };
@@ -61,7 +60,7 @@ function lineAt(text: string, at: number): { readonly text: string; readonly nex
 
 const isExecutable = (text: string): boolean => text !== "" && !text.startsWith("#") && !text.startsWith(":");
 
-/** Scripts with DOS line ends are refused, because their interpreter line does not name an existing program. */
+/** Whether a script has DOS line ends. Such a script is refused, because its first line would name an interpreter that does not exist. */
 export function hasDosLineEnd(script: string): boolean {
   const end = script.indexOf("\n");
   return end > 0 && script[end - 1] === "\r";

@@ -1,12 +1,12 @@
-// Common code of a single submission and a batch: the server's default arguments, and the text of a refusal.
+// Code that single submissions and batches share: the server's default arguments, and the message about a refusal.
 
 import type { ErrorReply } from "#protocol/wire/reply.ts";
 import { type Complex, type Link, statusItems } from "../complex.ts";
 import { PBSE_NOATTR } from "../errors.ts";
 
 /**
- * The server's default_qsub_arguments, or "" if unset. In system mode root ignores them: operators may set the attribute, and
- * `-S` or `-v` in it would let them decide what root's job runs.
+ * Returns the server's default_qsub_arguments; "": they are unset. In system mode root does not get them: operators may set the attribute, and with `-S` or
+ * `-v` in it they would decide what root's job runs.
  */
 export async function defaultArguments(link: Link, complex: Complex): Promise<string> {
   if (complex.uid() === 0 && complex.conf().mode === "system") return "";
@@ -16,7 +16,7 @@ export async function defaultArguments(link: Link, complex: Complex): Promise<st
   return typeof text === "string" ? text : "";
 }
 
-/** The refusal of an unknown attribute shows its number without its text (docs/reference/commands.md 1.3). */
+/** Returns the message about a refused submission. An unknown attribute is reported by its error number alone (docs/reference/commands.md 1.3). */
 export function submitRefusal(reply: Pick<ErrorReply, "code" | "text">): string {
   return reply.text === null || reply.text === "" || reply.code === PBSE_NOATTR
     ? `qsub: Error (${reply.code}) submitting job\n`

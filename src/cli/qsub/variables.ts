@@ -1,4 +1,4 @@
-// Variable_List: the environment variables that go with a job, and their text form (docs/reference/commands.md 1,
+// Makes Variable_List, which has the environment variables that a job gets, as text (docs/reference/commands.md 1,
 // docs/reference/files.md 6).
 
 import { userInfo } from "node:os";
@@ -8,7 +8,7 @@ export type Env = Readonly<Record<string, string | undefined>>;
 /** Puts a backslash before a comma, a quote or a backslash in a value. */
 export const escapeValue = (value: string): string => (/[\\,"']/.test(value) ? value.replace(/[\\,"']/g, "\\$&") : value);
 
-/** `PBS_O_NAME=value` from qsub's own environment, in order. The server adds PBS_O_QUEUE and PBS_O_HOST. */
+/** Returns the variables `PBS_O_NAME=value` from the environment of qsub. The server adds PBS_O_QUEUE and PBS_O_HOST. */
 export function originVariables(env: Env, directory: string, conf: Readonly<Record<string, string>>): string[] {
   const login = env["LOGNAME"] ?? env["USER"] ?? userInfo().username;
   const rows: readonly (readonly [string, string | undefined])[] = [
@@ -28,8 +28,8 @@ export function originVariables(env: Env, directory: string, conf: Readonly<Reco
 }
 
 /**
- * The variables of a -v list as `NAME=value`. Quotes and backslashes protect commas. A bare NAME takes its value from the
- * environment. An empty list and empty items (`A=1,`) name nothing. Returns null for an unset bare name or a malformed list.
+ * Returns the variables of a -v list as `NAME=value`. Quotes and backslashes protect commas. A NAME without value gets its value from the environment. Empty
+ * items (`A=1,`) are skipped. Returns null if the list is malformed, or if a NAME without value is not set.
  */
 export function namedVariables(list: string, env: Env): string[] | null {
   const items = splitList(list);
@@ -46,21 +46,21 @@ export function namedVariables(list: string, env: Env): string[] | null {
   return variables;
 }
 
-/** -V: the whole environment, except variables that every job gets from the mom. */
+/** Returns the whole environment, for -V, without the PBS_O_ variables, which qsub sets itself. */
 export function allVariables(env: Env): string[] {
   return Object.keys(env).flatMap((name) =>
     env[name] === undefined || name.startsWith("PBS_O_") ? [] : [`${name}=${escapeValue(env[name])}`],
   );
 }
 
-/** Joins the groups in order. If a name occurs twice, the later value takes the earlier position. */
+/** Joins lists of variables, in order. If a name occurs several times, its last value takes the place of the first. */
 export function joinVariables(...groups: readonly (readonly string[])[]): string {
   const byName = new Map<string, string>();
   for (const variable of groups.flat()) byName.set(variable.slice(0, variable.indexOf("=")), variable);
   return [...byName.values()].join(",");
 }
 
-/** Items between commas, without quotes and backslashes. */
+/** Splits a list at its commas, and removes quotes and backslashes. */
 function splitList(list: string): string[] | null {
   const items: string[] = [];
   let [item, quote] = ["", ""];

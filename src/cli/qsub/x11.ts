@@ -1,5 +1,5 @@
-// qsub -X: connects the X clients of a job to the submitter's display. The clients present a cookie made for the job; the
-// display receives the real one (protocol/terminal/x11.ts X1).
+// qsub -X: connects the X clients of a job to the submitter's display. The clients show a cookie that was made for the job;
+// it is replaced by the display's real cookie (protocol/terminal/x11.ts X1).
 
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -14,12 +14,12 @@ import type { CommandIo } from "../command.ts";
 const COOKIE_BYTES = 16;
 
 export type X11Forwarding = {
-  /** the part of the job's terminal shape for X11 */
+  /** what the job is told about the display */
   readonly offer: { readonly cookie: string; readonly screen: number };
   over(channel: TerminalChannel): { take(frame: TerminalFrame): void; drained(): void; close(): void };
 };
 
-/** Returns null if DISPLAY does not name a display. */
+/** Prepares the forwarding. Returns null if DISPLAY does not name a display. */
 export function x11Forwarding(env: CommandIo["env"]): X11Forwarding | null {
   const display = parseDisplay(env["DISPLAY"] ?? "");
   if (display === null) return null;
@@ -29,7 +29,7 @@ export function x11Forwarding(env: CommandIo["env"]): X11Forwarding | null {
     offer: { cookie: expected.toString("hex"), screen: display.screen },
     over(channel) {
       const streams = x11Streams(channel);
-      /** clients that have not presented their cookie yet, with the bytes received so far */
+      /** clients that have not shown their cookie yet, with the bytes that they have sent so far */
       const fresh = new Map<number, Buffer>();
       const turnAway = (id: number): void => {
         fresh.delete(id);
@@ -69,7 +69,7 @@ function realCookie(env: CommandIo["env"], display: Display): Buffer | null {
   try {
     return cookieFor(readFileSync(env["XAUTHORITY"] ?? `${env["HOME"] ?? ""}/.Xauthority`), display, hostname());
   } catch {
-    // The display may admit its user without a cookie.
+    // There is no cookie: the display may admit its user without one.
     return null;
   }
 }

@@ -1,7 +1,7 @@
-// Log and accounting lines about one job: searching, filtering, ordering and layout (docs/reference/commands.md 6). Pure.
+// Finds, filters, orders and formats log and accounting lines about one job (docs/reference/commands.md 6). Pure.
 //
-// T1. Lines are ordered by second. Within a second, logs come before accounting. Logs are ordered by their fraction of the
-//     second, then by their order in the files.
+// T1. Lines are ordered by second. Of one second, lines of logs come before lines of accounting. Log lines of one second are
+//     ordered by their fraction of the second, and if that is equal, by their order in the files.
 
 import { nth } from "#support/assert.ts";
 
@@ -9,13 +9,13 @@ export type Source = "S" | "L" | "M" | "A";
 
 export type LogRecord = {
   readonly source: Source;
-  /** as in the log: MM/DD/YYYY HH:MM:SS[.uuuuuu] */
+  /** the time as in the log: MM/DD/YYYY HH:MM:SS[.uuuuuu] */
   readonly date: string;
   readonly event: number;
   readonly text: string;
 };
 
-/** The lines of a file whose object is the job's id. */
+/** Returns the records of a file whose object is the job. */
 export function recordsOf(file: Buffer, source: Source, id: string): LogRecord[] {
   const wanted = Buffer.from(`;${id};`);
   const records: LogRecord[] = [];
@@ -61,7 +61,7 @@ export const EVENT_NAMES: Readonly<Record<string, number>> = {
   force: 0x8000,
 };
 
-/** In the order of T1. */
+/** Returns the records in the order of T1. */
 export function inOrder(records: readonly LogRecord[]): LogRecord[] {
   const keyed = records.map((record, index) => {
     const [second, fraction = ""] = record.date.split(".");
@@ -73,10 +73,10 @@ export function inOrder(records: readonly LogRecord[]): LogRecord[] {
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** `11/20/2026 09:26:28` with the year in front. */
+/** Moves the year to the front of a date such as `11/20/2026 09:26:28`, so that dates can be compared as text. */
 const sortable = (date: string): string => `${date.slice(6, 10)}${date.slice(0, 5)}${date.slice(10)}`;
 
-/** If a message occurs more than `most` times, only its last record stays. */
+/** Drops repetitions: if a message occurs more than `most` times, only its last record stays. */
 export function withoutExcess(records: readonly LogRecord[], most: number): LogRecord[] {
   const count = new Map<string, number>();
   for (const record of records) count.set(key(record), (count.get(key(record)) ?? 0) + 1);
@@ -91,11 +91,11 @@ export function withoutExcess(records: readonly LogRecord[], most: number): LogR
 const key = (record: LogRecord): string => `${record.source};${record.text}`;
 
 /**
- * One record, with its text wrapped at `columns`. highres: some date has microseconds. Accounting lines always have the wide
- * date column.
+ * Writes one record, with its text broken at `columns`. highres: some date has microseconds. For accounting records, the column of the date is always wide
+ * enough for microseconds.
  */
 export function layOut(record: LogRecord, columns: number, highres: boolean): string {
-  // Accounting records are indented as far as dates with microseconds (recorded from PBS).
+  // PBS leaves this space for microseconds in accounting records too.
   const head = `${record.date.padEnd(highres || record.source === "A" ? 27 : 20)} ${record.source.padEnd(5)}`;
   const room = Math.max(columns - head.length, 20);
   const lines: string[] = [];

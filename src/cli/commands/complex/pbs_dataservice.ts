@@ -1,5 +1,5 @@
-// pbs_dataservice: the service that keeps PBS's data (docs/reference/commands.md 6). In Partita this is pbs_server itself, so
-// the service runs while the server runs.
+// pbs_dataservice: starts and stops the service that keeps PBS's data, or shows its state (docs/reference/commands.md 6). In
+// Partita pbs_server itself keeps the data, so the service runs while the server runs.
 
 import { ServerUnreachable } from "#protocol/client.ts";
 import type { Command, CommandIo } from "../../command.ts";
@@ -24,8 +24,7 @@ export async function pbsDataservice(io: CommandIo, complex: Complex): Promise<n
   }
   const running = await isRunning(complex);
   const state = `PBS Data Service ${running ? "running" : "not running"}\n`;
-  // The service cannot be started or stopped apart from the server. A request succeeds if the service already has that state,
-  // and is refused otherwise.
+  // The service cannot be started or stopped apart from the server. So a start succeeds only if the service runs already, and a stop only if it does not run.
   if (verb === "status" || running === (verb === "start")) {
     io.out(state);
     return running || verb === "stop" ? 0 : FAILED;

@@ -48,7 +48,7 @@ export async function qalter(io: CommandIo, complex: Complex): Promise<number> {
   });
 }
 
-/** The attributes that an option sets, or the line that describes its fault. */
+/** Returns the attributes that an option sets, or the message about its fault. */
 function readOption(letter: string, value: string, world: JobOptionWorld, complex: Complex): readonly AttrText[] | string {
   if (letter === "h") return isHoldList(value) ? [{ name: "Hold_Types", value }] : "qalter: illegal -h value\n";
   if (letter !== "W") {

@@ -10,7 +10,7 @@ const USAGE = `usage:
 	qdel [-W force|suppress_email=X] [-x] job_identifier...
 	qdel --version
 `;
-/** greatest number of jobs of one call for which mail is sent */
+/** largest number of jobs in one qdel for which mail is sent */
 const MAILS_MAX = 1000;
 
 export const run: Command = asCommand("qdel", USAGE, qdel);

@@ -1,4 +1,4 @@
-// qrun: runs jobs at once, through their scheduler or on given vnodes (docs/reference/commands.md 3).
+// qrun: starts jobs immediately, through their scheduler or on given vnodes (docs/reference/commands.md 3).
 
 import type { ErrorReply } from "#protocol/wire/reply.ts";
 import type { Command, CommandIo } from "../../command.ts";

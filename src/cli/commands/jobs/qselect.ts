@@ -1,4 +1,4 @@
-// qselect: ids of the jobs that meet criteria (docs/reference/commands.md 3).
+// qselect: prints the ids of the jobs that meet all criteria (docs/reference/commands.md 3).
 
 import { ServerUnreachable } from "#protocol/client.ts";
 import type { SelectJobsRequest } from "#protocol/messages.ts";
@@ -73,7 +73,7 @@ async function select(io: CommandIo, complex: Complex, request: SelectJobsReques
   }
 }
 
-/** Criteria or request fields of an option, or the line that describes its fault. */
+/** Returns the criteria or the request fields of an option, or the message about its fault. */
 function readCriterion(letter: string, value: string, now_ms: number): readonly Criterion[] | Partial<SelectJobsRequest> | string {
   const illegal = `qselect: illegal -${letter} value\n`;
   const equal = (name: string, fits = true, text = value): readonly Criterion[] | string =>
@@ -120,7 +120,7 @@ function readCriterion(letter: string, value: string, now_ms: number): readonly 
 
 const OPERATOR = /^\.(eq|ne|ge|gt|le|lt)\.\s*(.*)$/s;
 
-/** Parses `[op]value`; without an operator it means .eq. Returns null if the value is malformed. */
+/** Parses `[op]value`. Without an operator, .eq is meant. Returns null if the value is malformed. */
 function compared(name: string, text: string, read: (value: string) => string | null): readonly Criterion[] | null {
   const match = OPERATOR.exec(text.trim());
   const value = read(match === null ? text.trim() : nth(match, 2));
@@ -143,7 +143,7 @@ const TIMES: Readonly<Record<string, readonly [name: string, resource?: string]>
   t: ["estimated", "start_time"],
 };
 
-/** -t: a letter that selects the time, then `[op]date_time`. Eligible time is given as a duration. */
+/** Parses the value of -t: a letter that selects which time is compared, then `[op]date_time`. For eligible time, a duration takes the place of date_time. */
 function timeCriterion(text: string, now_ms: number): readonly Criterion[] | null {
   const [name, resource] = TIMES[text[0] ?? ""] ?? [null];
   if (name === null) return null;

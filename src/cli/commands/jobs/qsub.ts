@@ -47,7 +47,7 @@ export async function qsub(io: CommandIo, complex: Complex): Promise<number> {
   }
 }
 
-/** Loaded only for interactive jobs, because TLS and the C library take time to load. */
+/** Runs an interactive job. Its code is loaded only now, because TLS and the C library take time to load. */
 async function interactive(io: CommandIo, complex: Complex, link: Link, job: Job, draft: Draft): Promise<number> {
   if (io.terminal === undefined) {
     io.err("qsub: No support for requested service\n");
@@ -102,7 +102,7 @@ async function submit(io: CommandIo, complex: Complex, link: Link, job: Job, wor
 
 const isBlocking = (draft: Draft): boolean => draft.flags.get("block")?.value === "true";
 
-/** -W block=true: the command ends with the job's exit status. */
+/** Waits until the job has ended, and returns its exit status (-W block=true). */
 async function waitForJob(io: CommandIo, link: Link, id: string): Promise<number> {
   const reply = await link.request({ kind: "wait-job", job: id });
   if (!reply.ok) {

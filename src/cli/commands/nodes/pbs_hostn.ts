@@ -1,4 +1,4 @@
-// pbs_hostn: how this machine resolves a host name (docs/reference/commands.md 6).
+// pbs_hostn: shows how this machine resolves a host name (docs/reference/commands.md 6).
 
 import type { LookupAddress } from "node:dns";
 import { lookup, lookupService } from "node:dns/promises";
@@ -56,12 +56,12 @@ export async function pbsHostn(io: CommandIo, _complex: unknown, names: NameServ
   return 0;
 }
 
-/** A loopback address has many names, so the requested name counts. */
+/** Returns the name to show for an address: its own name. If it has none, or is a loopback address (which has many names), the name that the user gave. */
 const nameFor = (host: string, name: string | null): string => (name === null || name === "localhost" ? host : name);
 
 function addressLine(address: string, name: string): string {
   const [a = 0, b = 0, c = 0, d = 0] = address.split(".").map(Number);
-  // The number is the address in memory order read as a little-endian integer.
+  // PBS prints the four bytes of the address as a little-endian number.
   const number = a + b * 256 + c * 65_536 + d * 16_777_216;
   return `     address:           ${address.padEnd(12)} (${number} dec)  name:  ${name}\n`;
 }

@@ -43,7 +43,7 @@ export async function pbsnodes(io: CommandIo, complex: Complex): Promise<number>
 
 type Refused = { readonly id: string; readonly code: number; readonly text: string | null };
 
-/** All vnodes. Returns null after a refusal was printed. */
+/** Returns all vnodes. If the server refuses, prints the refusal and returns null. */
 async function allVnodes(io: CommandIo, link: Link): Promise<Node[] | null> {
   const { reply, items } = await statusItems(link, { kind: "status", object: "node", ids: [] });
   const nodes = items.filter((item): item is Node => "attrs" in item);
@@ -53,7 +53,7 @@ async function allVnodes(io: CommandIo, link: Link): Promise<Node[] | null> {
   return null;
 }
 
-// --- marks
+// --- marking nodes
 
 async function markNodes(io: CommandIo, link: Link, options: PbsnodesOptions): Promise<number> {
   const { items } = await statusItems(link, { kind: "status", object: "node", ids: [], attrs: ["Mom", "resources_available"] });
@@ -85,7 +85,7 @@ function markAttributes(options: PbsnodesOptions): readonly AttrOp[] {
   return attrs;
 }
 
-/** -l: vnodes that are down or offline. */
+/** Lists the vnodes that are down or offline (-l). */
 async function listMarked(io: CommandIo, link: Link): Promise<number> {
   const nodes = await allVnodes(io, link);
   if (nodes === null) return FAILED;
@@ -136,7 +136,7 @@ async function jsonNodes(link: Link, nodes: readonly Node[], options: PbsnodesOp
   return summary(nodes, { ...options, jobs: options.layout === "jobs", suspended }) as readonly (readonly [string, string])[];
 }
 
-/** The suspended jobs among the jobs on the nodes. The request is made only for -Sj. */
+/** Returns the suspended jobs among those on the nodes. Only -Sj needs them, so only then is the server asked. */
 async function suspendedJobs(link: Link, nodes: readonly Node[], options: PbsnodesOptions): Promise<ReadonlySet<string>> {
   const ids = options.layout === "jobs" ? [...new Set(nodes.flatMap(jobsOf))] : [];
   if (ids.length === 0) return new Set();
@@ -154,13 +154,13 @@ async function mergeAll(link: Link, hosts: ReadonlyMap<string, readonly Node[]>)
   return [...hosts].map(([host, nodes]) => mergeHost(host, nodes, consumable));
 }
 
-/** Custom resources that are counted at hosts (flags n and f). */
+/** Returns the custom resources that are consumable at hosts (flags n and f). */
 async function consumableResources(link: Link): Promise<ReadonlySet<string>> {
   const { items } = await statusItems(link, { kind: "status", object: "resource", ids: [] });
   return new Set(items.flatMap((item) => ("attrs" in item && /[nf]/.test(String(item.attrs["flag"] ?? "")) ? [item.id] : [])));
 }
 
-/** The nodes of the operands in their order; unknown nodes become refusals. */
+/** Returns the nodes that the operands name, in their order. For an unknown node there is a refusal instead. */
 async function namedNodes(link: Link, options: PbsnodesOptions): Promise<(Node | Refused)[]> {
   if (options.vnodes) {
     const { reply, items } = await statusItems(link, { kind: "status", object: "node", ids: options.operands });

@@ -1,4 +1,4 @@
-// qstart: allows jobs of queues to run (docs/reference/commands.md 3).
+// qstart: allows jobs in queues to start (docs/reference/commands.md 3).
 
 import type { Command } from "../../command.ts";
 import { type QueueSwitch, queueSwitch } from "../../queue-switch.ts";

@@ -1,4 +1,4 @@
-// qstop: prevents jobs of queues from starting (docs/reference/commands.md 3).
+// qstop: prevents jobs in queues from starting (docs/reference/commands.md 3).
 
 import type { Command } from "../../command.ts";
 import { type QueueSwitch, queueSwitch } from "../../queue-switch.ts";

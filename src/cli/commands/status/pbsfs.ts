@@ -1,5 +1,5 @@
 // pbsfs: shows and changes the fairshare tree of a scheduler (docs/reference/commands.md 6). It works on the files of the
-// scheduler's sched_priv. The scheduler reads the usage again when it finds usage.touch.
+// scheduler's sched_priv. When the scheduler finds the file usage.touch there, it reads the usage again.
 //
 // I1. The usage file is always complete, and its former version is kept as usage.bak. A file that cannot be read is not
 //     changed.
@@ -26,7 +26,7 @@ import { asCommand, type Complex, statusItems } from "../../complex.ts";
 import { optionFault, scanOptions } from "../../getopt.ts";
 import { entityText, listText, treeText } from "../../pbsfs/render.ts";
 
-/** by the option that was used wrongly; "": any other error */
+/** usage texts, by the option that was used wrongly; "": for any other error */
 const USAGES: Readonly<Record<string, string>> = {
   "": "Usage: pbsfs -[ptdgcs] [-I sched_name]\n",
   g: "Usage: pbsfs [-I sched_name] -g <fairshare_entity>\n",
@@ -70,12 +70,12 @@ const ERRNO: Readonly<Record<string, string>> = {
   ENOTDIR: "Not a directory",
 };
 
-/** Only root, the service user, and the owner of a user-mode complex may run the command. */
+/** Whether the user may run the command. Root may; in user mode, the permissions of the files decide. */
 function mayRun(complex: Complex): boolean {
   return complex.conf().mode === "user" || complex.uid() === 0;
 }
 
-/** The sched_priv of a scheduler, queried from the server. Returns null after the reason was written to stderr. */
+/** Asks the server for the sched_priv of a scheduler. If that fails, writes the reason to stderr and returns null. */
 async function schedulerDirectory(io: CommandIo, complex: Complex, name: string): Promise<string | null> {
   try {
     const link = await complex.connect();
@@ -125,7 +125,7 @@ async function answer(io: CommandIo, what: string, operands: readonly string[], 
       io.out(comparison(a as ShareNode, b as ShareNode));
       return 0;
     case "s":
-      // Only an entity without children uses shares itself.
+      // Usage is set only for an entity without children, because only such an entity uses shares itself.
       if ((a as ShareNode).children.length === 0) setUsage(fairshare, first, Number(second));
       return save(io, directory, storedOf(fairshare));
     case "d":
@@ -144,14 +144,14 @@ function comparison(a: ShareNode, b: ShareNode): string {
   return order === 0 ? `${a.name} == ${b.name}\n` : `${(order < 0 ? a : b).name}\n`;
 }
 
-/** -e: removes the usage of entities that resource_group does not name. */
+/** Returns the stored usage without the entities that resource_group does not name (-e). */
 function withoutStrangers(fairshare: Fairshare, tree: Parameters<typeof createFairshare>[0]): StoredUsage {
   const known = createFairshare(tree, null, 0).nodes;
   const stored = storedOf(fairshare);
   return { ...stored, usage: Object.fromEntries(Object.entries(stored.usage).filter(([name]) => known.has(name))) };
 }
 
-/** Reads the usage file. Returns null if there is none yet, and undefined if it cannot be read; the user is then told. */
+/** Reads the usage file. Returns null if there is none yet. If the file cannot be read, tells the user and returns undefined. */
 function storedUsage(io: CommandIo, directory: string): StoredUsage | null | undefined {
   const path = join(directory, "usage");
   if (!existsSync(path)) {
@@ -173,10 +173,10 @@ function save(io: CommandIo, directory: string, usage: StoredUsage): number {
   return 0;
 }
 
-/** A missing file counts as empty. */
+/** Returns the text of a file; "": the file does not exist. */
 const textOf = (path: string): string => (existsSync(path) ? readFileSync(path, "utf8") : "");
 
-/** The settings of sched_config that affect the tree. The last line of a name counts. */
+/** Reads the settings of sched_config that concern the tree. If a name occurs on several lines, the last one counts. */
 function configOf(path: string): { readonly units: string; readonly unknown_shares: number; readonly decay_factor: number } {
   const text = textOf(path);
   const lastValue = (name: string): string | undefined =>

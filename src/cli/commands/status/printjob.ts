@@ -1,5 +1,5 @@
-// printjob: prints everything that the server stores about a job (docs/reference/commands.md 6). For root, and in user mode for
-// the user who owns the complex.
+// printjob: prints everything that the server stores about a job (docs/reference/commands.md 6). Only root may run it; in
+// user mode, the user who owns the complex.
 
 import { readFileSync } from "node:fs";
 import { ServerUnreachable } from "#protocol/client.ts";
@@ -15,7 +15,7 @@ const USAGE = `usage: printjob [-a|-s] jobid|file
 `;
 const FRAME = "-".repeat(51);
 const FAILED = 1;
-/** Index: number of the job state in PBS's own files. */
+/** The letters of job states. The index of a letter is the number of the state in the files of PBS. */
 const STATES = "TQHWREXBMF";
 
 export const run: Command = asCommand("printjob", USAGE, printjob);
@@ -45,7 +45,7 @@ export async function printjob(io: CommandIo, complex: Complex): Promise<number>
   return status;
 }
 
-/** The path of a job file identifies its job: mom_priv/jobs/1.svr.JB -> 1.svr. */
+/** Returns the job id that the name of a job file has: mom_priv/jobs/1.svr.JB -> 1.svr. */
 const idOfFile = (operand: string): string => operand.replace(/^.*\//, "").replace(/\.(?:JB|SC)$/, "");
 
 async function printOne(io: CommandIo, complex: Complex, id: string, part: Part): Promise<boolean> {
@@ -101,7 +101,7 @@ function attributesText(attrs: WireAttrs): string {
   return `${text}\n`;
 }
 
-/** Prints the script if there is a file of it: the mom has one while the job runs. */
+/** Prints the job's script if it is in a file: while the job runs, its mom has such a file. */
 function printScript(io: CommandIo, complex: Complex, id: string): boolean {
   const { home } = complex.conf();
   for (const directory of ["server_priv/jobs", "mom_priv/jobs"]) {
@@ -110,7 +110,7 @@ function printScript(io: CommandIo, complex: Complex, id: string): boolean {
       io.out(`${FRAME}\nJobscript for jobid:${id}\n${FRAME}\n\n${script}\n`);
       return true;
     } catch {
-      // The next directory may contain it.
+      // There is no script here. The next directory may have it.
     }
   }
   io.err(`Job script for ${id} not found\n`);

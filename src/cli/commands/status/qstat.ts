@@ -1,5 +1,5 @@
-// qstat: lists jobs, queues and servers (docs/reference/commands.md 2). It prints jobs as their parts arrive, and requests only
-// the attributes that the layout shows.
+// qstat: lists jobs, queues and servers (docs/reference/commands.md 2). It prints jobs while the server's answer still
+// arrives, and requests only the attributes that the layout shows.
 
 import { type BriefItem, wholeItems } from "#protocol/brief-items.ts";
 import { ServerUnreachable } from "#protocol/client.ts";
@@ -38,7 +38,7 @@ const USAGE_STATUS = 2;
 const UNREACHABLE_STATUS = 255;
 const SEQUENCE_ID_SHORT_MAX = 9_999_999;
 
-/** The data of one run. `status` is the exit status so far; the last error decides. */
+/** One run of qstat. `status`: the exit status so far, which is that of the last error. */
 type Session = {
   readonly io: CommandIo;
   readonly complex: Complex;
@@ -109,7 +109,7 @@ async function show(world: Pick<Session, "io" | "complex" | "link" | "options">)
 // --- printing of objects
 
 type Printer = {
-  /** attributes to ask for; undefined: all */
+  /** attributes to request; undefined: all */
   readonly attrs: readonly string[] | undefined;
   readonly print: (object: Job) => void;
   /** called after all objects of one operand have been printed */
@@ -129,7 +129,7 @@ async function makePrinter(world: Pick<Session, "complex" | "link" | "options">,
   return { ...jobs, print: (job) => isOfArray(job, options) && jobs.print(job) };
 }
 
-/** -J: selects arrays; with -t also their subjobs, and without operands only the subjobs. */
+/** Whether -J selects the job: it selects arrays, with -t also their subjobs, and with -t and without operands only subjobs. */
 function isOfArray({ id }: Job, { subjobs, operands }: QstatOptions): boolean {
   return subjobs && operands.length === 0 ? /\[\d+\]/.test(id) : id.includes("[");
 }
@@ -185,7 +185,7 @@ function tablePrinter(attrs: readonly string[], header: string, row: (object: Jo
 
 const queuePrinter = (output: Output): Printer => tablePrinter(QUEUE_ATTRIBUTES, QUEUE_HEADER, queueRow, output);
 
-/** A table with sums. endOperand starts a new table, because each operand of -q has its own. */
+/** Prints the table of -q, which ends with sums. Each operand has its own table, so endOperand ends one. */
 function limitsPrinter(options: QstatOptions, complex: Complex, output: Output): Printer {
   let queues: Job[] = [];
   const end = (): void => {
@@ -205,7 +205,10 @@ function limitsPrinter(options: QstatOptions, complex: Complex, output: Output):
 
 type AboutServer = { readonly comment: string; readonly long_ids: boolean };
 
-/** The server's comment is printed above the tables, and its highest job number decides their width. */
+/**
+ * Requests what the listing needs to know about the server: its comment, printed above the tables, and whether job ids are long, which decides the width of
+ * columns.
+ */
 async function aboutServer(link: Link): Promise<AboutServer> {
   const { items } = await statusItems(link, { kind: "status", object: "server", ids: [], attrs: ["comment", "max_job_sequence_id"] });
   const server = items.find((item): item is Job => "attrs" in item);
@@ -266,7 +269,7 @@ function fail(session: Session, text: string, status: number): void {
   session.status = status;
 }
 
-/** Whether the server named in an operand is ours. If not, the user is told. */
+/** Whether the server named in an operand is that of our complex. If it is not, the user is told. */
 async function isReachable(session: Session, server: string | null): Promise<boolean> {
   try {
     await mustBeOurs(session.complex, server);
@@ -287,13 +290,13 @@ function jobRequest(session: Session, what: Pick<StatusRequest, "ids" | "queue" 
     object: "job",
     ...what,
     ...(printer.attrs === undefined ? {} : { attrs: [...new Set([...printer.attrs, ...filter])] }),
-    // A named job is shown in any state, so -H only adds the finished jobs.
+    // Jobs that are named as operands are shown in any state. There -H only means that finished jobs are included.
     ...(options.history === null ? {} : { history: what.ids.length > 0 ? "with" : options.history }),
     ...(options.subjobs ? { subjobs: true } : {}),
   };
 }
 
-/** Jobs by id, whatever their state and owner. */
+/** Shows jobs by id, whatever their state and owner. */
 async function showNamedJobs(session: Session, ids: string[]): Promise<void> {
   if (session.options.express) ids.sort(compareJobIds);
   const each = (item: StatusItem): void => {
@@ -324,7 +327,7 @@ function tellJob(session: Session, refused: { readonly id: string; readonly code
   );
 }
 
-/** All jobs, or those of a queue, that the options select. */
+/** Shows the jobs that the options select: those of a queue, or all jobs. */
 async function showQueueOfJobs(session: Session, queue: string | null, destination: string): Promise<void> {
   const { options, printer } = session;
   const whole = wholeItems();

@@ -1,4 +1,4 @@
-// tracejob: shows what the logs of the last days contain about a job (docs/reference/commands.md 6).
+// tracejob: shows what the logs of the last days say about a job (docs/reference/commands.md 6).
 
 import { readdirSync, readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
@@ -69,7 +69,7 @@ export async function tracejob(io: CommandIo, complex: Complex): Promise<number>
   return status;
 }
 
-/** Returns null if the value of an option is malformed. */
+/** Reads the options. Returns null if the value of one is malformed. */
 function readOptions(events: ReturnType<typeof scanOptions>["events"], io: CommandIo, home: string): Options | null {
   let sources: Source[] = ["S", "L", "M", "A"];
   let options: Options = {
@@ -102,7 +102,7 @@ function readOptions(events: ReturnType<typeof scanOptions>["events"], io: Comma
   return { ...options, sources };
 }
 
-/** Returns whether anything was found. */
+/** Shows the records about a job. Returns whether any was found. */
 function trace(io: CommandIo, id: string, options: Options, complex: Complex): boolean {
   const found = options.sources.flatMap((source) => recordsFrom(source, id, options, complex.now_ms(), io));
   const shown = withoutExcess(inOrder(found.filter((record) => (record.event & options.hidden_events) === 0)), options.excess_max);
@@ -125,7 +125,7 @@ function recordsFrom(source: Source, id: string, options: Options, now_ms: numbe
         records.push(...recordsOf(file.endsWith(".gz") ? gunzipSync(bytes) : bytes, source, id));
       } catch (error) {
         const code = codeOf(error);
-        // A user who may not read the server's log finds only part of the records.
+        // A user who may not read the server's log is told so, because the records shown are then incomplete.
         if (options.verbose || (code === "EACCES" && source === "S"))
           io.err(`${file}: ${code === "ENOENT" ? "No such file or directory" : code === "EACCES" ? "Permission denied" : code}\n`);
       }
@@ -135,15 +135,15 @@ function recordsFrom(source: Source, id: string, options: Options, now_ms: numbe
 }
 
 /**
- * The names of the files of the last days, oldest first: the file of each day and its rotated or compressed pieces. A day
- * without any file still gets its own name.
+ * Returns the names of the log files of the last days, oldest first: for each day its file, and its rotated or compressed pieces. If there is no file of a day,
+ * its usual name is returned.
  */
 function filesOfDays(directory: string, days: number, now_ms: number): readonly string[] {
   let names: readonly string[] = [];
   try {
     names = readdirSync(directory);
   } catch {
-    // The fault is reported when the files of the directory are opened, once for each.
+    // The error is reported later, when each file of the directory is opened.
   }
   const pieces = logPieces(names);
   return Array.from({ length: days }, (_, at) => dayName(now_ms - (days - 1 - at) * DAY_MS)).flatMap((wanted) => {
@@ -152,7 +152,7 @@ function filesOfDays(directory: string, days: number, now_ms: number): readonly 
   });
 }
 
-/** The log directories of a source. All schedulers have their default directory names. */
+/** Returns the log directories of a source. Each scheduler is assumed to use the default name of its directory. */
 function directoriesOf(source: Source, home: string): readonly string[] {
   switch (source) {
     case "S":

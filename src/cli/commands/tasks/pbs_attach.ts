@@ -1,5 +1,5 @@
-// pbs_attach: adds a session of processes that the job did not start to the job. The mom then counts, limits and ends the
-// session with the job (docs/reference/commands.md 6).
+// pbs_attach: adds a session of processes to a job that did not start them. The mom then counts the usage of these processes
+// as the job's, and ends them with the job (docs/reference/commands.md 6).
 
 import { spawn } from "node:child_process";
 import { constants } from "node:os";
@@ -16,7 +16,7 @@ const FAILED = 1;
 
 export const run: Command = asCommand("pbs_attach", USAGE, pbsAttach);
 
-/** -m (the mom is found through the job), -P and -s (the whole session is always attached) have no effect. */
+/** Runs pbs_attach. Three options have no effect: -m (the mom is found through the job), -P and -s (the whole session is always attached). */
 async function pbsAttach(io: CommandIo, complex: Complex): Promise<number> {
   const scan = scanOptions(io.argv, "j:m:p:Ps", false);
   let id: string | undefined;
@@ -56,7 +56,7 @@ function refused(io: CommandIo, why: string): number {
   return FAILED;
 }
 
-/** Runs the program with our streams. Its end is the end of this command. */
+/** Runs the program with our streams. Resolves with its exit status. */
 function execute(io: CommandIo, [program = "", ...args]: readonly string[]): Promise<number> {
   return new Promise((resolve) => {
     const child = spawn(program, args, { stdio: "inherit", cwd: io.cwd, env: { ...io.env } });

@@ -1,6 +1,6 @@
 // pbs_tmrsh: a replacement of rsh inside a job. The command runs as a task of the job on one of its hosts
-// (docs/reference/commands.md 6). As in rsh, the words of the command are joined by blanks and interpreted by the user's shell
-// there.
+// (docs/reference/commands.md 6). As with rsh, the words of the command are joined by blanks, and the user's shell on that
+// host interprets them.
 
 import type { Command, CommandIo } from "../../command.ts";
 import { asCommand, type Complex } from "../../complex.ts";
@@ -9,7 +9,7 @@ import { connectMom, exitOf, runOf, TaskRefused } from "../../task-client.ts";
 const USAGE = `Usage: pbs_tmrsh host [-n][-l username] command [args]...
        pbs_tmrsh --version
 `;
-/** Exit status if the command could not be run. */
+/** Exit status if the command could not be started. */
 const FAILED = 255;
 
 export const run: Command = asCommand("pbs_tmrsh", USAGE, pbsTmrsh);
@@ -17,7 +17,7 @@ export const run: Command = asCommand("pbs_tmrsh", USAGE, pbsTmrsh);
 async function pbsTmrsh(io: CommandIo, complex: Complex): Promise<number> {
   const words = [...io.argv];
   let host = "";
-  // rsh accepts its options before and after the host. The user given by -l is ignored, because tasks run as the job's owner.
+  // As in rsh, options may come before or after the host. The user after -l is ignored, because tasks run as the job's owner.
   for (;;) {
     const word = words[0];
     if (word === "-n") words.shift();

@@ -1,5 +1,5 @@
-// pbsdsh: runs a program as tasks of the surrounding job, one for each line of the job's node file (docs/reference/commands.md
-// 6).
+// pbsdsh: runs a program as tasks of the job in which it is called, one task for each line of the job's node file
+// (docs/reference/commands.md 6).
 
 import { nth } from "#support/assert.ts";
 import type { Command, CommandIo } from "../../command.ts";
@@ -21,12 +21,12 @@ Where -c copies = run that many copies, on the lines of the node file in turn,
 
 export const run: Command = asCommand("pbsdsh", USAGE, pbsdsh);
 
-/** Upper bound of -c, larger than any job. */
+/** Largest value of -c; no job is that large. */
 const COPIES_MAX = 100_000;
 
 type Wish = { copies: number | null; index: number | null; host: string | null; one_by_one: boolean; verbose: boolean; leave: boolean };
 
-/** Exit status: the highest of the tasks, or 1 if a task could not be run. */
+/** Runs pbsdsh. Returns the highest exit status of the tasks, or 1 if a task could not be started. */
 async function pbsdsh(io: CommandIo, complex: Complex): Promise<number> {
   const parsed = argumentsOf(io);
   if (typeof parsed === "string") {
@@ -77,14 +77,14 @@ function told(io: CommandIo, error: unknown): number {
   return 1;
 }
 
-/** The hosts of the tasks; empty if the requested line does not exist. */
+/** Returns the host of each task. There is none if the requested line does not exist. */
 function chosen(lines: readonly string[], { copies, index }: Wish): readonly string[] {
   if (index !== null) return lines.slice(index, index + 1);
   if (copies === null || lines.length === 0) return lines;
   return Array.from({ length: copies }, (_, at) => nth(lines, at % lines.length));
 }
 
-/** Returns a text if the arguments are wrong. */
+/** Parses the arguments. Returns the message if they are wrong. */
 function argumentsOf(io: CommandIo): { readonly wish: Wish; readonly argv: readonly string[] } | string {
   const scan = scanOptions(io.argv, "c:n:h:svo", false);
   const wish: Wish = { copies: null, index: null, host: null, one_by_one: false, verbose: false, leave: false };
