@@ -1,5 +1,5 @@
-// The thread of a virtual process. Work takes time: input that arrives meanwhile waits, and output leaves at the end of the work. The thread can be stopped
-// and continued (SIGSTOP, SIGCONT), and killed.
+// The thread of a simulated process. Its work takes simulated time: input that arrives meanwhile waits, and output leaves at the end of the work. The
+// thread can be stopped and continued (SIGSTOP, SIGCONT), and killed.
 //
 // T1. Input is handled in the order of its arrival. Output leaves in the order in which it was made, before further input is handled.
 
@@ -20,7 +20,7 @@ export class BusyThread {
     this.#world = world;
   }
 
-  /** The thread does not work, and nothing waits. */
+  /** Whether the thread has no work, and nothing waits. */
   get isFree(): boolean {
     return this.#isRunning && this.#in.length === 0 && this.#out.length === 0;
   }
@@ -29,19 +29,19 @@ export class BusyThread {
     return this.#is_alive && !this.#is_stopped && this.#world.now_ms >= this.#busy_until_ms;
   }
 
-  /** Handles input: now, or when the thread is free. */
+  /** Handles input now or, if the thread is not free, when it is. */
   do(act: Act): void {
     this.#in.push(act);
     this.#drain();
   }
 
-  /** Sends output: now, or at the end of the work. */
+  /** Sends output now or, if the thread is working, at the end of the work. */
   send(act: Act): void {
     this.#out.push(act);
     this.#drain();
   }
 
-  /** The work of this event takes this time. */
+  /** Makes the present work take this time. */
   work(for_ms: number): void {
     const whole_ms = Math.ceil(for_ms);
     if (whole_ms <= 0) return;

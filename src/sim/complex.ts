@@ -1,4 +1,4 @@
-// One complex: a server, its schedulers and its moms, connected by the network and observed by the checks.
+// One simulated complex: a server, its schedulers and its moms, connected by the network and observed by the checks.
 
 import type { PolicyBook } from "#sched/shapes/policy-book.ts";
 import type { Prng } from "#support/prng.ts";
@@ -19,16 +19,16 @@ export type Complex = {
   readonly network: Network;
   readonly disk: Disk;
   readonly server: ServerProcess;
-  /** created when the server first starts a scheduler of that name */
+  /** the schedulers by name; each is created when the server first starts a scheduler of that name */
   readonly scheds: ReadonlyMap<string, SchedProcess>;
   readonly moms: readonly MomProcess[];
   readonly starters: readonly StarterProcess[];
   readonly book: PolicyBook;
-  /** while true, some programs and files fail */
+  /** true: some programs and files fail */
   failures: boolean;
 };
 
-/** Number of processes that a scheduler may have in one world. */
+/** Number of process ids for each scheduler, which is started at most that often in one simulation. */
 const PIDS_PER_SCHED = 1000;
 
 export function createComplex(world: World, scenario: Scenario, checks: Checks): Complex {
@@ -91,7 +91,7 @@ export function createComplex(world: World, scenario: Scenario, checks: Checks):
   return Object.assign(complex, { world, scenario, network, disk, server, scheds: processes.byName, moms, starters, book });
 }
 
-/** The behaviour of a run's program. It depends only on the seed. */
+/** Returns how the program of a job behaves in each of its starts. It depends only on the seed. */
 function behaviours(world: World, scenario: Scenario, failing: () => boolean): (job: string, run_count: number) => Behaviour {
   const known = new Map<string, Behaviour>();
   return (job, run_count) => {
@@ -113,7 +113,7 @@ function behaviours(world: World, scenario: Scenario, failing: () => boolean): (
   };
 }
 
-/** In most runs qsub accepts the connection of the job's relay, and its terminal stays open. */
+/** Returns how a job's terminal behaves. Mostly qsub accepts the connection of the job's relay, and its terminal stays open. */
 function terminalOf(random: Prng, { run_ms_max }: Scenario): Behaviour["terminal"] {
   return { refused: random.chance(0.1), goes_ms: random.chance(0.3) ? random.int(0, run_ms_max) : null };
 }

@@ -1,10 +1,10 @@
-// The report of a failed seed: its last events, the violation, and the command that repeats it.
+// The report about a failed seed: the last events, the violation, and the command that repeats it.
 
 import { execFileSync } from "node:child_process";
 import type { RunResult } from "./run.ts";
 import { traceText } from "./world.ts";
 
-/** options: the options of the command line that reduced the world, each after a blank. */
+/** Returns the report. options: the options of the command line that reduced the scenario, each after a blank. */
 export function failureText(result: RunResult, options: string): string {
   const { hosts, queues, setup, policy: _, ...rest } = result.scenario;
   return [

@@ -1,18 +1,21 @@
-// Faults: processes killed at any event, broken links, a disk that refuses. A killed process comes back after a while. When the
-// faults stop, everything is brought back at once (run.ts).
+// Faults: processes are killed at any event, links break, the disk refuses to write. A killed process comes back after a while.
+// When the faults stop, everything is brought back at once (script.ts).
 
 import type { Prng } from "#support/prng.ts";
 import type { Complex } from "./complex.ts";
 import type { Fault } from "./drawn/scenario.ts";
 
-/** Times for which a killed daemon stays away. */
+/** Times in ms for which a killed daemon stays away. */
 const AWAY_MS = [10, 1500, 20_000, 400_000] as const;
 
-/** Times for which a daemon is stopped: unnoticed, noticed by the daemon, noticed by the server, given up. */
+/**
+ * Times in ms for which a daemon is stopped: too short to be noticed, noticed by the daemon, noticed by the server, and long
+ * enough that the server gives it up.
+ */
 const PAUSE_MS = [500, 5000, 20_000, 60_000, 400_000] as const;
 const pauseOf = (random: Prng): number => random.int(1, random.pick(PAUSE_MS));
 
-/** Differences of the wall clock from its original time. */
+/** Differences of the wall clock from its original time in ms. */
 const CLOCK_AHEAD_MS = [0, 5000, -60_000, 3_600_000, -3_600_000, 2 * 86_400_000] as const;
 
 export function strike(complex: Complex, random: Prng): void {
@@ -86,11 +89,11 @@ function carryOut({ world, server, scheds, moms, starters, network }: Complex, f
       break;
     }
     case "set-clock":
-      // As `date -s` on the host of server and schedulers: they notice the change when they next read the clock.
+      // Like `date -s` on the host of server and schedulers: they notice the change when they next read the clock.
       world.setWall(random.pick(CLOCK_AHEAD_MS));
       break;
     case "start-failures":
-      // The seed decides which programs and files fail (complex.ts).
+      // Nothing to do here: the seed decides which programs and files fail (complex.ts).
       break;
     default: {
       const unreachable: never = fault;

@@ -1,4 +1,5 @@
-// A file agent of a virtual host (the real one is src/mom/agent). It does its requests in their order, and each takes some milliseconds.
+// A file agent of a simulated host (the real one is src/mom/agent). It carries out its requests in order, and each takes some
+// milliseconds.
 
 import type { AgentLane, AgentLink, Hearer } from "#mom/driver/ports.ts";
 import type { AgentToMom, FinishRequest, MomToAgent, PrepareRequest } from "#mom/job/agent-link.ts";
@@ -10,19 +11,19 @@ type Frame = { [T in keyof MomToAgent]: [type: T, data: MomToAgent[T]] }[keyof M
 export type FileAgentOptions = {
   readonly random: Prng;
   readonly lane: AgentLane;
-  /** the preparation of a job's files fails with this code (docs/reference/execution.md 6); null: it succeeds */
+  /** Returns the code with which the preparation of a job's files fails (docs/reference/execution.md 6); null: it succeeds. */
   prepareFailure(job: string, run_count: number): number | null;
   readonly heard: Hearer<AgentToMom>;
   closed(): void;
-  /** does an action on the mom: now, or when it continues */
+  /** Calls `act` in the mom now or, if the mom is stopped, when it continues. */
   arrive(act: () => void): void;
-  /** an action of the mom on the world */
+  /** Does something that the mom causes outside itself. */
   effect(act: () => void): void;
 };
 
 const WORK_MS_MAX = 20;
 const NOTICE_MS_MAX = 5;
-/** Part of the finish requests that the main agent leaves to another one. */
+/** The share of the finish requests that the main agent leaves to another agent. */
 const BULKY_SHARE = 0.1;
 
 export class FileAgent implements AgentLink {

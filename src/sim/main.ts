@@ -37,8 +37,8 @@ async function main(): Promise<number> {
 }
 
 /**
- * The first and last seed, and the time after which no further seed begins. If no seeds are given, they start from the clock,
- * so that every run tests new ones.
+ * Returns the first and last seed, and the time after which no further seed begins. If no seeds are given, they start from
+ * the clock, so that every call tests new ones.
  */
 function span({ seeds, seconds }: Args): readonly [first: number, last: number, end_ms: number] {
   const [first, last] = seeds ?? [Date.now(), Number.MAX_SAFE_INTEGER];
@@ -46,7 +46,7 @@ function span({ seeds, seconds }: Args): readonly [first: number, last: number, 
   return [first, last, Date.now() + (seconds ?? (seeds === undefined ? 10 : 1e9)) * 1000];
 }
 
-// The reader of a pipe (`... | head`) has closed it.
+// The program that reads the output (`... | head`) has closed the pipe.
 process.stdout.on("error", () => process.exit(0));
 main().then(
   (status) => {

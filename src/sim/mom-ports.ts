@@ -1,9 +1,9 @@
-// One life of a virtual mom: ports for the driver of its core (src/mom/driver/ports.ts). When the life is over, nothing comes back through the ports and nothing
-// leaves through them.
+// One process of a simulated mom, with the ports for the driver of its core (src/mom/driver/ports.ts). When the process has ended, nothing enters or leaves
+// through the ports.
 //
-// M1. Each event is one turn of the process, as in the daemon: work for the end of the turn is done before the next event.
-// M2. A mom can be killed before any of its effects on the world: a frame, a record, a request to its starter or file agent. The record that it was writing is
-//     then torn. Heartbeats do not count, since a mom without jobs does nothing else.
+// M1. As in the daemon, each event is one turn of the event loop: work that is to be done at the end of the turn is done before the next event.
+// M2. A mom can be killed before any of its effects: before it sends a frame, writes a record, or sends a request to its starter or file agent. A record that
+//     it was writing is then incomplete. Heartbeats do not count as effects, because a mom without jobs does nothing else.
 
 import { runSequence } from "#hooks/run/hook-sequence.ts";
 import { DEFAULT_SETTINGS, type MomSettings } from "#mom/config/config.ts";
@@ -39,13 +39,13 @@ import { steadyMs, type World } from "./world.ts";
 
 const RECONNECT_MS = 1000;
 
-/** The disk of a host. It outlives the moms of the host. */
+/** What a host keeps on its disk. It stays when a mom of the host ends. */
 export class MomDisk {
-  /** text of the file of records */
+  /** text of the file in which the mom records its jobs */
   records = "";
   hooks: MomHooks | null = null;
   readonly checkpoints = new Set<string>();
-  /** jobs whose output waits */
+  /** jobs whose output waits for their next run */
   readonly kept = new Set<string>();
 }
 
@@ -53,7 +53,7 @@ export type MomOptions = {
   readonly host: string;
   readonly vnodes: readonly MomVnode[];
   readonly starter: StarterProcess;
-  /** the preparation of a job's files fails with this code (docs/reference/execution.md 6); null: it succeeds */
+  /** Returns the code with which the preparation of a job's files fails (docs/reference/execution.md 6); null: it succeeds. */
   prepareFailure(job: string, run_count: number): number | null;
   dial(host: string): Link<"mom-to-server", "server-to-mom"> | null;
 };
@@ -65,9 +65,9 @@ export type MomLifeOptions = MomOptions & {
   readonly pid: number;
   readonly boot: number;
   readonly patience: MomPatience;
-  /** the mom's name in the trace */
+  /** the mom's name in the trace of the simulation */
   readonly who: string;
-  /** the process has ended by itself, or by doom() */
+  /** Called when the process has ended by itself, or because of doom(). */
   over(why: string): void;
 };
 
@@ -78,9 +78,9 @@ export class MomLife {
   #server: VirtualServerLink | null = null;
   readonly #agents = new Set<FileAgent>();
   #driver: MomDriver | null = null;
-  /** work for the end of the present turn */
+  /** functions to call at the end of the present turn */
   #at_end: (() => void)[] = [];
-  /** effects before the kill; null: no kill */
+  /** number of effects that are left before the mom is killed; null: it is not to be killed */
   #effects_left: number | null = null;
 
   constructor(options: MomLifeOptions) {
@@ -100,14 +100,14 @@ export class MomLife {
     });
   }
 
-  /** Ends the life: nothing comes or leaves from now on. */
+  /** Ends the process: from now on nothing enters or leaves. */
   end(): void {
     this.pulse.kill();
     this.#server?.cut();
     this.#options.starter.detach();
   }
 
-  /** M2. effects: the number of effects before the kill; null: no kill */
+  /** Lets the mom be killed in an event (M2). effects: number of effects before that; null: it is not to be killed. */
   doom(effects: number | null): void {
     this.#effects_left = effects;
   }
@@ -116,7 +116,7 @@ export class MomLife {
     for (const agent of this.#agents) agent.kill();
   }
 
-  /** Delivers an event to the mom: now, or when it continues. */
+  /** Delivers an event to the mom now or, if the mom is stopped, when it continues. */
   arrive(act: () => void): void {
     void this.pulse.do(() => this.#turn(act));
   }
@@ -125,7 +125,7 @@ export class MomLife {
     this.#options.world.after(delay_ms, () => this.pulse.do(() => this.#turn(act)));
   }
 
-  /** M2. torn: called instead of the effect if the mom is killed before the effect */
+  /** Causes an effect (M2). torn: called instead if the mom is killed before the effect. */
   effect(act: () => void, torn: (() => void) | null = null): void {
     if (!this.pulse.isAlive) return;
     if (this.#effects_left === 0) {
@@ -136,12 +136,12 @@ export class MomLife {
     act();
   }
 
-  /** A frame of a heartbeat (M2). */
+  /** Sends a frame of a heartbeat, which does not count as an effect (M2). */
   beat(act: () => void): void {
     if (this.pulse.isAlive) act();
   }
 
-  /** M1. */
+  /** Handles one event as one turn of the event loop (M1). */
   #turn(act: () => void): void {
     act();
     for (let work = this.#at_end.shift(); work !== undefined; work = this.#at_end.shift()) work();
@@ -164,7 +164,7 @@ export class MomLife {
       disk: this.#diskPort(),
       scripts: this.#scriptsPort(),
       hooks: this.#hooksPort(),
-      // Virtual jobs have no tasks.
+      // Simulated jobs have no tasks.
       tasks: {
         open: () => ({
           path: "/home/pbs/sock/mom.sock",
@@ -349,7 +349,7 @@ export class MomLife {
   }
 }
 
-/** Jobs on these hosts can be checkpointed and restarted. */
+/** The actions of the hosts, so that jobs on them can be checkpointed and restarted. */
 const ACTIONS: MomSettings["actions"] = {
   terminate: { timeout_s: 5, words: ["/site/terminate", "%sid"] },
   checkpoint: { timeout_s: 10, words: ["/site/checkpoint", "%path"] },
@@ -391,13 +391,13 @@ function configOf(host: string, boot: number, settings: MomSettings): MomConfig 
   };
 }
 
-/** Calls the function for the frame's type. */
+/** Calls the function that handles the frame's type. */
 const hear = <T extends keyof StarterToMom>(
   heard: Hearer<StarterToMom>,
   { type, data }: { readonly type: T; readonly data: StarterToMom[T] },
 ): void => heard[type](data);
 
-/** A link that connects again by itself, as that of src/protocol/wire/ipc-transport.ts. */
+/** A link that connects again by itself, like that of src/protocol/wire/ipc-transport.ts. */
 class VirtualServerLink implements ServerLink {
   readonly #life: MomLife;
   readonly #options: MomLifeOptions;
@@ -417,7 +417,7 @@ class VirtualServerLink implements ServerLink {
   }
 
   send({ type, data }: FrameOf<"mom-to-server">): void {
-    // The network checks the frame by its schema.
+    // The network checks that the frame matches its schema.
     const act = (): void => this.#link?.send(type, data as never);
     if (type === "mom-pong") this.#life.beat(act);
     else this.#life.effect(act);
@@ -436,7 +436,7 @@ class VirtualServerLink implements ServerLink {
     this.cut();
   }
 
-  /** The process is over. Frames that it has sent still arrive. */
+  /** Closes the link because the process has ended. Frames that it has sent still arrive. */
   cut(): void {
     this.#link?.close();
     this.#link = null;

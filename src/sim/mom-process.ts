@@ -1,5 +1,5 @@
-// A mom as a process: the real core and the real driver (src/mom/driver) in a virtual world (mom-ports.ts), with a virtual starter and virtual file agents. The
-// disk outlives the mom. A mom can be killed at any event, and before any of its effects.
+// A mom that can be started, stopped and killed. Its core and its driver (src/mom/driver) are the real ones. Their ports (mom-ports.ts), the starter and the
+// file agents are simulated. The disk stays when the mom ends. A mom can be killed at any event, and before any of its effects.
 
 import { readRecords } from "#mom/driver/record-log.ts";
 import type { MomState } from "#mom/run/state.ts";
@@ -8,7 +8,7 @@ import type { Prng } from "#support/prng.ts";
 import { MomDisk, MomLife, type MomOptions } from "./mom-ports.ts";
 import type { World } from "./world.ts";
 
-/** The most effects of a mom between the fault "kill-mom-in-event" and the kill. */
+/** Largest number of effects of a mom between the fault "kill-mom-in-event" and the kill. */
 const LAST_EFFECTS_MAX = 5;
 
 export class MomProcess {
@@ -21,7 +21,7 @@ export class MomProcess {
   #life: MomLife | null = null;
   #lives = 0;
   #boot = 1;
-  /** after a kill in an event the mom is started again after this time; null: no such kill is due */
+  /** time in ms after which the mom is started again after a kill in an event; null: no such kill is to come */
   #doomed_ms: number | null = null;
 
   constructor(world: World, options: MomOptions) {
@@ -37,14 +37,14 @@ export class MomProcess {
     return this.#options.host;
   }
 
-  /** null: the mom does not run */
+  /** The state of the mom; null: the mom does not run. */
   get state(): MomState | null {
     return this.#life?.driver?.state ?? null;
   }
 
   /**
-   * The attributes of a job as this mom received them. For a killed mom they come from its record, because its starter may
-   * still start the job.
+   * Returns the attributes of a job as this mom received them. If the mom was killed, they come from its record, because its
+   * starter may still start the job.
    */
   attrsOf(job: string): MomJob["attrs"] | undefined {
     const run = this.state === null ? readRecords(this.#disk.records).get(job) : this.state.runs.get(job);
@@ -75,7 +75,7 @@ export class MomProcess {
     this.#stop("killed");
   }
 
-  /** Kills the mom before one of its next effects on the world; it is started again after away_ms. */
+  /** Lets the mom be killed before one of its next effects. It is started again after away_ms. */
   killInEvent(away_ms: number): void {
     if (this.#life === null) return;
     this.#doomed_ms = away_ms;
@@ -104,7 +104,7 @@ export class MomProcess {
     this.#life.killAgents();
   }
 
-  /** Kills the mom, its starter and all processes of the host. */
+  /** Kills the mom, its starter and all other processes of the host. */
   reboot(): void {
     this.#stop("reboot");
     this.#boot++;
@@ -132,7 +132,7 @@ export class MomProcess {
   }
 }
 
-/** $sister_join_job_alarm, $job_launch_delay, $max_poll_downtime: some short enough that a world sees them pass. */
+/** Draws $sister_join_job_alarm, $job_launch_delay and $max_poll_downtime. Some values are so short that these times run out during a simulation. */
 function patienceOf(random: Prng): MomPatience {
   const some = (values: readonly number[]): number | null => (random.chance(0.5) ? random.pick(values) : null);
   const [join_s, launch_s, downtime_s] = [some([1, 10]), some([1, 10]), some([1, 20, 60])];

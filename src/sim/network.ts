@@ -1,8 +1,8 @@
-// Links between processes of the virtual world. They behave like unix sockets: frames of one direction arrive in order, after a
-// delay. A frame is lost only if its link breaks or its sender is killed. Both ends then notice the loss, each at its own time,
-// after the last frame that was delivered.
+// Links between simulated processes. They behave like unix sockets: frames of one direction arrive in order, after a delay. A
+// frame is lost only if its link breaks or its sender is killed. After the last frame that is delivered, both ends notice the
+// loss, each at its own time.
 //
-// N1. A frame travels as text: processes share only data that JSON can express.
+// N1. A frame is transferred as text, so processes share only data that JSON can express.
 // N2. Every frame is checked against the schema of its direction, as in the real shells. A frame that fails the check ends the
 //     simulation.
 
@@ -11,7 +11,7 @@ import type { World } from "./world.ts";
 
 type Direction = "sched-to-server" | "server-to-sched" | "mom-to-server" | "server-to-mom";
 
-/** A process' handlers for a connection. */
+/** The handlers of a process for a connection. */
 export type End<In extends Direction> = {
   receive(frame: FrameOf<In>): void;
   lost(): void;
@@ -19,10 +19,10 @@ export type End<In extends Direction> = {
 
 export type Link<Out extends Direction, In extends Direction> = {
   readonly peer: string;
-  /** sets the handlers of this end; called once */
+  /** Sets the handlers of this end. Called once. */
   listen(end: End<In>): void;
   send<T extends FrameOf<Out>["type"]>(type: T, data: Extract<FrameOf<Out>, { type: T }>["data"]): void;
-  /** this end closes: frames sent before still arrive, and the other end then notices the close */
+  /** Closes this end. Frames sent before still arrive; then the other end notices the close. */
   close(): void;
   readonly open: boolean;
 };
@@ -41,7 +41,7 @@ type Side = {
   allowed: number;
 };
 
-/** Operations of fault.ts on a link. */
+/** What fault.ts can do to a link. */
 export type Cable = {
   readonly name: string;
   readonly kind: "sched" | "mom";
@@ -52,7 +52,7 @@ export type Cable = {
 
 export type Network = {
   readonly cables: ReadonlySet<Cable>;
-  /** end a connects; end b is the server */
+  /** Makes a link. End a connects; end b is the server. */
   connect<Out extends Direction, In extends Direction>(
     kind: "sched" | "mom",
     name: string,
@@ -61,7 +61,7 @@ export type Network = {
   ): { readonly a: Link<Out, In>; readonly b: Link<In, Out>; readonly cable: Cable };
   /** number of frames in transit on intact links */
   readonly in_flight: number;
-  /** a random one-way delay for communication without a link */
+  /** Returns a random delay in one direction, for communication without a link. */
   delay(): number;
 };
 
@@ -78,7 +78,7 @@ export function createNetwork(world: World, options: NetworkOptions): Network {
       return in_flight;
     },
     connect(kind, name, out, back) {
-      // sides[0] carries frames from a to b and ends at b
+      // sides[0] transfers frames from a to b
       const sides: [Side, Side] = [newSide(out), newSide(back)];
       let up = true;
       const tellLoss = (side: Side): void => {
@@ -89,7 +89,7 @@ export function createNetwork(world: World, options: NetworkOptions): Network {
           side.end?.lost();
         });
       };
-      /** The link breaks. In each direction, the first few frames in transit may still arrive. */
+      /** Breaks the link. In each direction, the first few frames in transit may still arrive. */
       const down = (cut: readonly [boolean, boolean]): void => {
         if (!up) return;
         up = false;

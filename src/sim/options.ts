@@ -1,4 +1,4 @@
-// The command line of `npm run sim`: the seeds, the kinds of worlds, and the output.
+// The command line of `npm run sim`: the seeds, what is simulated, and the output.
 
 import { parseArgs } from "node:util";
 import { FAULTS, type Fault } from "./drawn/scenario.ts";
@@ -25,15 +25,15 @@ export type Args = {
   readonly all: boolean;
   readonly trace: boolean;
   readonly options: Omit<RunOptions, "onLine">;
-  /** the options that change the world of a seed, as text for a replay, each after a blank */
+  /** the options that change the scenario of a seed, as a text for repeating it, each after a blank */
   readonly given: string;
-  /** undefined: seeds chosen from the clock */
+  /** the first and the last seed; undefined: seeds are chosen from the clock */
   readonly seeds: readonly [first: number, last: number] | undefined;
-  /** time for which new seeds are tested; undefined: not given */
+  /** seconds for which new seeds are tested; undefined: not given */
   readonly seconds: number | undefined;
 };
 
-/** Throws an Error with a text for the user. */
+/** Parses the arguments. Throws an Error with a text for the user. */
 export function readArgs(args: readonly string[]): Args {
   const { values } = parseArgs({
     args: [...args],

@@ -1,4 +1,4 @@
-// The state of rest of a complex, and what must hold then: every job has ended, or waits for a good reason.
+// Decides whether a complex is at rest, and checks what must be true then: every job has ended, or waits for a good reason.
 
 import { checkMomInvariants } from "#mom/run/core.ts";
 import type { Core } from "#server/core/core.ts";
@@ -9,10 +9,10 @@ import { mirrorFault, startable } from "./checks/mirror.ts";
 import { fail } from "./checks/violation.ts";
 import type { Complex } from "./complex.ts";
 
-/** The longest time to come to rest after the faults. It is longer than every delay and interval of the complex. */
+/** The longest time in ms that a complex may take to come to rest after the faults. It is longer than every delay and interval of the complex. */
 export const REST_MS = 3 * 3_600_000;
 
-/** Activity that is still in progress, or null if there is none. running: number of living processes. */
+/** Returns what is still in progress in the complex; null: nothing is. running: the number of living processes. */
 export function activity(complex: Complex, running: number): string | null {
   const { server, network, world } = complex;
   const { core } = server;
@@ -27,8 +27,8 @@ export function activity(complex: Complex, running: number): string | null {
 }
 
 /**
- * Work that a scheduler has still to do, or null if there is none. Each scheduler is compared with a fresh one that tries all
- * jobs, so the call takes as long as a snapshot and a cycle.
+ * Returns the work that a scheduler still has to do; null: none has any. Each scheduler is compared with a fresh one that
+ * tries all jobs, so the call takes as long as a snapshot and a cycle.
  */
 export function unfinished(complex: Complex): string | null {
   const { core } = complex.server;
@@ -46,8 +46,9 @@ function unrestOfMoms({ moms }: Complex): string | null {
 }
 
 /**
- * An as-soon-as-possible reservation begins when the last job has ended. A reservation made from a job ends with the job, which
- * without a walltime is in five years.
+ * Returns a reservation that must begin or end before the complex is at rest; null: none. An as-soon-as-possible reservation
+ * begins when the last job has ended. A reservation made from a job ends with the job, which without a walltime is in five
+ * years.
  */
 function unrestOfResvs({ state }: Core, wall_ms: number): string | null {
   for (const { id, attrs } of state.resvs.values()) {
@@ -65,7 +66,7 @@ function unrestOfJobs({ state }: Core, wall_ms: number): string | null {
   return null;
 }
 
-/** The Execution_Time was drawn while the clock was ahead. */
+/** Returns whether a job waits longer than the simulation: its Execution_Time was drawn while the clock was ahead. */
 function waitsForLong({ attrs: { job_state, Execution_Time } }: Job, wall_ms: number): boolean {
   return job_state === "W" && Number(Execution_Time ?? 0) * 1000 > wall_ms + REST_MS;
 }
@@ -76,7 +77,7 @@ function unrestOfSched({ scheds, book, world }: Complex, { kernel }: Core, sched
   if (scheds.get(name)?.idle !== true || runtime?.link == null || runtime.busy || runtime.pending !== null)
     return `scheduler ${name} is ${attrs["state"]}`;
   if (kernel.timers.at(`accumulate:${name}`) !== undefined) return `scheduler ${name} waits for more jobs`;
-  // A change of scheduling may arrive late, delayed by a hook or a fault.
+  // A change of the attribute `scheduling` may take effect late, because of a hook or a fault.
   if (attrs["scheduling"] !== true) return null;
   const jobs = startable(kernel, sched, book, Math.floor(world.wall_ms / 1000));
   if (jobs.length === 0) return null;
@@ -86,8 +87,8 @@ function unrestOfSched({ scheds, book, world }: Complex, { kernel }: Core, sched
 }
 
 /**
- * Whether no scheduler sees both the job's queue and its vnodes: the queue has moved to another partition, or the partition has
- * no scheduler any more.
+ * Returns whether no scheduler sees both the job's queue and its vnodes: the queue has moved to another partition, or the
+ * partition no longer has a scheduler.
  */
 export function isStranded(core: Core | null, { id, attrs }: Job): boolean {
   const queue = core?.state.queues.get(attrs.queue);
@@ -100,7 +101,7 @@ export function isStranded(core: Core | null, { id, attrs }: Job): boolean {
   });
 }
 
-/** At the end, checks the moms' invariants, K7, and that every waiting job has a reason. */
+/** Checks at the end the moms' invariants, K7, and that every waiting job has a reason. */
 export function checkEnd(complex: Complex, core: Core): void {
   checkMoms(complex, core);
   for (const sched of core.state.scheds.values()) {
@@ -124,11 +125,11 @@ function checkMoms({ moms }: Complex, core: Core): void {
 }
 
 function isUnexplained({ scheds }: Complex, { state }: Core, { attrs }: Job): boolean {
-  // The reason why a subjob waits again is given for its array.
+  // A subjob that waits again has no reason of its own: its array has the reason.
   if (attrs.job_state !== "Q" || attrs.comment !== undefined || attrs["array_id"] !== undefined) return false;
   const queue = state.queues.get(attrs.queue);
   const sched = queue === undefined ? undefined : schedOfQueue(state, queue);
   if (queue?.attrs["queue_type"] !== "Execution" || sched?.attrs["scheduling"] !== true) return false;
-  // A scheduler without vnodes comments on no job.
+  // A scheduler without vnodes gives no job a comment.
   return (scheds.get(sched.name)?.universe?.vnodes.size ?? 0) > 0;
 }

@@ -1,12 +1,12 @@
-// The requests of one seed about reservations: all kinds of reservations, alterations, deletions, jobs in reservations.
-// Reservations are short, so that each ends before a world must be at rest.
+// Draws the requests about reservations: all kinds of reservations, alterations, deletions, jobs in reservations.
+// Reservations are short, so that each ends before the complex must be at rest.
 
 import type { AttrValueText, Request } from "#protocol/messages.ts";
 import type { ServerState } from "#server/state/state.ts";
 import type { Prng } from "#support/prng.ts";
 import { HOST } from "./server-process.ts";
 
-/** A request of pbs_rsub. */
+/** Draws a request of pbs_rsub. */
 export function reservation(random: Prng, state: ServerState, partitions: readonly string[], now_ms: number): Request {
   const now_s = Math.floor(now_ms / 1000);
   const attrs: AttrValueText[] = [{ name: "Reserve_Name", value: "sim" }];
@@ -46,7 +46,7 @@ function hostOf(random: Prng, state: ServerState): string {
   return resources?.host ?? "nowhere";
 }
 
-/** A request of pbs_ralter or pbs_rdel, or null if there is no reservation. */
+/** Draws a request of pbs_ralter or pbs_rdel; null: there is no reservation. */
 export function resvChange(random: Prng, state: ServerState, now_ms: number): Request | null {
   const resvs = [...state.resvs.values()];
   if (resvs.length === 0) return null;

@@ -1,4 +1,5 @@
-// Runs one seed from its first to its last event: draws the world, runs the script (script.ts), and reports the result.
+// Simulates one seed from its first to its last event: draws the scenario, carries it out (script.ts), and reports the
+// result.
 
 import { stackOf } from "#support/caught.ts";
 import { prng } from "#support/prng.ts";
@@ -12,9 +13,9 @@ import { type Counts, Script } from "./script.ts";
 import { createWorld, START_MS, type TraceLine } from "./world.ts";
 
 export type RunOptions = Limits & {
-  /** also checks published starts (checks/promises.ts) */
+  /** true: published starts are also checked (checks/promises.ts) */
   readonly promises?: boolean;
-  /** number of trace lines kept for a failure */
+  /** number of lines of the trace that are kept for the report of a failure */
   readonly keep: number;
   readonly onLine: ((line: TraceLine) => void) | null;
 };

@@ -15,14 +15,14 @@ export const STATE_VERSION = 1;
 export type SavedState = {
   readonly format: typeof STATE_FORMAT;
   readonly version: number;
-  /** time of saving, epoch seconds */
+  /** when it was saved, in epoch seconds */
   readonly saved_s: number;
   /** the server's name */
   readonly server: string;
   /** user mode: the user to whom all jobs belong; null: system mode */
   readonly own_user: string | null;
   readonly rows: Loaded;
-  /** by name of the scheduler */
+  /** the configuration files of each scheduler, by its name */
   readonly scheds: { readonly [name: string]: SettingsTexts };
 };
 
@@ -30,7 +30,7 @@ export class StateError extends Error {
   override readonly name = "StateError";
 }
 
-/** Attributes of jobs that are not needed here or are private. */
+/** Attributes of jobs that are not saved, because they are not needed or are private. */
 const LEFT_OUT: ReadonlySet<string> = new Set([
   "Variable_List",
   "argument_list",
@@ -43,7 +43,7 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
   "Mail_Users",
 ]);
 
-/** Selects the data to keep from a store's rows. */
+/** Returns from a store's rows those data that are saved. */
 export function savedRows(rows: Loaded): Loaded {
   const strip = (data: { readonly [name: string]: unknown }): { readonly [name: string]: unknown } =>
     Object.fromEntries(Object.entries(data).filter(([name]) => !LEFT_OUT.has(name)));
@@ -66,13 +66,13 @@ export function parseState(text: string): SavedState {
   return state as SavedState;
 }
 
-/** The server's state; each call returns a new one. */
+/** Returns the server's state. Each call returns a new one. */
 export function stateOf({ server, rows }: SavedState): ServerState {
   const copy = JSON.parse(JSON.stringify(rows)) as Loaded;
   return stateOfRows(server, { ...copy, jobs: copy.jobs.map((row) => ({ ...row, data: sharedAttrs(row.data as JobAttrs) })) }, 0);
 }
 
-/** `strict_ordering=True` for all schedulers, or `s1:strict_ordering=True` for one. Throws StateError. */
+/** A change of a line of sched_config: `strict_ordering=True` for all schedulers, or `s1:strict_ordering=True` for one. parseConfigChange throws StateError. */
 export type ConfigChange = { readonly sched: string | null; readonly line: string };
 export function parseConfigChange(text: string): ConfigChange {
   const [, sched, key, value] = /^(?:([A-Za-z0-9][A-Za-z0-9._-]*):)?([A-Za-z_][\w.-]*)=(.*)$/.exec(text) ?? [];
@@ -83,8 +83,9 @@ export function parseConfigChange(text: string): ConfigChange {
 const NO_TEXTS: SettingsTexts = { sched_config: null, dedicated_time: null, resource_group: null, holidays: null };
 
 /**
- * The settings of a scheduler with lines added to its sched_config. The last line of a name counts; for a list key
- * (job_sort_key, ...) the given lines replace all others. Throws StateError if a given line is wrong.
+ * Returns the settings of a scheduler with lines added to its sched_config. If a name has several lines, the last one
+ * counts; for a key with a list (job_sort_key, ...) the given lines replace all others. Throws StateError if a given line is
+ * wrong.
  */
 export function settingsWith(saved: SavedState, sched: string, changes: readonly ConfigChange[], local: LocalTime): Settings {
   const texts = saved.scheds[sched] ?? NO_TEXTS;

@@ -1,4 +1,4 @@
-// A scheduler as a process: the daemon's driver (src/sched/driver) with the ports of a virtual world.
+// A scheduler as a process: the driver of the real daemon (src/sched/driver), with ports to simulated surroundings.
 
 import type { SchedToServer } from "#protocol/sched-link.ts";
 import type { ClockPort, LinkPort, ModulesPort, SchedPorts, UsagePort } from "#sched/driver/ports.ts";
@@ -15,14 +15,14 @@ import type { Link } from "./network.ts";
 import type { World } from "./world.ts";
 
 const RECONNECT_MS = 1000;
-/** The server kills a process that does not end by SIGTERM after this time. */
+/** Time in ms after which the server kills a process that SIGTERM has not ended. */
 const KILL_AFTER_MS = 10_000;
-/** How long modules take to load. */
+/** Longest time in ms that modules take to load. */
 const LOAD_MS_MAX = 50;
-/** Longest time that work in one event takes by the clock; a cycle may take cycle_ms_max longer. */
+/** Longest time in ms that the work in one event takes by the process's clock. A cycle may take cycle_ms_max longer. */
 const WORK_MS_MAX = 1000;
 const SIGHUP = 1;
-/** Records of these events are in the trace. */
+/** Log records with these events are also in the trace. */
 const TRACED = LOG_EVENT.ERROR | LOG_EVENT.SYSTEM | LOG_EVENT.DEBUG;
 
 type SchedLink = Link<"sched-to-server", "server-to-sched">;
@@ -30,16 +30,16 @@ type SchedLink = Link<"sched-to-server", "server-to-sched">;
 export type SchedOptions = {
   readonly book: PolicyBook;
   readonly cycle_ms_max: number;
-  /** the pids of its processes begin after this one */
+  /** its processes get the pids after this one */
   readonly first_pid: number;
   dial(name: string, pid: number, parent: number): SchedLink | null;
-  /** the process ended by itself or was killed */
+  /** Called when the process has ended by itself or was killed. */
   ended(name: string, parent: number, how: SchedEnd): void;
 };
 
-/** The directory of a scheduler: it outlives the processes. */
+/** The directory of a scheduler. It stays when a process of the scheduler ends. */
 type SchedDirectory = {
-  /** why its check fails; null: it passes */
+  /** the reason why its check fails; null: it passes */
   fault: string | null;
   usage: string | null;
 };
@@ -52,10 +52,10 @@ export class SchedProcess {
   readonly #options: SchedOptions;
   readonly #directory: SchedDirectory = { fault: null, usage: null };
   #life: SchedLife | null = null;
-  /** grows with every start and every end */
+  /** number that grows with every start and every end of a process */
   #turns = 0;
   #parent = 0;
-  /** time since which the process is stopped (SIGSTOP); null: it is not stopped */
+  /** time since which the process has been stopped (SIGSTOP); null: it is not stopped */
   #paused_ms: number | null = null;
 
   constructor(world: World, name: string, options: SchedOptions) {
@@ -73,7 +73,7 @@ export class SchedProcess {
     return this.#options.first_pid + this.#turns;
   }
 
-  /** the server's life that started it */
+  /** The number of the server's process that started this one (ServerProcess.life). */
   get parent(): number {
     return this.#parent;
   }
@@ -82,17 +82,17 @@ export class SchedProcess {
     return this.#life?.driver.universe ?? null;
   }
 
-  /** connected and not in a cycle */
+  /** Whether the process is connected and not in a cycle. */
   get idle(): boolean {
     return this.#life?.isIdle ?? false;
   }
 
-  /** stopped (SIGSTOP) */
+  /** Whether the process is stopped (SIGSTOP). */
   get paused(): boolean {
     return this.#paused_ms !== null;
   }
 
-  /** parent: the server's life that starts it */
+  /** Starts a process. parent: the number of the server's process that starts it. */
   start(parent: number): void {
     if (this.#life !== null) return;
     this.#turns++;
@@ -115,7 +115,7 @@ export class SchedProcess {
     this.#end({ code: null, signal: "SIGKILL" }, false);
   }
 
-  /** SIGTERM of its parent */
+  /** Sends SIGTERM, as the parent does. */
   stop(): void {
     const life = this.#life;
     if (life === null) return;
@@ -125,7 +125,7 @@ export class SchedProcess {
     });
   }
 
-  /** stops the process for that time */
+  /** Stops the process (SIGSTOP) for that time. */
   pause(for_ms: number): void {
     const life = this.#life;
     if (life === null || this.#paused_ms !== null) return;
@@ -143,7 +143,7 @@ export class SchedProcess {
     this.#goOn();
   }
 
-  /** Makes the check of the scheduler's directory fail from now on (null: succeed again), and sends SIGHUP to the process. */
+  /** Makes the check of the scheduler's directory fail with this text from now on, and sends SIGHUP to the process. fault null: the check succeeds again. */
   report(fault: string | null): void {
     this.#directory.fault = fault;
     this.#life?.reread();
@@ -182,7 +182,7 @@ type LifeOptions = {
   readonly parent: number;
   readonly directory: SchedDirectory;
   readonly options: SchedOptions;
-  /** The process has left by itself. stopped: because of SIGTERM */
+  /** Called when the process has ended by itself. stopped: because of SIGTERM. */
   left(stopped: boolean): void;
 };
 
@@ -212,7 +212,7 @@ class SchedLife {
     this.#clock.after(this.#self.random.int(1, 200), () => this.#connect());
   }
 
-  /** Ends the process, because of SIGTERM or because the server has sent quit. */
+  /** Lets the process end itself, because of SIGTERM or because the server has sent quit. */
   leave(stopped: boolean): void {
     this.thread.do(() => {
       if (this.#is_leaving) return;
@@ -265,7 +265,8 @@ class SchedLife {
     return {
       send: <T extends keyof SchedToServer>(type: T, data: SchedToServer[T]) =>
         this.thread.send(() => this.#link?.send(type as never, data as never)),
-      // In a virtual world no frame is lost before its connection: a scheduler that does not understand its server is a fault.
+      // In the simulation no frame is lost unless its connection is lost. A scheduler that does not understand its server
+      // therefore shows a fault.
       reconnect: (why) =>
         why === "broken" ? fail(`scheduler ${this.#self.name} does not understand the server`) : this.thread.send(() => this.#reconnect()),
       close: () =>
@@ -314,7 +315,7 @@ class SchedLife {
   }
 }
 
-/** The clock of a process. Each look in one event shows a later time, because work takes time. */
+/** The clock of a process. Each time it is read during one event it shows a later time, because work takes time. */
 class SchedClock implements ClockPort {
   readonly #world: World;
   readonly #random: Prng;
@@ -330,7 +331,7 @@ class SchedClock implements ClockPort {
     this.#thread = thread;
   }
 
-  /** time that work in this event has taken so far */
+  /** The time that the work in this event has taken so far. */
   get spent_ms(): number {
     return this.#step === this.#world.step ? this.#spent_ms : 0;
   }
@@ -365,14 +366,14 @@ class SchedClock implements ClockPort {
   }
 }
 
-/** Settings without files. */
+/** Makes settings from a policy book, without files. */
 export function settingsOfBook(book: PolicyBook): Settings {
   const { modules, module_options = new Map() } = book;
   const chain = { modules, site_modules: [], wrong_modules: [], module_options, module_alarm_s: 0, module_work_alarm_s: 0 };
   return { book, chain, messages: [] };
 }
 
-/** Built-in modules only. soon: when a chain is made */
+/** Makes a port to modules with only the built-in ones. soon: called when a chain is to be created; it must call `done` later. */
 export function virtualModules(soon: (done: () => void) => void): ModulesPort {
   const none: ReturnType<ModulesPort["policies"]> = new Map();
   return {
@@ -385,7 +386,7 @@ export function virtualModules(soon: (done: () => void) => void): ModulesPort {
   };
 }
 
-/** The file of usage in a directory; pbsfs never changes it. */
+/** Makes a port to the file `usage` of a directory. pbsfs never changes this file. */
 function usagePort(directory: SchedDirectory): UsagePort {
   return {
     read: () => directory.usage,

@@ -1,24 +1,22 @@
-// The processes of schedulers by name. At most one process of a name lives, as the lock of its directory ensures.
+// The processes of schedulers by name. At most one process of each name lives, as with the lock of a real directory.
 
 import type { SchedSight } from "#server/scheds/heartbeat.ts";
 import type { SchedProcess } from "./sched-process.ts";
 import type { World } from "./world.ts";
 
-/** Interval at which a server checks whether a scheduler's lock is free. */
+/** Interval in ms at which a server checks whether a scheduler's lock is free. */
 const LOCK_POLL_MS = 500;
 
-/** parent: the life of the server (ServerProcess.life) that wants or started a process. */
+/** The processes of schedulers. parent: the number of the server's process (ServerProcess.life) that wants or has started a scheduler. */
 export class SchedProcesses {
   readonly byName = new Map<string, SchedProcess>();
   readonly #world: World;
   readonly #make: (name: string) => SchedProcess;
   readonly #whenAwake: (act: () => void) => void;
-  /** starts that wait for a lock */
+  /** names of the schedulers whose start waits for a lock */
   readonly #awaited = new Set<string>();
 
-  /**
-   * make: creates a process of the name without starting it. whenAwake: does work now, or when the server that checks locks continues.
-   */
+  /** make: creates a SchedProcess of the name without starting it. whenAwake: calls `act` now or, if the server is stopped, when it continues. */
   constructor(world: World, make: (name: string) => SchedProcess, whenAwake: (act: () => void) => void) {
     this.#world = world;
     this.#make = make;
@@ -26,8 +24,8 @@ export class SchedProcesses {
   }
 
   /**
-   * No second process of a name starts. An existing process either sends its hello or ends and makes room. isWanted: whether
-   * the start is still wanted when there is room.
+   * Starts a process. If a process of the name lives, no second one starts: the first either sends its hello or ends, and a
+   * new one can start then. isWanted: whether the start is still wanted when the name is free.
    */
   start(name: string, parent: number, isWanted: () => boolean): void {
     if (!isWanted()) return;
@@ -53,14 +51,14 @@ export class SchedProcesses {
     return [...this.byName.values()].some((sched) => sched.alive && sched.pid === pid);
   }
 
-  /** pid 0: any process of the name. The pid in the answer is that of the existing process, otherwise the requested one. */
+  /** Tells whether a process lives. pid 0: any process of the name. The answer has the pid of the process that lives, otherwise the requested one. */
   look(name: string, pid: number): SchedSight {
     const sched = this.#alive(name);
     if (sched === null || (pid > 0 && sched.pid !== pid)) return { pid, process: "none" };
     return { pid: sched.pid, process: sched.paused ? "stopped" : "runs" };
   }
 
-  /** Returns whether another life of the server started the process, which does not learn of its end. */
+  /** Kills a process. Returns true if another process of the server started it: that process is not told of the end. */
   kill(name: string, pid: number, parent: number): boolean {
     const sched = this.#alive(name);
     if (sched?.pid !== pid) return false;

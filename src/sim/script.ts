@@ -1,4 +1,4 @@
-// The events of a world in three phases. First the complex is set up without faults. Then clients and faults act at random.
+// Carries out a scenario in three phases. First the complex is set up without faults. Then clients and faults act at random.
 // Then the faults stop, everything is brought back, and everything must come to rest: every job has ended, or waits for a good
 // reason (rest.ts).
 
@@ -16,8 +16,8 @@ import type { Answer } from "./server-process.ts";
 import { type Ask, anyRequest, ROOT, submission } from "./workload.ts";
 
 /**
- * Statistics of the run, which reveal a simulation that tests nothing. jobs: accepted submissions (an array counts as one).
- * promises: published starts that were compared with those of the next cycle.
+ * Counts, which reveal a simulation that tests nothing. jobs: accepted submissions (an array counts as one). promises:
+ * published starts that were compared with those of the next cycle.
  */
 export type Counts = {
   jobs: number;
@@ -30,13 +30,13 @@ export type Counts = {
   promises: number;
 };
 
-/** Longest time for an answer when no fault occurs. */
+/** Longest time in ms for an answer when no fault occurs. */
 const ANSWER_MS = 60_000;
-/** Longest time for a lost server to come back. */
+/** Longest time in ms until a lost server comes back. */
 const RETURN_MS = 600_000;
-/** Interval at which suspended jobs are ended after the faults have stopped. */
+/** Interval in ms at which suspended jobs are ended after the faults have stopped. */
 const SUSPENDED_MS = 300_000;
-/** Time between two looks at what schedulers have still to do: a look takes as long as a snapshot and a cycle. */
+/** Time in ms between two checks of what schedulers still have to do. A check takes as long as a snapshot and a cycle. */
 const LOOK_MS = 5000;
 
 export class Script {
@@ -54,7 +54,7 @@ export class Script {
 
   // --- requests
 
-  /** The returned function hangs up: the client no longer waits for its answer. */
+  /** Sends a request of a client. Returns a function that hangs up: the client then no longer waits for its answer. */
   #send({ peer, request }: Ask, done: (answer: Answer) => void = () => undefined): () => void {
     const { world, server } = this.#complex;
     this.#counts.requests++;
@@ -75,7 +75,7 @@ export class Script {
     for (const { id } of results) if (id !== undefined) this.#checks.answered(id);
   }
 
-  /** Advances the world until a condition holds. Fails if it does not hold within the time. */
+  /** Lets time pass until a condition is true. Fails if it does not become true within the time. */
   async #until(what: string, holds: () => boolean, limit_ms: number, why: () => string | null = () => null): Promise<void> {
     const { world } = this.#complex;
     const end_ms = world.now_ms + limit_ms;
@@ -106,7 +106,7 @@ export class Script {
     if (!answer.ok) fail(`${JSON.stringify(request)} was refused: ${answer.code} ${answer.text}`);
   }
 
-  // --- phase 1
+  // --- phase 1: the complex is set up
 
   async setUp(): Promise<void> {
     const { server, scenario, moms } = this.#complex;
@@ -120,7 +120,7 @@ export class Script {
     for (const request of scenario.setup) await this.#must(request);
   }
 
-  // --- phase 2
+  // --- phase 2: clients and faults act
 
   async disturb(): Promise<void> {
     const { world, scenario } = this.#complex;
@@ -134,7 +134,7 @@ export class Script {
         strike(this.#complex, own);
       });
     while (await world.next(end_ms)) {
-      // the world advances
+      // time passes until the next event
     }
     world.sleepUntil(end_ms);
   }
@@ -159,7 +159,7 @@ export class Script {
     if (own.chance(0.05)) world.after(own.int(0, 100), hangUp);
   }
 
-  /** every_ms: mean interval. of: name of the source of its random numbers. */
+  /** Repeats `act` until end_ms. every_ms: mean interval. of: name for its own sequence of random numbers. */
   #again(end_ms: number, every_ms: number, of: string, act: (own: Prng) => void): void {
     const { world } = this.#complex;
     const own = this.#random.split(of);
@@ -171,7 +171,7 @@ export class Script {
     world.after(own.int(1, 2 * every_ms), next);
   }
 
-  // --- phase 3
+  // --- phase 3: the complex comes to rest
 
   async settle(): Promise<void> {
     const { world, server, scheds, moms } = this.#complex;
@@ -198,7 +198,7 @@ export class Script {
     this.#finish();
   }
 
-  /** Switches on everything that clients switched off. */
+  /** Switches on again everything that clients have switched off. */
   async #restore(): Promise<void> {
     const { server, scenario } = this.#complex;
     const state = () => server.core?.state;
@@ -211,7 +211,7 @@ export class Script {
     for (const name of [...(state()?.vnodes.keys() ?? [])]) await this.#wish(set("node", name, ["state", "free"]));
   }
 
-  /** Suspended jobs would wait for ever. Some are suspended late, by a request that was still in transit. */
+  /** Ends suspended jobs, which would otherwise wait for ever. Some are suspended late, by a request that was still in transit. */
   #endSuspended(): void {
     const { core } = this.#complex.server;
     for (const job of core?.state.jobs.values() ?? [])

@@ -1,5 +1,5 @@
-// The world of one life of a virtual server: ports for the driver of its core (src/server/driver/ports.ts), and links to its
-// clients, schedulers and moms. After the end of the life nothing comes back through them.
+// What surrounds one process of a simulated server: the ports for the driver of its core (src/server/driver/ports.ts), and
+// links to its clients, schedulers and moms. When the process has ended, nothing comes back through them.
 
 import type { HookOutcome, HookRun } from "#hooks/run/hook-input.ts";
 import type { Request } from "#protocol/messages.ts";
@@ -15,10 +15,7 @@ import { playHook } from "./drawn/hook-play.ts";
 import type { Cable } from "./network.ts";
 import type { World } from "./world.ts";
 
-/**
- * The state of a process: alive or dead, running or stopped. Events for a stopped process wait until it continues; events for a
- * dead one are dropped.
- */
+/** The state of a process: alive or dead, running or stopped. Events for a stopped process wait until it continues. Events for a dead process are dropped. */
 export class Pulse {
   #is_alive = true;
   #is_stopped = false;
@@ -33,12 +30,12 @@ export class Pulse {
     return this.#is_stopped;
   }
 
-  /** Does work now, or when the process continues. */
+  /** Calls `act` now or, if the process is stopped, when it continues. */
   do(act: Act): void | Promise<void> {
     return this.#do(act, this.#missed);
   }
 
-  /** As do(), for an expired timer: when the process continues, its timers come first. */
+  /** Does the same as do() for a timer that has expired. When the process continues, its timers come first. */
   ring(act: Act): void | Promise<void> {
     return this.#do(act, this.#timers);
   }
@@ -65,10 +62,10 @@ export class Pulse {
 
 type Act = () => void | Promise<void>;
 
-/** Longest time of the steady clock for the work of one event. It is far less than any change of the wall clock. */
+/** Longest time in ms of the steady clock for the work in one event. It is far shorter than any change of the wall clock. */
 const WORK_MS_MAX = 400;
 
-/** random: decides how long work takes. */
+/** Makes the clock of a process. random: decides how long work takes. */
 export function virtualClock(world: World, random: Prng, pulse: Pulse): ClockPort {
   let step = -1;
   let look_ms = 0;
@@ -99,7 +96,7 @@ export function virtualClock(world: World, random: Prng, pulse: Pulse): ClockPor
   };
 }
 
-/** Calls back after a moment. */
+/** Makes a function that calls `done` with an outcome after a short delay. */
 export function virtualSettle(world: World, random: Prng, pulse: Pulse): Settle {
   return (ask, done) => {
     const answer = async (): Promise<void> => done(await outcomeOf(ask()));
@@ -111,13 +108,13 @@ export type CommitOptions = {
   readonly random: Prng;
   readonly commit_ms_max: number;
   readonly pulse: Pulse;
-  /** the rows are on the disk; the server may be killed here */
+  /** Called when the rows are on the disk. The server may be killed here. */
   committed(): void;
-  /** the disk refused the batch */
+  /** Called when the disk has refused the batch. */
   refused(why: Error): void;
 };
 
-/** A commit, with a delay before its effects. */
+/** Makes a function that commits a batch and calls `done` after a delay. */
 export function virtualCommit(world: World, { random, commit_ms_max, pulse, committed, refused }: CommitOptions): Settle {
   return (ask, done) => {
     const write = async (): Promise<void> => {
@@ -136,7 +133,7 @@ const outcomeOf = <T>(asked: Promise<T>): Promise<Result<T>> =>
     (error: Error) => ({ ok: false, error }),
   );
 
-/** Hooks without hosts: their answers are drawn at random. */
+/** Makes a port to hooks that are not run: their answers are drawn at random. */
 export function virtualHooks(random: Prng, clock: ClockPort, hooked: (hook: HookRun, outcome: HookOutcome) => void): HooksPort {
   return {
     run(hook, done) {
@@ -148,21 +145,21 @@ export function virtualHooks(random: Prng, clock: ClockPort, hooked: (hook: Hook
   };
 }
 
-/** The server's end of a network link of either kind. */
+/** The server's end of a link to a scheduler or to a mom, as the network has it. */
 type DaemonEnd = { send(type: never, data: never): void; close(): void };
 
-/** The server's end of a link to a scheduler or a mom. */
+/** The same link as the server's gate uses it. */
 export class DaemonLink implements GateLink {
   readonly id: number;
   readonly peer: GateLink["peer"];
-  /** only text of clients is counted, not frames of daemons */
+  /** always 0, because only the text of clients is counted, not the frames of daemons */
   readonly frame_chars = 0;
   readonly #end: DaemonEnd;
   readonly #cable: Cable;
   readonly #gone: () => void;
   #is_open = true;
 
-  /** pid: pid of the process at the other end. gone: called when the link has ended, by either side */
+  /** pid: that of the process at the other end. gone: called when either side has ended the link. */
   constructor(id: number, pid: number, end: DaemonEnd, cable: Cable, gone: () => void) {
     this.id = id;
     this.peer = { uid: 0, gid: 0, pid };
@@ -171,25 +168,26 @@ export class DaemonLink implements GateLink {
     this.#gone = gone;
   }
 
-  /** Whether arriving frames are still processed. */
+  /** Whether frames that arrive are still processed. */
   get isOpen(): boolean {
     return this.#is_open;
   }
 
-  /** The other end, or the connection to it, is gone. */
+  /** Called when the other end, or the connection to it, is lost. */
   lost(): void {
     this.#is_open = false;
     this.#gone();
   }
 
-  /** The server was killed. */
+  /** Called when the server was killed. */
   kill(): void {
     this.#is_open = false;
     this.#cable.killed(1);
   }
 
   send(type: string, data: unknown): void {
-    // The gate sends frames of the core, which have this direction. The network checks them by their schema.
+    // The gate sends frames of the core, which are frames of this direction. The network checks that they match their
+    // schemas.
     if (this.#is_open) this.#end.send(type as never, data as never);
   }
 
@@ -223,7 +221,7 @@ export class DaemonLink implements GateLink {
   async sendFrames(): Promise<void> {}
 }
 
-/** The result of a request; lost: its server was killed. */
+/** The answer to a request. lost: the server was killed before it answered. */
 export type Answer =
   | { readonly ok: true; readonly value?: unknown }
   | { readonly ok: false; readonly code: number; readonly text: string | null }
@@ -241,7 +239,7 @@ export class ClientLink implements GateLink {
   #is_open = true;
   frame_chars = 0;
 
-  /** answered: called once, unless the client hangs up before; the answer reaches the client after a delay */
+  /** answered: called once, unless the client hangs up before. The answer reaches the client after a delay. */
   constructor(id: number, peer: Peer, request: Request, gate: Gate, answered: (answer: Answer) => void) {
     this.id = id;
     this.peer = { uid: peer.uid, gid: peer.uid, pid: 1 };
@@ -287,7 +285,7 @@ export class ClientLink implements GateLink {
     }
   }
 
-  /** The client disconnects. Returns whether it had no answer yet. */
+  /** Disconnects the client. Returns whether it had no answer yet. */
   hangUp(): boolean {
     const was_open = this.#is_open;
     this.#is_open = false;
@@ -302,7 +300,7 @@ export class ClientLink implements GateLink {
     this.lose();
   }
 
-  /** The server, or the connection to it, is gone. */
+  /** Called when the server, or the connection to it, is lost. */
   lose(): void {
     if (this.hangUp()) this.#answered({ ok: "lost" });
   }

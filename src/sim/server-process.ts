@@ -1,5 +1,5 @@
-// The server as a process: the real core and the real driver (src/server/driver) in a virtual world (server-ports.ts). It can
-// be killed at any event, and also between a commit and its effects.
+// A server that can be started, stopped and killed. Its core and its driver (src/server/driver) are the real ones; their
+// ports (server-ports.ts) are simulated. It can be killed at any event, and also between a commit and its effects.
 
 import type { HookOutcome, HookRun } from "#hooks/run/hook-input.ts";
 import type { Request } from "#protocol/messages.ts";
@@ -29,7 +29,7 @@ export type { Answer } from "./server-ports.ts";
 
 export const HOST = "svr";
 
-/** `Fri Nov 20 09:26:28 2026`, as ctime without a time zone */
+/** Returns a time like `Fri Nov 20 09:26:28 2026`, as ctime does, without a time zone. */
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 function ctime(epoch_s: number): string {
   const since_s = epoch_s - START_MS / 1000 + 9 * 3600 + 26 * 60 + 28;
@@ -49,7 +49,7 @@ export const CONFIG: ServerConfig = {
   userExists: (name) => name === "root" || (USERS as readonly string[]).includes(name),
 };
 
-/** The users of CONFIG as a user database. */
+/** A user database with the users of CONFIG. */
 const USER_DATABASE: UserDatabase = (() => {
   const known = [...USERS.map((name, at) => ({ name, uid: 1000 + at })), { name: "root", uid: 0 }];
   const users = known.map(({ name, uid }) => ({ name, uid, gid: uid, home: `/home/${name}`, shell: "/bin/sh" }));
@@ -64,29 +64,29 @@ const USER_DATABASE: UserDatabase = (() => {
   };
 })();
 
-/** Events reported to the checks. */
+/** Functions by which the checks are told what the server does. */
 export type ServerObserver = {
-  /** the core has processed an event; nothing is committed yet */
+  /** Called when the core has processed an event. Nothing is committed yet. */
   stepped(core: Core): void;
-  /** decisions of a scheduler were served; their verdicts are in the outbox */
+  /** Called when decisions of a scheduler have been processed. Their verdicts are in the outbox. */
   decided(core: Core, link: number, decisions: readonly Decision[]): void;
-  /** a batch leaves the core */
+  /** Called when the core has handed out a batch, which is then committed. */
   taken(core: Core, batch: Batch): void;
   committed(): void;
-  /** the server started from the disk, or has loaded its state again */
+  /** Called when the server has started from the disk, or has loaded its state again. */
   loaded(core: Core): void;
-  /** the answer that a hook will give */
+  /** Called with the answer that a hook will give. */
   hooked(hook: HookRun, outcome: HookOutcome): void;
 };
 
 export type ServerOptions = {
   readonly commit_ms_max: number;
-  /** called when a running server wants a scheduler's process */
+  /** Called when a running server wants a process of a scheduler. */
   startSched(name: string, parent: number): void;
   stopSched(name: string, parent: number, pid: number): void;
   isAlive(pid: number): boolean;
   lookAtSched(name: string, pid: number): SchedSight;
-  /** SIGKILL; returns whether only this server reports the end, because the process is not a child of `parent` */
+  /** Sends SIGKILL. Returns true if the process is not a child of `parent`: only this server then reports the end. */
   killSched(name: string, pid: number, parent: number): boolean;
 };
 
@@ -103,9 +103,9 @@ export class ServerProcess {
   readonly #random: Prng;
   #life: ServerLife | null = null;
   #lives = 0;
-  /** numbers of links, unique over all lives */
+  /** number of links so far, over all processes of the server; each link has its own number */
   #links = 0;
-  /** the server is killed after the next commit, before anything leaves, and comes back after this time */
+  /** time in ms after which the server comes back when it has been killed after its next commit, before anything is sent; null: it is not to be killed */
   #doomed_ms: number | null = null;
 
   constructor(around: Surroundings) {
@@ -122,12 +122,12 @@ export class ServerProcess {
     return this.#life?.isIdle ?? false;
   }
 
-  /** Does work of the process now, or when it continues. The work is dropped if the process is killed before. */
+  /** Calls `act` in the process now or, if the process is stopped, when it continues. If the process is killed before, `act` is not called. */
   awake(act: () => void): void {
     void this.#life?.pulse.do(act);
   }
 
-  /** number of the process, as parent of its children */
+  /** The number of the present process, by which its children know their parent. */
   get life(): number {
     return this.#lives;
   }
@@ -153,7 +153,7 @@ export class ServerProcess {
     life.kill();
   }
 
-  /** kills the server at the next commit; it is started again after away_ms */
+  /** Lets the server be killed at its next commit. It is started again after away_ms. */
   killAtNextCommit(away_ms: number): void {
     this.#doomed_ms = away_ms;
   }
@@ -165,7 +165,7 @@ export class ServerProcess {
     this.#around.world.after(away_ms, this.start);
   }
 
-  /** stops the server for that time; connections stay open */
+  /** Stops the server for that time. Its connections stay open. */
   pause(for_ms: number): void {
     const life = this.#life;
     if (life === null || life.pulse.isStopped) return;
@@ -181,7 +181,7 @@ export class ServerProcess {
     await pulse.goOn();
   }
 
-  /** cancels pending faults, and continues the server if it is stopped */
+  /** Cancels faults that are to come, and continues the server if it is stopped. */
   async behave(): Promise<void> {
     this.#doomed_ms = null;
     this.#around.disk.store.failCommits("io", 0);
@@ -192,7 +192,7 @@ export class ServerProcess {
     this.#around.disk.store.failCommits(fault, times);
   }
 
-  /** null: no server listens */
+  /** Connects a scheduler; null: no server listens. */
   dialSched(name: string, pid: number, parent: number): Link<"sched-to-server", "server-to-sched"> | null {
     return this.#life?.dialSched(++this.#links, name, pid, parent) ?? null;
   }
@@ -201,13 +201,13 @@ export class ServerProcess {
     return this.#life?.dialMom(++this.#links, host) ?? null;
   }
 
-  /** A child of this process has ended. A later server does not learn of it. */
+  /** Called when a child of the process `parent` has ended. A later process of the server is not told. */
   schedExited(name: string, parent: number, how: SchedEnd): void {
     const life = this.#life;
     if (parent === this.#lives && life !== null) void life.pulse.do(() => life.driver.schedExited(name, how));
   }
 
-  /** A client's request on a separate connection. The returned function hangs up. */
+  /** Sends a client's request on its own connection. Returns a function that hangs up. */
   request(peer: Peer, request: Request, answer: (answer: Answer) => void): () => void {
     const { world, network } = this.#around;
     const mine = this.#life;
@@ -226,7 +226,7 @@ export class ServerProcess {
   }
 }
 
-/** One process of a server, from its start to its kill. */
+/** One process of the server, from its start to its end. */
 class ServerLife {
   readonly #around: Surroundings;
   readonly #number: number;
@@ -234,9 +234,9 @@ class ServerLife {
   readonly driver: ServerDriver;
   readonly #clients = new Map<number, ClientLink>();
   readonly #daemons = new Set<DaemonLink>();
-  /** pids of schedulers that this process started */
+  /** pids of the schedulers that this process has started */
   readonly #children = new Set<number>();
-  /** the batch that is being committed; null: none, or only a probe */
+  /** the batch that is being committed; null: there is none, or only a probe is being committed */
   #underway: Batch | null = null;
   readonly pulse = new Pulse();
 
@@ -326,7 +326,7 @@ class ServerLife {
     };
   }
 
-  /** The end of a process that this server killed but did not start. */
+  /** Reports the end of a process that this server killed but did not start. */
   #killed(name: string, pid: number): void {
     if (!this.#around.options.isAlive(pid)) this.driver.schedExited(name, { code: null, signal: "SIGKILL", stopped: false, pid });
   }
@@ -402,12 +402,12 @@ class ServerLife {
     return daemon;
   }
 
-  /** Runs as a separate event. */
+  /** Calls `act` in an event of its own. */
   #later(act: () => void): void {
     this.#around.world.after(0, () => this.pulse.do(act));
   }
 
-  /** The returned function hangs up. */
+  /** Sends a client's request. Returns a function that hangs up. */
   request(link: number, peer: Peer, request: Request, answer: (answer: Answer) => void): () => void {
     const { world, network } = this.#around;
     const closed = (): void => {

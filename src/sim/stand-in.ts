@@ -1,11 +1,11 @@
-// Continues a saved complex in virtual time: the real drivers of server and schedulers, with moms that only keep time. A
-// job runs until its walltime is over. No client submits anything, and nothing fails.
+// Continues a saved complex in virtual time. The drivers of server and schedulers are the real ones; simulated moms only
+// count the time of jobs. A job runs until its walltime is over. No client submits anything, and nothing fails.
 //
-// W1. A job that was running when the state was saved runs for the rest of its walltime. A suspended job keeps its remaining
-//     time.
+// W1. A job that was running when the state was saved continues until its walltime is over. While a job is suspended, its
+//     walltime does not pass.
 // W2. A job without walltime never ends. A job whose time was already over when the state was saved ends at once.
-// W3. Everything that is due at an instant happens before any decision: first all ends, then the work of the server and the
-//     schedulers.
+// W3. At each instant, jobs whose time is over end first. Then the server and the schedulers work, so that they decide when
+//     everything due at that instant has happened.
 // W4. Hosts that were down stay down. Hooks are not run, and no history is kept.
 
 import { listOf } from "#model/attribute-reader.ts";
@@ -28,21 +28,21 @@ import type { ServerState, Vnode } from "#server/state/state.ts";
 import { nth } from "#support/assert.ts";
 import { settingsOfBook, virtualModules } from "./sched-process.ts";
 
-/** The part of a run on a host, with the time of its end. Only the first host of a run ends the run. */
+/**
+ * A job on one of its hosts. left_ms: how much of its time is left. since_ms: since when this time passes; null: it stands
+ * still. leads: this is the first host of the job, the only one that ends it.
+ */
 type StandInRun = { readonly run_count: number; left_ms: number; since_ms: number | null; readonly leads: boolean };
 type StandInHost = { readonly name: string; readonly link: number; readonly runs: Map<string, StandInRun> };
 type StandInSched = { readonly name: string; readonly link: number; readonly driver: SchedDriver };
 
-/** The start of a job or subjob. */
+/** When and where a job or subjob started. */
 export type StandInStart = { readonly job: string; readonly start_s: number; readonly exec_vnode: string };
-/** The end of a job whose time is over. */
+/** When a job ended because its time was over. */
 export type StandInEnd = { readonly job: string; readonly end_s: number };
 
 const LOST: ReadonlySet<string> = new Set(["down", "state-unknown", "stale", "unresolvable", "sleep"]);
-/**
- * When nothing runs any more, all events that depend on the clock alone come within this time: reservations that are retried,
- * cycles.
- */
+/** When no job runs any more, all events that depend only on the clock occur within this many seconds: reservations that are tried again, and cycles. */
 const PATIENCE_S = 3600;
 
 export type StandInInput = {
@@ -52,7 +52,7 @@ export type StandInInput = {
   bookOf(sched: string): PolicyBook;
 };
 
-/** A complex at the time of saving: all daemons have sent their hello, and no decision has been made. */
+/** Returns the complex as it was when it was saved. All daemons have sent their hello, and no decision has been made. */
 export const createStandIn = (input: StandInInput): StandIn => new StandIn(input);
 
 export class StandIn {
@@ -75,7 +75,8 @@ export class StandIn {
     this.#hosts = hostsOf(state, () => ++this.#links);
     this.#host_of_link = new Map(this.#hosts.map((host) => [host.link, host]));
     const hellos = this.#hosts.map((host) => helloOf(state, host, now_ms));
-    // Virtual moms and schedulers always answer, so the server need not probe them every few seconds over months.
+    // The simulated moms and schedulers always answer, so the server need not send pings every few seconds for months of
+    // virtual time.
     state.server["node_silence_timeout"] = 0;
     state.server["sched_silence_timeout"] = 0;
     this.#driver = new ServerDriver(this.#ports(), config, state);
@@ -101,7 +102,7 @@ export class StandIn {
     return this.#ends;
   }
 
-  /** returns the answer to a request after all its consequences at this instant; null: the request waits for something */
+  /** Returns the answer to a request after everything that follows from it at this instant; null: the request waits for something. */
   ask(peer: Peer, request: Request): ClientFrame | null {
     const token = ++this.#tokens;
     this.#driver.request(peer, request, token);
@@ -111,12 +112,12 @@ export class StandIn {
     return answer;
   }
 
-  /** the parts of the reply to a request */
+  /** Returns the items in the `part` frames of the reply to a request. */
   partsOf({ token }: ClientFrame): readonly unknown[] {
     return this.#parts.get(token) ?? [];
   }
 
-  /** advances until that time, or until no further event can occur */
+  /** Lets time pass until then, or until no further event can occur. */
   run(until_s: number): void {
     let last_ms = this.#clock.now_ms;
     for (;;) {
@@ -128,7 +129,7 @@ export class StandIn {
     }
   }
 
-  // --- the server's world
+  // --- ports of the server
 
   #ports(): ServerPorts {
     return immediatePorts(this.#clock, {
@@ -253,7 +254,7 @@ export class StandIn {
     this.#tellServer(host, "mom-started", { job: job.id, run_count: job.run_count, session_id: 1, jobdir: "/" });
   }
 
-  /** The run's time stops. */
+  /** Stops the time of a job on a host. */
   #stopRun(run: StandInRun): void {
     if (run.since_ms === null) return;
     run.left_ms -= this.#clock.now_ms - run.since_ms;
@@ -285,7 +286,7 @@ export class StandIn {
     this.#clock.settle();
   }
 
-  /** Whether an event other than the server's own timers can still occur. */
+  /** Returns whether an event other than the server's own timers can still occur. */
   #isComing(): boolean {
     if (this.#firstEnd() !== Number.POSITIVE_INFINITY) return true;
     if ([...this.#scheds.values()].some(({ driver }) => driver.bound_s !== null)) return true;
@@ -295,11 +296,11 @@ export class StandIn {
   }
 }
 
-/** The time at which a run on its first host ends by itself. */
+/** Returns when a job ends by itself on its first host; Infinity: never, or this is not its first host. */
 const endOf = (run: StandInRun): number =>
   run.leads && run.since_ms !== null ? Math.max(run.since_ms, run.since_ms + run.left_ms) : Number.POSITIVE_INFINITY;
 
-/** Usage begins anew and is not kept. */
+/** A port without a file `usage`: usage begins at 0 and is not kept. */
 const NO_USAGE_FILE: SchedPorts["usage"] = {
   read: () => null,
   write: () => undefined,
@@ -310,10 +311,10 @@ const NO_USAGE_FILE: SchedPorts["usage"] = {
 
 const RERUN = -11;
 const TERMINATED = 271;
-/** An as-soon-as-possible reservation has no time yet; this far-away time takes its place. */
+/** The time in ms, far away, that replaces the start of an as-soon-as-possible reservation, which has none yet. */
 const FAR_MS = 8e12;
 
-/** The hosts that were up, with their runs. */
+/** Returns the hosts that were up, with their jobs. */
 function hostsOf(state: ServerState, nextLink: () => number): StandInHost[] {
   const names = new Map<string, boolean>();
   for (const vnode of state.vnodes.values()) {
@@ -327,7 +328,7 @@ function hostsOf(state: ServerState, nextLink: () => number): StandInHost[] {
 const hostNameOf = ({ name, attrs }: Vnode): string =>
   nth(String((attrs["Mom"] as readonly string[] | undefined)?.[0] ?? name).split("."), 0);
 
-/** The hello of a mom that comes back with its jobs, and the clocks of these jobs. */
+/** Returns the hello of a mom that connects again with its jobs. Starts the clocks of these jobs. */
 function helloOf(state: ServerState, host: StandInHost, now_ms: number): MomHello {
   const vnodes = [...state.vnodes.values()].filter((vnode) => hostNameOf(vnode) === host.name);
   const jobs = new Set(vnodes.flatMap((vnode) => [...vnode.jobs.keys()]));
@@ -363,10 +364,10 @@ function helloOf(state: ServerState, host: StandInHost, now_ms: number): MomHell
   };
 }
 
-/** `n1/0*3+n2/0`: n1. */
+/** Returns the name of the first host: `n1` for `n1/0*3+n2/0`. */
 const leadOf = (exec_host: string): string => firstHost(exec_host).split(".")[0]?.toLowerCase() ?? "";
 
-/** Seconds; Infinity without walltime. */
+/** Returns the walltime in seconds; Infinity: the job has none. */
 function walltimeOf(attrs: { readonly [name: string]: unknown }): number {
   const walltime = (attrs["Resource_List"] as { readonly walltime?: unknown } | undefined)?.walltime;
   return typeof walltime === "number" ? walltime : Number.POSITIVE_INFINITY;

@@ -1,6 +1,6 @@
-// The parent process of a host's jobs, like src/mom/starter/starter.ts (with its invariants S1-S3), over virtual processes:
-// they run for a time and end with a status that the seed gives. Its journal outlives it. Its processes live on until the next
-// starter kills them.
+// The parent process of a host's jobs, like src/mom/starter/starter.ts (with its invariants S1-S3), with simulated processes,
+// which run for a time and end with a status that the seed gives. When the starter is killed, its journal stays, and its
+// processes continue until the next starter kills them.
 
 import type { WaitStatus } from "#mom/job/process.ts";
 import { PLACEHOLDER } from "#mom/job/sister.ts";
@@ -8,7 +8,7 @@ import type { ExitedRun, MomToStarter, RunKey, StartedRun, StarterRun, StarterTo
 import type { Prng } from "#support/prng.ts";
 import { pipe, steadyMs, type World } from "./world.ts";
 
-/** The true state of a job's process. */
+/** A process of a job as it really is, whatever starter and mom know. */
 export type VirtualProcess = RunKey & {
   readonly host: string;
   readonly pid: number;
@@ -23,22 +23,22 @@ export type VirtualProcess = RunKey & {
 export type Behaviour = {
   readonly run_ms: number;
   readonly exit_code: number;
-  /** time to end after SIGTERM; null: it ignores SIGTERM */
+  /** time in ms in which it ends after SIGTERM; null: it ignores SIGTERM */
   readonly term_ms: number | null;
-  /** cpu seconds per second */
+  /** cpu seconds that it uses per second */
   readonly load: number;
-  /** for an interactive run: whether qsub refuses, and the time after which the terminal goes; null: it stays */
+  /** for an interactive job: whether qsub refuses the relay, and the time in ms after which the terminal is lost; null: it stays */
   readonly terminal: { readonly refused: boolean; readonly goes_ms: number | null };
-  /** the program cannot be started: a code of docs/reference/execution.md 6, or 254 */
+  /** why the program cannot be started: a code of docs/reference/execution.md 6, or 254; null: it can */
   readonly start_failure: number | null;
 };
 
 export type StarterOptions = {
   readonly host: string;
   behaviour(job: string, run_count: number): Behaviour;
-  /** interactive jobs that have reached their qsub, which accepts no second connection */
+  /** interactive jobs whose relay has reached qsub, which accepts no second connection */
   readonly called: Set<string>;
-  /** reports the start or end of a process to the checks */
+  /** Called when a process starts, and when it ends, for the checks. */
   born(process: VirtualProcess): void;
   died(process: VirtualProcess): void;
 };
@@ -47,12 +47,12 @@ type Told = { [T in keyof StarterToMom]: { readonly type: T; readonly data: Star
 type Asked = { [T in keyof MomToStarter]: [type: T, data: MomToStarter[T]] }[keyof MomToStarter];
 type Journal = { readonly runs: Map<string, StarterRun>; readonly last: Map<string, number> };
 
-/** Exit_status of a run that cannot reach its qsub */
+/** Exit_status of an interactive job that cannot reach its qsub. */
 const NO_TERMINAL = -1;
 const KILLED: WaitStatus = { signal: 9 };
 const PLACE_MS = 1e12;
 
-/** Exchanges frames with its mom. Each direction keeps the order and has a delay of a few milliseconds. */
+/** The starter of a host. It exchanges frames with its mom. In each direction frames stay in order and arrive after a few milliseconds. */
 export class StarterProcess {
   readonly #world: World;
   readonly #options: StarterOptions;
@@ -60,14 +60,14 @@ export class StarterProcess {
   readonly #who: string;
   readonly #journal: Journal = { runs: new Map(), last: new Map() };
   readonly #processes = new Map<string, VirtualProcess>();
-  /** exits that are not in the journal yet, and are therefore not reported (S1) */
+  /** exits that are not in the journal yet, so that the mom must not be told of them (S1) */
   readonly #unwritten = new Set<string>();
   readonly #out: (act: () => void) => void;
   readonly #into: (act: () => void) => void;
   #life = 0;
   #alive = false;
   #tell: ((frame: Told) => void) | null = null;
-  /** a mom that is connected and has not said hello yet */
+  /** tells the frames to a mom that is connected and has not said hello yet; null: there is no such mom */
   #guest: ((frame: Told) => void) | null = null;
   #lost: (() => void) | null = null;
   #next_pid = 100;
@@ -85,7 +85,7 @@ export class StarterProcess {
     return this.#alive;
   }
 
-  /** Starts a new starter, which kills the processes left by an earlier one. */
+  /** Starts a starter, which kills the processes that an earlier one left. */
   start(): void {
     if (this.#alive) return;
     this.#life++;
@@ -111,7 +111,7 @@ export class StarterProcess {
     if (lost !== null) this.#world.after(this.#random.int(0, 5), lost);
   }
 
-  /** The starter ends if it has no job. */
+  /** Ends the starter if it has no job. */
   #quit(): void {
     if ([...this.#journal.runs.values()].some(({ state }) => state === "running")) return;
     this.#world.trace.add(this.#who, "quit");
@@ -120,7 +120,7 @@ export class StarterProcess {
     this.detach();
   }
 
-  /** The host goes down with its processes, and gets a new boot id. */
+  /** Lets the host go down with its processes and come up with a new boot id. */
   reboot(): void {
     this.kill();
     this.#killProcesses();
@@ -130,7 +130,7 @@ export class StarterProcess {
     for (const process of [...this.#processes.values()]) this.#die(process, KILLED);
   }
 
-  /** Connects a mom, which learns of this starter's death, and receives frames after its hello. */
+  /** Connects a mom. lost: called when the starter dies. tell: called with each frame after the mom's hello. */
   attach(lost: () => void, tell: (frame: Told) => void): void {
     this.#tell = null;
     this.#guest = tell;
@@ -146,7 +146,7 @@ export class StarterProcess {
     this.#send({ type: "starter-state", data: { pid: this.#life, runs, last, pongs: true } });
   }
 
-  /** The mom has gone. */
+  /** Called when the mom has gone. */
   detach(): void {
     this.#tell = null;
     this.#guest = null;
@@ -181,7 +181,7 @@ export class StarterProcess {
     });
   }
 
-  /** Cpu seconds and pids of living processes. */
+  /** Returns the pids of living processes with their cpu seconds. */
   samples(): { readonly pid: number; readonly cput_s: number }[] {
     return [...this.#processes.values()].map((process) => ({ pid: process.pid, cput_s: this.#cputOf(process) }));
   }
@@ -194,7 +194,7 @@ export class StarterProcess {
     });
   }
 
-  // --- runs
+  // --- jobs
 
   #startRun({ job, run_count, path, terminal }: StartSpec): void {
     const { called } = this.#options;
@@ -202,7 +202,7 @@ export class StarterProcess {
     if (known !== undefined && known.run_count >= run_count) return;
     const at_ms = steadyMs(this.#world);
     const drawn = this.#options.behaviour(job, run_count);
-    // A sister's place stays until it is removed.
+    // What stands for the job on a sister stays until it is removed.
     const behaviour = path === PLACEHOLDER ? { ...drawn, run_ms: PLACE_MS } : drawn;
     const unreached = terminal !== null && (behaviour.terminal.refused || called.has(job)) ? NO_TERMINAL : null;
     const exit_status = behaviour.start_failure ?? unreached;
@@ -239,7 +239,7 @@ export class StarterProcess {
     return process;
   }
 
-  /** The terminal of a run goes. */
+  /** Called when the terminal of a job is lost. */
   #hangUp(process: VirtualProcess): void {
     const run = this.#journal.runs.get(process.job);
     if (!this.#alive || process.ended || run?.pid !== process.pid || run.state !== "running") return;
@@ -258,7 +258,7 @@ export class StarterProcess {
 
   // --- processes
 
-  /** Ends the process when its time is over, unless it is stopped before. */
+  /** Lets the process run and end when its time is over, unless it is stopped before. */
   #goOn(process: VirtualProcess, code: number): void {
     process.goes_on_ms = this.#world.now_ms;
     const turn = ++process.turn;
@@ -276,7 +276,7 @@ export class StarterProcess {
     this.#world.trace.add(this.#who, "process-died", `${job} run ${run_count} ${JSON.stringify(status)}`);
     this.#options.died(process);
     const run = this.#journal.runs.get(job);
-    // The starter that should have waited for the process is dead, so its status is never known.
+    // The starter that should have waited for the process is dead, so nobody knows its exit status.
     if (!this.#alive || run?.run_count !== run_count || run.state !== "running" || run.pid !== process.pid) return;
     this.#writeExit(run, { job, run_count, status, cput_s: this.#cputOf(process), at_ms: steadyMs(this.#world) });
   }

@@ -16,12 +16,12 @@ export type JobOutcome = {
   readonly queue: string;
   readonly ncpus: number;
   readonly queued_s: number;
-  /** null: the job did not start */
+  /** when the job started; null: it did not */
   readonly start_s: number | null;
-  /** null: the job did not end */
+  /** when the job ended; null: it did not */
   readonly end_s: number | null;
   readonly exec_vnode: string | null;
-  /** the job was running when the state was saved */
+  /** true: the job was running when the state was saved */
   readonly ran: boolean;
 };
 export type ResvOutcome = {
@@ -33,7 +33,7 @@ export type ResvOutcome = {
 };
 export type Outcome = {
   readonly from_s: number;
-  /** the time of the last end or the last start */
+  /** the time of the last start or end of a job */
   readonly to_s: number;
   readonly jobs: readonly JobOutcome[];
   readonly resvs: readonly ResvOutcome[];
@@ -47,14 +47,14 @@ export type OutcomeMetrics = {
   readonly wait_s_median: number;
   readonly wait_s_max: number;
   readonly bounded_slowdown_mean: number;
-  /** used cpu seconds divided by available cpu seconds until to_s */
+  /** cpu seconds that were used, divided by those that were available until to_s */
   readonly utilisation: number;
   readonly makespan_s: number;
 };
 
 type Known = Pick<JobOutcome, "user" | "queue" | "ncpus" | "queued_s">;
 
-/** Observes the jobs of a complex. Must be called before the complex continues. */
+/** Observes the jobs of a complex. Must be called before the complex continues. Returns a function that returns what happened until a time. */
 export function watchJobs(standIn: StandIn): (until_s: number) => Outcome {
   const { state } = standIn.core;
   const from_s = standIn.now_s;
@@ -111,7 +111,7 @@ function cpusOf(state: ServerState): number {
   return cpus;
 }
 
-/** The promised occurrences by reservation and start. */
+/** Returns the promised occurrences of reservations, by reservation and start. */
 function resvsOf(state: ServerState): Map<string, ResvOutcome> {
   const found = new Map<string, ResvOutcome>();
   for (const { id, attrs } of state.resvs.values())
@@ -158,15 +158,12 @@ function metricsOf(jobs: readonly JobOutcome[], { from_s, to_s, cpus }: Span): O
 const mean = (values: readonly number[]): number =>
   values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** The names by which a job can be coloured. */
+/** Returns the names by which a job can be coloured. */
 export function namesOf(state: ServerState, { user, queue }: Pick<JobOutcome, "user" | "queue">): JobNames {
   return { user, queue, partition: String(state.queues.get(queue)?.attrs["partition"] ?? "pbs-default") };
 }
 
-/**
- * A schedule as bars: one row for each vnode, with the vnodes of a partition together. Suspended jobs are drawn as if they had
- * continued.
- */
+/** Converts a schedule to bars: one row for each vnode, with the vnodes of a partition together. Suspended jobs are drawn as if they had continued. */
 export function ganttOf(title: string, state: ServerState, { jobs, resvs, to_s }: Outcome, colouring: Colouring): Gantt {
   const vnodes = [...state.vnodes.values()];
   const rowOf = new Map(vnodes.map(({ name }, row) => [name, row]));

@@ -26,7 +26,7 @@ const BACKLOG_MAX = 20;
 
 export type Ask = { readonly peer: Peer; readonly request: Request };
 
-/** A submission of qsub. */
+/** Draws a submission of qsub. */
 export function submission(random: Prng, scenario: Scenario, now_ms: number): Ask {
   return { peer: peerOf(random.pick(USERS)), request: { kind: "queue-job", ...jobRequest(random, scenario, now_ms) } };
 }
@@ -62,11 +62,11 @@ function jobRequest(random: Prng, { queues, plans }: Scenario, now_ms: number): 
   return { destination, attrs: [...attrs, { name: "interactive", value: "True" }], script: null, terminal: TICKET };
 }
 
-/** qsub -I */
+/** Share of submissions that are interactive (qsub -I). */
 const INTERACTIVE = 0.08;
 const TICKET: TerminalTicket = { socket: "partita-qsub-sim", secret: "5".repeat(64) };
 
-/** qsub -J */
+/** Draws the options of an array (qsub -J). */
 function arrayOptions(random: Prng): AttrValueText[] {
   const first = random.int(0, 3);
   const indices = `${first}-${first + random.int(0, 9)}${random.chance(0.3) ? `:${random.int(1, 3)}` : ""}`;
@@ -76,7 +76,7 @@ function arrayOptions(random: Prng): AttrValueText[] {
   ];
 }
 
-/** qsub -W depend: usually on existing jobs. */
+/** Draws a value of qsub -W depend, usually with existing jobs. */
 function dependText(random: Prng): string {
   const id = (): string => `${random.int(1, random.chance(0.1) ? 60 : 15)}${random.chance(0.15) ? "[]" : ""}`;
   const item = (): string => {
@@ -98,7 +98,7 @@ function dependText(random: Prng): string {
   return Array.from({ length: random.int(1, 2) }, item).join(",");
 }
 
-/** Changes the id of an array to the id of a subjob or a range, which the array may not have. */
+/** Changes the id of an array to that of a subjob or a range of subjobs, which need not exist. */
 function subjobsOf(random: Prng, id: string): string {
   if (!id.includes("[]") || random.chance(0.4)) return id;
   const first = random.int(0, 9);
@@ -125,13 +125,13 @@ function somePlace(random: Prng): string {
   return placeText({ arrangement, ...(sharing === undefined ? {} : { sharing }), ...(group === undefined ? {} : { group }) });
 }
 
-/** Prefers a running job, because a hold of a running job may checkpoint and end it. */
+/** Returns a running job in preference, because a hold of a running job may checkpoint and end it. */
 function heldJob(random: Prng, state: ServerState, job: string): string {
   const running = [...state.jobs.values()].filter(({ attrs }) => attrs.job_state === "R").map(({ id }) => id);
   return running.length > 0 && random.chance(0.5) ? random.pick(running) : job;
 }
 
-/** A random request of a client. Returns null if there is no object for it. */
+/** Draws a request of a client. Returns null if there is no object for it. */
 export function anyRequest(random: Prng, scenario: Scenario, state: ServerState, now_ms: number): Ask | null {
   if (scenario.ops.length === 0) return null;
   const op = random.pick(scenario.ops);
@@ -223,7 +223,7 @@ function jobOp(random: Prng, op: Op, scenario: Scenario, state: ServerState, now
     case "select":
       return by({ kind: "select-jobs", criteria: [], states: "QR", ...(random.chance(0.5) ? { subjobs: true } : {}) });
     case "batch": {
-      // A backlog of hours would only take time.
+      // With a long queue, the simulation would only take longer.
       if (ids.length > BACKLOG_MAX) return null;
       const jobs = Array.from({ length: random.int(1, 4) }, () => jobRequest(random, scenario, now_ms));
       return by({ kind: "queue-jobs", jobs }, peerOf(random.pick(USERS)));
@@ -323,7 +323,7 @@ function managerOp(random: Prng, op: Op, scenario: Scenario, state: ServerState)
   }
 }
 
-/** Creates, fills, changes or deletes a hook. */
+/** Draws a request that creates, fills, changes or deletes a hook. */
 function hookRequest(random: Prng, state: ServerState): Request {
   const name = `h${random.int(1, 3)}`;
   const hook = state.hooks.get(name);

@@ -1,8 +1,8 @@
-// Virtual time: a clock that jumps from event to event, and a trace of the events. Everything in the simulator happens in an
-// event of this queue.
+// Virtual time: a queue of events, a clock that jumps from event to event, and a trace of the events. Everything in the
+// simulator happens in an event of this queue.
 //
-// W1. Events run in the order of their times. Events of the same time run in the order of their creation. One seed therefore
-//     gives one history.
+// W1. Events run in the order of their times. Events of the same time run in the order of their creation. Everything
+//     therefore happens in the same way again when a seed is repeated.
 // W2. No code here reads the machine's clock.
 
 import { heapPop, heapPush } from "#support/heap.ts";
@@ -13,10 +13,7 @@ export const START_MS = 1_795_166_788_000;
 
 type Event = { readonly at_ms: number; readonly order: number; readonly act: () => void | Promise<void> };
 
-/**
- * One line of the trace. detail: text, data, or a function that returns one of these; it is turned into text only when it is
- * printed.
- */
+/** One line of the trace. detail: text, data, or a function that returns one of these. It is converted to text only when the line is printed. */
 export type TraceLine = {
   readonly step: number;
   readonly now_ms: number;
@@ -27,30 +24,30 @@ export type TraceLine = {
 
 export type World = {
   readonly random: Prng;
-  /** epoch milliseconds of the steady clock that moms and their starters use */
+  /** the time in epoch milliseconds by the steady clock, which moms and their starters use */
   readonly now_ms: number;
-  /** the wall clock of server and schedulers */
+  /** the time in epoch milliseconds by the wall clock of server and schedulers */
   readonly wall_ms: number;
-  /** sets the wall clock to this difference from now_ms */
+  /** Sets the wall clock to this difference from now_ms. */
   setWall(ahead_ms: number): void;
   /** number of events so far */
   readonly step: number;
   readonly trace: Trace;
-  /** Schedules an action. */
+  /** Schedules `act` after a delay. */
   after(delay_ms: number, act: () => void | Promise<void>): void;
-  /** Runs the next event. Returns false if there is none before the time. */
+  /** Carries out the next event. Returns false if there is none before the time. */
   next(until_ms: number): Promise<boolean>;
-  /** Lets the time pass without an event. */
+  /** Lets time pass without an event. */
   sleepUntil(time_ms: number): void;
 };
 
 export type Trace = {
   add(who: string, what: string, detail?: unknown): void;
-  /** the last lines, oldest first */
+  /** the latest lines, oldest first */
   readonly lines: readonly TraceLine[];
 };
 
-/** keep: number of trace lines kept. onLine: called with each line at once. */
+/** Creates the queue, the clocks and the trace. keep: number of lines of the trace that are kept. onLine: called with each line at once. */
 export function createWorld(random: Prng, keep: number, onLine: ((line: TraceLine) => void) | null): World {
   const queue: Event[] = [];
   let now_ms = START_MS;
@@ -103,10 +100,10 @@ export function createWorld(random: Prng, keep: number, onLine: ((line: TraceLin
   };
 }
 
-/** The steady clock of all hosts: milliseconds since the world began. */
+/** Returns the time of the steady clock of all hosts: the milliseconds since the simulation began. */
 export const steadyMs = (world: World): number => world.now_ms - START_MS;
 
-/** Runs actions later, one after the other in the order in which they are given, like a pipe. */
+/** Returns a function that calls actions later, one after the other in the order in which they were given, like a pipe. */
 export function pipe(world: World, random: Prng, delay_ms_max: number): (act: () => void) => void {
   let free_ms = 0;
   return (act) => {
@@ -117,7 +114,7 @@ export function pipe(world: World, random: Prng, delay_ms_max: number): (act: ()
 
 const before = (a: Event, b: Event): boolean => a.at_ms < b.at_ms || (a.at_ms === b.at_ms && a.order < b.order);
 
-/** `  412   13.037 svr          commit       {...}` (README.md explains the columns). */
+/** Returns a line of the trace as a text: `  412   13.037 svr          commit       {...}` (README.md explains the columns). */
 export function traceText(line: TraceLine): string {
   const seconds = ((line.now_ms - START_MS) / 1000).toFixed(3);
   const told = typeof line.detail === "function" ? (line.detail as () => unknown)() : line.detail;

@@ -1,14 +1,15 @@
-// Vnodes in sets, hosts in buckets of equal hosts (universe.ts U1, U2, U6). Types only: place/node-sets.ts and place/host-bucket.ts make and keep them.
+// Vnodes in sets, hosts in buckets of equal hosts (universe.ts U1, U2, U6). Types only: place/node-sets.ts and place/host-bucket.ts make them and keep
+// them up to date.
 
 import type { SchedNode } from "#protocol/sched-link.ts";
 import type { Outlook } from "./booking.ts";
 import type { Request } from "./request.ts";
 import type { ResourceSpace } from "./resource-space.ts";
 
-/** The properties of a vnode apart from its jobs; equal vnodes share one object. */
+/** The properties of a vnode that do not depend on its jobs. Vnodes with equal properties share one object. */
 export type VnodeSpec = {
   readonly id: number;
-  /** by resource index; Infinity: the resource is unset and counts as infinite */
+  /** amounts that the vnode has in total, by resource index; Infinity: the resource is unset and counts as infinite */
   readonly avail: readonly number[];
   readonly matches: ReadonlyMap<string, string | boolean>;
   readonly levels: ReadonlyMap<string, number>;
@@ -18,21 +19,21 @@ export type VnodeSpec = {
   readonly max_user_run: number | undefined;
   readonly max_group_run: number | undefined;
   readonly priority: number;
-  /** reservations may use it */
+  /** whether reservations may use the vnode */
   readonly resv_enable: boolean;
-  /** vnodes of its host that are in other sets are in use */
+  /** whether vnodes of its host that are in other sets are in use */
   readonly crowded: boolean;
 };
 
-/** The properties of a vnode and the amounts taken of it. */
+/** A vnode's spec, and what jobs and reservations take of the vnode. */
 export type VnodeState = {
   readonly spec: VnodeSpec;
   readonly used: readonly number[];
-  /** the state word that keeps jobs away; undefined: the vnode is free */
+  /** the state word that keeps jobs off the vnode; undefined: the vnode is free */
   readonly closed: string | undefined;
-  /** shown for a window: plans that begin by then make it job-busy, so that no job can be started there */
+  /** in the state for a window: plans that have begun by then make the vnode job-busy, so that no job can be started there */
   readonly busy?: boolean;
-  /** number of jobs and running reservations there; if no limit counts them, only whether there are any (0 or 1) */
+  /** number of jobs and running reservations on the vnode; if no limit counts them, 1 if there are any, otherwise 0 */
   readonly jobs: number;
 };
 
@@ -48,116 +49,119 @@ export type Vnode = {
 export type Host = {
   readonly name: string;
   readonly set: NodeSet;
-  /** in the order of definition */
+  /** its vnodes in the order of definition */
   readonly vnodes: readonly Vnode[];
-  /** in a placement set: the vnodes that belong to it; null: all */
+  /** in a placement set: whether each vnode belongs to the set; null: all do */
   readonly members: readonly boolean[] | null;
-  /** in a placement set: the host that this entry represents */
+  /** in a placement set: the host in the node set for which this entry stands; null: this is that host */
   readonly origin: Host | null;
-  /** in a node set: its entries in placement sets */
+  /** for a host in a node set: its entries in placement sets */
   readonly twins: Host[];
   bucket: HostBucket | null;
-  /** later bookings there (calendar/calendar.ts); null: none */
+  /** the bookings on the host (calendar/calendar.ts); null: none */
   outlook: Outlook | null;
-  /** order of its first vnode: hosts of equal rank are walked in this order */
+  /** position of its first vnode in the order of definition; hosts with equal values of node_sort_key are tried in this order */
   readonly order: number;
 };
 
 export type HostBucket = {
   readonly key: string;
-  /** of its vnodes (place/host-bucket.ts) */
+  /** the keys of its vnodes (place/host-bucket.ts) */
   readonly keys: readonly string[];
   readonly states: readonly VnodeState[];
-  /** bookings of its hosts; null: none */
+  /** the bookings on its hosts; null: none */
   readonly outlook: Outlook | null;
-  /** states for windows with bookings, by the bookings in the window */
+  /** the states of the vnodes for windows with bookings, by the key of the bookings in the window */
   readonly during: Map<string, readonly VnodeState[]>;
-  /** Host.members of the hosts here */
+  /** Host.members of the hosts in this bucket */
   readonly members: readonly boolean[] | null;
   /** indices of the vnodes that belong to the set, in the order of node_sort_key */
   readonly walk: readonly number[];
-  /** node_sort_key values, smaller first: of each vnode, and of the first free one */
+  /** values of node_sort_key, smaller first: those of each vnode, and those of the first free vnode */
   readonly ranks: readonly (readonly number[])[];
   readonly rank: readonly number[];
-  /** amounts taken of each vnode */
+  /** the amounts that are taken of each vnode */
   readonly used: readonly (readonly number[])[];
-  /** total amounts of the vnodes of the set; free amounts of its open vnodes; number of its open vnodes */
+  /** total amounts of those vnodes that belong to the set; free amounts of the open ones among them; number of open ones */
   readonly total: readonly number[];
   readonly free: readonly number[];
   readonly free_count: number;
-  /** vnodes that every sharing job may use unless bookings close them; null: none, or it depends on the job */
+  /** whether each vnode may be used by any job that does not request exclusive use, unless bookings close it; null: none may, or it depends on the job */
   readonly open: readonly boolean[] | null;
-  /** hosts here */
+  /** number of hosts in this bucket */
   count: number;
-  /** heap of hosts by order; may hold hosts that have left */
+  /** the hosts as a heap in the order of definition; may contain hosts that have left the bucket */
   readonly heap: Host[];
-  /** the result of the last job placed on one of its hosts (place/states-after.ts); null: none yet */
+  /** what placing the last job on one of its hosts has resulted in (place/states-after.ts); null: nothing yet */
   left: PlacedStates | null;
 };
 
-/** The vnodes that jobs of a queue may use (U1); or a placement set: the vnodes among them that have the same value of a resource. */
+/** The vnodes that jobs of a queue may use (U1). Or a placement set: those of them that have the same value of a resource. */
 export type NodeSet = {
   readonly key: string;
-  /** of a placement set; else null */
+  /** for a placement set, its name and its grouping; null: this is a node set */
   readonly group: { readonly name: string; readonly grouping: Grouping } | null;
-  /** placement sets of these vnodes, by the key of the resources that form them */
+  /** for a node set: its groupings into placement sets, by the key of the resources that form them */
   readonly groupings: Map<string, Grouping>;
   readonly hosts: Map<string, Host>;
   readonly vnodes: Map<string, Vnode>;
-  /** by their key; some without hosts */
+  /** the buckets by their keys; some have no hosts */
   readonly buckets: Map<string, HostBucket>;
-  /** buckets with hosts */
+  /** number of buckets with hosts */
   filled: number;
-  /** buckets with hosts and a free vnode */
+  /** the buckets that have hosts and a free vnode */
   readonly open: Set<HostBucket>;
   /** the buckets of `open` on whose hosts something is booked */
   readonly booked: Set<HostBucket>;
   readonly total: number[];
   readonly free: number[];
   free_count: number;
-  /** specs in use and how many vnodes have them */
+  /** the specs of its vnodes, each with the number of vnodes that have it */
   readonly specs: Map<VnodeSpec, number>;
-  /** hosts with more than one vnode */
+  /** number of hosts with more than one vnode */
   multi_vnode_hosts: number;
-  /** hosts in the order of definition; null: to be sorted again */
+  /** hosts in the order of definition; null: they must be sorted again */
   in_order: readonly Host[] | null;
-  /** the largest amounts of its open hosts (place/set-front.ts); null: not known */
+  /** the largest amounts that its open hosts have left (place/set-front.ts); null: not known */
   front: SetFront | null;
-  /** the lowest order of its vnodes; null: to be found again */
+  /** the lowest position of its vnodes in the order of definition; null: it must be found again */
   first_order: number | null;
 };
 
-/** The placement sets that one list of resources makes of a node set (node_group_key, place=group=). */
+/** The placement sets into which one list of resources (node_group_key, place=group=) divides a node set. */
 export type Grouping = {
   readonly key: string;
   readonly resources: readonly string[];
-  /** vnodes without a value also form a set (only_explicit_psets False) */
+  /** whether vnodes without a value also form a set (only_explicit_psets is False) */
   readonly rest: boolean;
-  /** by name, `rack="A"` */
+  /** the placement sets by name, such as `rack="A"` */
   readonly sets: Map<string, NodeSet>;
-  /** smallest first, as of the last question */
+  /** the placement sets, smallest first, as they were when setsInOrder was last called */
   sorted: NodeSet[];
-  /** sets whose amounts or members have changed since */
+  /** sets whose amounts or members have changed since then */
   readonly changed: Set<NodeSet>;
 };
 
 export type SetFront = {
-  /** The amounts that the free vnodes of one host have left together, by resource, for hosts that no other host exceeds in every resource. */
+  /**
+   * For some hosts, the amounts by resource that the free vnodes of the host have left together. These are the hosts that no
+   * other host exceeds in every resource.
+   */
   readonly corners: readonly (readonly number[])[];
   readonly first: { readonly host: Host; readonly bucket: HostBucket } | null;
 };
 
 export type PlacedHost = {
   readonly states: readonly VnodeState[];
-  /** the states that the search used: the present ones, or the amounts at the worst moment of its window */
+  /** the states that the search used: the present ones, or those with the amounts at the worst moment of its window */
   readonly shown: readonly VnodeState[];
-  /** the amounts of each vnode that are taken then, with the job */
+  /** the amounts that are then taken of each vnode, including those of the job */
   readonly used: readonly (readonly number[])[];
-  /** vnodes that have a chunk of the job */
+  /** whether each vnode has a chunk of the job */
   readonly taken: readonly boolean[];
 };
 
-/** The result of a job on a host, and the states it came from. */
+/** The states of a host after a job was placed on it (`of`: the host before). */
 export type PlacedStates = {
   readonly space: ResourceSpace;
   readonly request: Request;
@@ -165,5 +169,5 @@ export type PlacedStates = {
   readonly states: readonly VnodeState[];
 };
 
-/** A host and the bucket it was in. */
+/** A host that was moved, and the bucket in which it was before. */
 export type Move = readonly [Host, HostBucket];

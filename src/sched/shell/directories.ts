@@ -1,5 +1,5 @@
-// The directories of a scheduler for its files and its log, which the attributes of its object name. Each is checked
-// before it is used, and the lock of sched_priv is held (docs/reference/scheduler.md 2).
+// The directories of a scheduler for its files and its log, which the attributes of its object name. Each is checked before
+// it is used, and the scheduler keeps the lock of its sched_priv (docs/reference/scheduler.md 2).
 
 import { chdir } from "node:process";
 import { LOG_FAULT, PRIV_FAULT } from "#protocol/sched-link.ts";
@@ -11,20 +11,20 @@ import { checkLogDirectory, checkPrivate } from "#support/sched-directory.ts";
 
 export type DirectoryOptions = {
   readonly log: Log;
-  /** -L: the log goes to one file, so changes of sched_log have no effect */
+  /** true with option -L: the log goes to one file, so changes of sched_log have no effect */
   readonly fixed_log: boolean;
   readonly sched_priv: string;
   readonly sched_log: string;
-  /** lock of sched_priv; null: no such directory is in use yet, because only the server can name it */
+  /** the lock of sched_priv; null: no directory is in use yet, because only the server can tell which one to use */
   readonly lock: HeldLock | null;
 };
 
 export type Directories = {
   readonly sched_priv: string;
   readonly sched_log: string;
-  /** Follows changed attributes. fault: the fault to report to the server; moved: sched_priv has changed. */
+  /** Uses the directories that the attributes name. fault: what to report to the server; null: nothing. moved: sched_priv is another directory than before. */
   follow(attrs: { readonly [name: string]: unknown }): { readonly fault: string | null; readonly moved: boolean };
-  /** releases the lock */
+  /** Releases the lock of sched_priv. */
   release(): void;
 };
 
@@ -60,7 +60,7 @@ export function schedDirectories(options: DirectoryOptions): Directories {
     return null;
   }
 
-  /** The lock moves with the directory. */
+  /** Takes the lock of the new directory and releases that of the old one. Returns the fault if that is not possible. */
   function takeOver(dir: string): string | null {
     const taken = takeLock(`${dir}/sched.lock`, 0o644);
     if ("owner_pid" in taken) return `another scheduler is running there, pid ${taken.owner_pid ?? "unknown"}`;

@@ -1,5 +1,5 @@
-// Runs the programs of server_dyn_res: all of them run at the same time before a cycle, and their output gives the amounts of
-// the server (shapes/dyn-res.ts).
+// Runs the programs of server_dyn_res: all of them run at the same time before a cycle, and what they print are the server's
+// amounts of resources (shapes/dyn-res.ts).
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { messageOf } from "#support/caught.ts";
@@ -11,9 +11,9 @@ import type { ResourceSpace } from "../shapes/resource-space.ts";
 
 type Record = (event: number, object: string, text: string) => void;
 export type DynPrograms = {
-  /** Runs the programs. alarm_s: their time limit; 0: none. Never rejects. */
+  /** Runs the programs and returns the amounts that they report. alarm_s: their time limit; 0: none. Never rejects. */
   ask(programs: readonly DynProgram[], space: ResourceSpace, alarm_s: number): Promise<DynValues>;
-  /** kills running programs */
+  /** Kills the programs that are running. */
   stop(): void;
 };
 
@@ -39,7 +39,7 @@ export function dynPrograms(record: Record): DynPrograms {
     return [resource, value ?? nothingOf(def)] as const;
   }
 
-  /** P1. The two lines are PBS's. */
+  /** Checks the file of a program (P1). Returns its real path, or null after two lines in the log, whose texts are those of PBS. */
   function secured(program: string, resource: string): string | null {
     const uid = process.getuid?.() ?? 0;
     try {
@@ -97,7 +97,7 @@ export function dynPrograms(record: Record): DynPrograms {
   };
 }
 
-/** Kills a program with all its children: it leads a process group. */
+/** Kills a program and all its children, which are in its process group. */
 function kill({ pid }: ChildProcess): void {
   if (pid === undefined) return;
   try {

@@ -1,4 +1,4 @@
-// Local calendar time of this machine (TZ), for the core's LocalTime.
+// The local calendar time of this machine (TZ), in the form that cycles use (LocalTime).
 
 import type { LocalTime } from "../shapes/local-time.ts";
 

@@ -1,14 +1,14 @@
-// The chain at work in a scheduler. Modules are made when the files of sched_priv are read. They are informed of
-// start, cycles and shutdown, and leave the chain when they are faulty. Faults are reported in the log and, as a
-// problem, in the scheduler's comment.
+// Creates the chain of modules of a scheduler, and calls its modules. They are created when the files of sched_priv are read. They are told
+// when the scheduler starts, of cycles, and when it ends. A faulty module leaves the chain. Faults are reported in the log and, as a problem,
+// in the scheduler's comment.
 //
 //   named --file in order, loaded, start--> in the chain --throws--> out (told)      files read again: what changed is shut down and made anew,
 //     `------------ anything wrong --------------------------------> out (told)      what was out is tried again
 //
-// H1. No cycle begins while a chain is being made: a module that forbids something is not left out of the first cycle.
+// H1. No cycle begins while a chain is being created. Otherwise a module that forbids something would be missing in the first cycle.
 // H2. A service module is called for a cycle only when it is done with the last one.
-// H3. A module for whose sake the process was ended (module-watch.ts) stays out until its file or options change, or the
-//     files are read again by SIGHUP.
+// H3. A module because of which the process was ended (module-watch.ts) stays out of the chain until its file or options change, or until
+//     SIGHUP lets the files be read again.
 
 import { messageOf } from "#support/caught.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -19,13 +19,13 @@ import { type CallWatch, keepStuck, lateText, type ModuleWatch, readStuck, type 
 import { builtInService } from "./services/index.ts";
 import { guardPolicy, guardService, loadModule, type ModuleFile, moduleFile } from "./site-module.ts";
 
-/** The chain as sched_config describes it. */
+/** The chain of modules as sched_config describes it. */
 export type ChainConfig = {
   readonly modules: readonly string[];
   readonly site_modules: readonly SiteModule[];
   readonly wrong_modules: readonly WrongModule[];
   readonly module_options: ModuleOptions;
-  /** time limit in seconds of a call of a site's module, and of its work on a cycle; 0: none */
+  /** time limits in seconds of a call of a site's module, and of the work of a service module after a cycle; 0: none */
   readonly module_alarm_s: number;
   readonly module_work_alarm_s: number;
 };
@@ -34,19 +34,19 @@ export type HostOptions = {
   readonly world: Omit<ModuleWorld, "name" | "options" | "problem" | "log">;
   readonly watch: ModuleWatch;
   record(event: number, object: string, text: string): void;
-  /** all problems in one text; null: there are none any more */
+  /** Called with all problems in one text when they have changed; null: there are none any more. */
   onProblem(text: string | null): void;
-  /** called when the policy modules have changed outside of load(): one has left the chain */
+  /** Called when the policy modules have changed outside of load(), because one has left the chain. */
   onChange(): void;
 };
 
-/** A module in the chain. from: file, version and options, to detect changes. */
+/** A module in the chain. from: a text of its file, version and options, by which changes are noticed. */
 type Entry = {
   readonly name: string;
   readonly from: string;
   readonly policy: PolicyModule | null;
   readonly service: ServiceModule | null;
-  /** time since which the module works on a cycle; null: it does not */
+  /** time since which the module has been working on a cycle; null: it does not work */
   busy_ms: number | null;
   out: boolean;
   shutdown(): Promise<void>;
@@ -55,7 +55,7 @@ type Entry = {
 const SHUTDOWN_MS_MAX = 3000;
 const PROBLEM_CHARS_MAX = 500;
 
-/** The chain at work in a scheduler. Its files, problems and watch end with shutdown(). */
+/** The chain of modules of a scheduler. It stays in use until shutdown(). */
 export class ModuleHost {
   readonly #options: HostOptions;
   readonly #problems = new Map<string, string>();
@@ -67,7 +67,7 @@ export class ModuleHost {
     this.#options = options;
   }
 
-  /** Creates the chain of a configuration; unchanged modules stay. */
+  /** Creates the chain of a configuration. Modules that have not changed stay as they are. */
   async load(config: ChainConfig): Promise<void> {
     const before = this.#entries;
     const wrong = new Map(config.wrong_modules.map(({ name, text }) => [name, `left out: ${text}`]));
@@ -82,12 +82,12 @@ export class ModuleHost {
     this.#tell();
   }
 
-  /** Modules that had stood still are tried again when the chain is made next (H3). */
+  /** Lets modules be tried again that did not return from a call. They are tried when the chain is created next (H3). */
   forgive(): void {
     keepStuck(this.#sched_priv, []);
   }
 
-  /** the site's policy modules that are in the chain */
+  /** Returns the site's policy modules that are in the chain. */
   policies(): ReadonlyMap<string, PolicyModule> {
     return new Map(this.#entries.flatMap(({ name, policy, out }) => (policy === null || out ? [] : [[name, policy] as const])));
   }
@@ -97,7 +97,7 @@ export class ModuleHost {
     for (const entry of this.#entries) if (entry.service !== null && !entry.out) void this.#serve(entry, report);
   }
 
-  /** all problems in one text; null: there are none */
+  /** Returns all problems in one text; null: there are none. */
   problem(): string | null {
     const text = [...this.#problems].map(([name, what]) => `module ${name}: ${what}`).join("; ");
     return text === "" ? null : text.slice(0, PROBLEM_CHARS_MAX);
@@ -114,7 +114,7 @@ export class ModuleHost {
     return this.#options.world.sched_priv();
   }
 
-  /** The modules of a configuration in its order: those of `before` that are unchanged, the others made anew. */
+  /** Returns the modules of a configuration in its order: those of `before` that have not changed, and new ones for the others. */
   async #chain(config: ChainConfig, before: readonly Entry[]): Promise<Entry[]> {
     const sites = new Map(config.site_modules.map((site) => [site.name, site]));
     const stuck = readStuck(this.#sched_priv);
@@ -150,7 +150,7 @@ export class ModuleHost {
     }
   }
 
-  /** Returns null if the module cannot be loaded; the fault is reported. */
+  /** Loads and starts a module. Returns null if that is not possible; the fault is then reported. */
   async #make(name: string, file: ModuleFile | null, from: string, config: ChainConfig): Promise<Entry | null> {
     let doing = "";
     const calls = file === null ? UNWATCHED : this.#options.watch.of(name, from);
@@ -208,7 +208,7 @@ export class ModuleHost {
     };
   }
 
-  /** Leaves the module out of the chain until the files are read again. */
+  /** Removes a faulty module from the chain until the files are read again, and reports the fault. */
   #faulty(name: string, doing: string, error: unknown): void {
     const { record, onChange } = this.#options;
     const text = error instanceof Error ? error.message : String(error);

@@ -1,4 +1,4 @@
-// The thread of module-watch.ts. Four times a second it determines which call of a site's module the main thread is in.
+// The thread of module-watch.ts. Four times a second it checks which call of a site's module the main thread is executing.
 
 import { existsSync, readFileSync, writeSync } from "node:fs";
 import { pid } from "node:process";
@@ -11,7 +11,7 @@ import { AT, type Stuck, stuckOf, stuckText, type WatchMessage } from "./module-
 const STDERR = 2;
 const LOOK_MS = 250;
 const KILL_AFTER_MS = 1000;
-/** A longer time between two looks counts as this time, because the watching thread itself then stood still (W3). */
+/** A longer time between two checks counts as this time, because this thread itself did not run for a while (W3). */
 const LOOK_MS_MAX = 2 * LOOK_MS;
 
 const memory = new Int32Array(workerData as SharedArrayBuffer);
@@ -19,7 +19,7 @@ const calls = new Map<number, Omit<Stuck, "alarm_s">>();
 let file = "";
 let alarm_s = 0;
 let looked_ms = performance.now();
-/** the state seen last, and for how long it has been unchanged */
+/** the state at the last check, and for how long it has been the same */
 let seen = "";
 let stood_ms = 0;
 
@@ -36,8 +36,8 @@ function look(): void {
   looked_ms = now_ms;
   const call = Atomics.load(memory, AT.CALL);
   const blamed = call !== 0 ? call : Atomics.load(memory, AT.CYCLE) === 0 ? Atomics.load(memory, AT.OPEN) : 0;
-  // A call stands still while the main thread is in the same call. A promise stands still while it is open and the
-  // main thread does not return to its event loop.
+  // A call counts as hanging while the main thread stays in the same call. A promise counts as hanging while it is open and
+  // the main thread does not return to its event loop.
   const now = blamed === 0 ? "" : `${blamed} ${Atomics.load(memory, call !== 0 ? AT.CALLS : AT.BEAT)} ${call}`;
   stood_ms = now !== "" && now === seen ? stood_ms + passed_ms : 0;
   seen = now;
@@ -48,13 +48,13 @@ function end(blamed: number): void {
   const call = calls.get(blamed);
   if (call !== undefined) note({ ...call, alarm_s });
   process.kill(pid, WATCH_SIGNAL);
-  // A site's module may have taken the signal for itself.
+  // A site's module may handle SIGALRM itself, so SIGKILL follows.
   setTimeout(() => process.kill(pid, "SIGKILL"), KILL_AFTER_MS);
 }
 
 /**
- * The process is ended even if the note cannot be written: an administrator notices a scheduler that is started again
- * and again, but not one that stands still.
+ * Notes a module in the file. The process is ended even if this fails: an administrator notices a scheduler that is started
+ * again and again, but not one that hangs.
  */
 function note(stuck: Stuck): void {
   try {

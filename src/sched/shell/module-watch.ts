@@ -1,14 +1,15 @@
-// The watch over a site's modules: a separate thread notices when one of their calls does not end, which code on the
-// main thread could not notice. The thread notes the module in sched_priv and ends the process; the server starts
-// another one, which finds the note and leaves the module out of the chain (module-host.ts).
+// The watch over a site's modules: a separate thread notices when one of their calls does not return. Code on the main thread could
+// not notice that. The thread notes the module in sched_priv and ends the process; the server starts another one, which finds the
+// note and leaves the module out of the chain (module-host.ts).
 //
 //   main thread:  call begins -> memory says which -> call ends      thread (module-watch-main.ts): the same call for
 // module_alarm seconds -> note, SIGALRM
 //
-// W1. A call costs a few writes to shared memory: checks are called thousands of times a cycle.
-// W2. Work of modules between their calls (after an await) belongs to the modules whose promises are open: the longest
-//     open one is blamed when the main thread stands still and is not at work on a cycle.
-// W3. Time in which the thread itself stood still does not count: a machine that slept, or a stopped process, is no module's fault.
+// W1. To watch a call takes only a few writes to shared memory, because checks are called thousands of times in a cycle.
+// W2. Work between calls (after an await) belongs to the modules whose promises are open. If the main thread hangs while no cycle
+//     runs, the module whose promise has been open longest is held responsible.
+// W3. Time in which the watching thread itself did not run does not count: a machine that slept, or a stopped process, is no
+//     module's fault.
 
 import { readFileSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -16,33 +17,33 @@ import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { writeWholeFile } from "#support/whole-file.ts";
 
-/** Places in the shared memory, 32 bits each. A call is named by the number that was sent to the thread for it; 0: no call. */
+/** Indexes in the shared memory, of 32 bits each. A call is identified by the number that was sent to the thread for it; 0: no call. */
 export const AT = { CALL: 0, CALLS: 1, OPEN: 2, BEAT: 3, CYCLE: 4 } as const;
 const PLACES = 5;
 
-/** A module that does not return. from: its file, version and options. */
+/** A module that has not returned from a call. from: a text of its file, version and options. */
 export type Stuck = { readonly name: string; readonly from: string; readonly doing: string; readonly alarm_s: number };
-/** Messages to the thread. */
+/** Messages to the watching thread. */
 export type WatchMessage =
   | { readonly kind: "call"; readonly call: number; readonly name: string; readonly from: string; readonly doing: string }
   | { readonly kind: "set"; readonly file: string; readonly alarm_s: number };
 
 export type ModuleWatch = {
-  /** Sets sched_priv and module_alarm. An alarm of 0 sets no time limit. Resolves when the thread watches. */
+  /** Sets sched_priv and module_alarm (0: no time limit). Resolves when the thread watches. */
   begin(sched_priv: string, alarm_s: number): Promise<void>;
-  /** registers a module of the site with its file and options */
+  /** Returns the watch for the calls of one module of the site, given with its file and options. */
   of(name: string, from: string): CallWatch;
-  /** the scheduler itself works, without a time limit */
+  /** Tells the thread whether the scheduler itself is working on a cycle, for which there is no time limit. */
   busy(is: boolean): void;
   stop(): Promise<void>;
 };
 export type CallWatch = {
   call<T>(doing: string, act: () => T): T;
-  /** watches a promise; rejects if it is open for longer than limit_s (0: no limit) */
+  /** Watches work until its promise is settled. Rejects if that takes longer than limit_s (0: no limit). */
   open<T>(doing: string, limit_s: number, act: () => Promise<T> | T): Promise<T>;
 };
 
-/** Built-in modules are not watched, because they are trusted to return. */
+/** The watch for built-in modules, which does nothing, because they are trusted to return. */
 export const UNWATCHED: CallWatch = { call: (_, act) => act(), open: async (_, _limit_s, act) => act() };
 
 const BEAT_MS = 500;
@@ -51,7 +52,7 @@ const FILE = "modules_stuck";
 export function moduleWatch(onError: (text: string) => void): ModuleWatch {
   const memory = new Int32Array(new SharedArrayBuffer(4 * PLACES));
   const open: number[] = [];
-  /** the registered calls by number, which a thread that is started later must get, too */
+  /** the registered calls by number; a thread that is started later must get them too */
   const told: WatchMessage[] = [];
   let thread: Worker | null = null;
   let beat: NodeJS.Timeout | null = null;
@@ -96,7 +97,7 @@ export function moduleWatch(onError: (text: string) => void): ModuleWatch {
         return call;
       };
       const call = <T>(doing: string, act: () => T): T => {
-        // A module may cause the cycle to call another one. The time of both counts for the module that was called first.
+        // A module may cause the cycle to call another module. The time of both counts for the module that was called first.
         if (depth === 0) {
           Atomics.store(memory, AT.CALL, numberOf(doing));
           Atomics.add(memory, AT.CALLS, 1);
@@ -136,7 +137,7 @@ export function moduleWatch(onError: (text: string) => void): ModuleWatch {
   };
 }
 
-/** The result of a promise, or an error when it does not settle in time. */
+/** Returns the result of a promise. Rejects if the promise is not settled in time. */
 async function within<T>(limit_s: number, work: Promise<T>): Promise<T> {
   if (limit_s <= 0) return work;
   let timer: NodeJS.Timeout | undefined;
@@ -152,15 +153,15 @@ async function within<T>(limit_s: number, work: Promise<T>): Promise<T> {
 
 export const lateText = (limit_s: number): string => `not done within ${limit_s} s`;
 
-/** The thread's program: its bundle beside the scheduler's, or its source. */
+/** Returns the path of the thread's program: its bundle beside that of the scheduler, or its source. */
 function threadProgram(): string {
   const self = fileURLToPath(import.meta.url);
   return join(dirname(self), basename(dirname(self)) === "shell" ? "module-watch-main.ts" : "pbs_sched_watch.mjs");
 }
 
-// --- notes
+// --- notes about modules that did not return
 
-/** The modules recorded in a sched_priv. A record that cannot be read is ignored. */
+/** Reads the modules noted in a sched_priv. A note that cannot be read is ignored. */
 export function readStuck(sched_priv: string): Stuck[] {
   try {
     return stuckOf(readFileSync(join(sched_priv, FILE), "utf8"));
@@ -169,7 +170,7 @@ export function readStuck(sched_priv: string): Stuck[] {
   }
 }
 
-/** Removes all notes except these. */
+/** Replaces the notes by these. */
 export function keepStuck(sched_priv: string, stuck: readonly Stuck[]): void {
   if (stuck.length === 0) rmSync(join(sched_priv, FILE), { force: true });
   else writeWholeFile(join(sched_priv, FILE), stuckText(stuck));

@@ -1,4 +1,4 @@
-// The command line of pbs_sched (docs/reference/files.md 10). Pure: arguments in, options or a message out.
+// The command line of pbs_sched (docs/reference/files.md 10). Pure: converts arguments to options or a message.
 
 import { nth } from "#support/assert.ts";
 
@@ -7,17 +7,17 @@ export const USAGE = `usage: pbs_sched [-d home][-L logfile][-p file][-I schedna
 `;
 
 export type SchedOptions = {
-  /** -d: instead of PBS_HOME */
+  /** -d: the home directory instead of PBS_HOME */
   readonly home: string | undefined;
-  /** -L: this file instead of daily logs */
+  /** -L: the log file instead of daily logs */
   readonly log_file: string | undefined;
-  /** -p: instead of sched_priv/sched_out */
+  /** -p: the file for output instead of sched_priv/sched_out */
   readonly out_file: string | undefined;
-  /** -I */
+  /** -I: the name of the scheduler */
   readonly name: string;
-  /** -N: stays in the foreground */
+  /** -N: the scheduler stays in the foreground */
   readonly foreground: boolean;
-  /** -t: accepted; a cycle is one thread's work here */
+  /** -t: number of threads; accepted without effect, because a cycle here runs in one thread */
   readonly threads: number | undefined;
 };
 
@@ -35,7 +35,10 @@ const WITH_VALUE = "cdILpt";
 const WITHOUT_VALUE = "lnN";
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,14}$/;
 
-/** POSIX options: `-Isched1`, `-nN`. -c (clients file), -l (lock in memory) and -n (no restart of its own) are accepted: the server restarts schedulers. */
+/**
+ * Parses options as POSIX does: `-Isched1`, `-nN`. -c (clients file), -l (lock in memory) and -n (no restart of its own) are
+ * accepted without effect, because the server restarts schedulers.
+ */
 export function parseOptions(argv: readonly string[], cores: number): ParsedOptions {
   if (argv[0] === "--version") return argv.length === 1 ? { kind: "version" } : wrong();
   if (argv[0] === "--help") return { kind: "help" };

@@ -1,4 +1,4 @@
-// A scheduler of a daemon: its driver (../driver/sched-driver.ts) with the ports of this machine.
+// The scheduler of the daemon: its driver (../driver/sched-driver.ts) with ports to this machine.
 
 import { pid } from "node:process";
 import { frameTypes } from "#protocol/schema-link.ts";
@@ -17,7 +17,7 @@ import { USAGE_FILE } from "./usage-file.ts";
 
 export type SchedulerOptions = DirectoryOptions & {
   readonly name: string;
-  /** PBS_HOME of the server, which contains its socket; it may differ from this scheduler's own home */
+  /** PBS_HOME of the server, which contains its socket; the scheduler's own home may be another */
   readonly server_home: string;
   readonly version: string;
 };
@@ -25,24 +25,24 @@ export type SchedulerOptions = DirectoryOptions & {
 export class Scheduler {
   readonly #driver: SchedDriver;
   #toldToQuit = (): void => undefined;
-  /** called when the server has sent quit */
+  /** resolves when the server has sent quit */
   readonly quit = new Promise<void>((resolve) => {
     this.#toldToQuit = resolve;
   });
 
-  /** Connects, and stays connected until leave() is called. */
+  /** Connects to the server, and stays connected until leave() is called. */
   constructor(options: SchedulerOptions) {
     const { name, version } = options;
     this.#driver = new SchedDriver(this.#ports(options), { name, pid, version });
     this.#driver.start();
   }
 
-  /** SIGHUP: reads the files again and reopens the log */
+  /** Handles SIGHUP: reads the files again and reopens the log. */
   reread(signal: number): void {
     this.#driver.reread(signal);
   }
 
-  /** SIGTERM, SIGINT: resolves when the present cycle has ended */
+  /** Ends the scheduler on SIGTERM or SIGINT. Resolves when the present cycle has ended. */
   leave(): Promise<void> {
     return new Promise((resolve) => this.#driver.leave(resolve));
   }
@@ -121,7 +121,7 @@ function programsPort(record: Parameters<typeof dynPrograms>[0]): ProgramsPort {
   };
 }
 
-/** Chains are made one after the other. */
+/** Returns the port to the modules. Chains are created one after the other. */
 function modulesPort(host: ModuleHost): ModulesPort {
   let last: Promise<void> = Promise.resolve();
   return {

@@ -17,8 +17,8 @@ export function readSettings(dir: string): Settings {
 }
 
 /**
- * The texts of a sched_priv's files; null: the directory cannot be read. tell: called with each fault, except faults
- * of the holidays, which settingsOf reports.
+ * Returns the texts of the files of a sched_priv; null: a file cannot be read. tell: called with each fault, except those of
+ * the holidays file, which settingsOf reports.
  */
 export function readPrivate(dir: string, tell: (object: string, text: string) => void = () => undefined): SettingsTexts {
   const text = (file: (typeof SCHED_FILES)[number]): string | null => {
@@ -37,7 +37,7 @@ export function readPrivate(dir: string, tell: (object: string, text: string) =>
   };
 }
 
-/** Changes whenever one of the files does. */
+/** Returns a text that changes whenever one of the files changes. */
 export function versionOfFiles(dir: string): string {
   return SCHED_FILES.map((file) => {
     try {

@@ -1,5 +1,5 @@
-// A site's own module (docs/modules.md): its file is checked like those of a sched_priv, loaded, examined, and put
-// behind a guard that protects the scheduler from its faults.
+// A site's own module (docs/modules.md): its file is checked like those of a sched_priv, loaded, examined, and called only
+// through a guard that protects the scheduler from the module's faults.
 //
 // G1. A module that throws, or gives an illegal answer or decision, is reported once and is not called again.
 // G2. A module's file and all directories above it belong to root or the scheduler's user, and nobody else can write them.
@@ -20,17 +20,17 @@ import type { CallWatch } from "./module-watch.ts";
 /** A module's file: its real path and its version. */
 export type ModuleFile = { readonly path: string; readonly version: string };
 
-/** The file of a module, checked (G2). Throws with a text for the log. */
+/** Checks the file of a module (G2) and returns it. Throws an error with a text for the log. */
 export function moduleFile({ path }: SiteModule, sched_priv: string): ModuleFile {
   const real = trustedFile(isAbsolute(path) ? path : join(sched_priv, path), [0, process.getuid?.() ?? 0]);
   const stat = lstatSync(real);
   return { path: real, version: `${stat.ino}-${stat.size}-${stat.mtimeMs}` };
 }
 
-/** Loads a module: its default export, or what that function returns. Throws with a text for the log. */
+/** Loads a module: the default export of its file or, if that is a function, what the function returns. Throws an error with a text for the log. */
 export async function loadModule({ path, version }: ModuleFile, world: ModuleWorld): Promise<Module> {
   const url = pathToFileURL(path);
-  // Another version of a file is another module to the runtime.
+  // The parameter makes Node.js load a changed file again.
   url.searchParams.set("version", version);
   const loaded = (await import(url.href)) as { readonly default?: unknown };
   const made: unknown = typeof loaded.default === "function" ? await loaded.default(world) : loaded.default;
@@ -44,7 +44,7 @@ const FUNCTIONS = {
   service: ["start", "cycle", "shutdown"],
 } as const;
 
-/** The reason why a value cannot be a module; null: it can. */
+/** Returns the reason why a value cannot be a module; null: it can be one. */
 function wrongShape(value: unknown): string | null {
   if (typeof value !== "object" || value === null) return "its default export is neither a module nor a function that makes one";
   const { kind = "policy", checks } = value as { kind?: unknown; checks?: unknown };
@@ -62,7 +62,7 @@ function wrongShape(value: unknown): string | null {
   return null;
 }
 
-/** fault: called once, with the action of the module that failed. */
+/** Called once when a module fails. doing: what the module was doing. */
 export type OnFault = (doing: string, error: unknown) => void;
 
 /** Guards a policy module so that it cannot harm a cycle (G1). name: its name in the chain. */
@@ -114,7 +114,7 @@ function guarded(watch: CallWatch, onFault: OnFault): <T>(doing: string, neutral
 type Call = ReturnType<typeof guarded>;
 type MakeRoom = NonNullable<PolicyModule["makeRoom"]>;
 
-/** The changes of a module that did not place the job, or that threw before, are taken back. */
+/** Guards makeRoom. If the module did not place the job, or has thrown, its changes are taken back. */
 function roomMaker(call: Call, makeRoom: MakeRoom): MakeRoom {
   return (cycle, candidate, why) => {
     const { room } = cycle;
@@ -136,7 +136,10 @@ function whyOf(value: unknown, module: string): Why | null {
   return { ...why, module };
 }
 
-/** The cycle as a site's module sees it: everything that the module writes is checked first. There is one facade for each cycle. */
+/**
+ * Returns a function that returns the cycle as a site's module sees it (a facade), in which everything that the module
+ * writes is checked first. Each cycle has one facade.
+ */
 function facades(): (cycle: Cycle) => Cycle {
   let of: Cycle | null = null;
   let facade: Cycle | null = null;
@@ -195,10 +198,13 @@ function facadeOf(cycle: Cycle): Cycle {
   });
 }
 
-/** The time limit of a service module. */
+/** The time limits in seconds of a service module: of a call, and of its work after a cycle. */
 export type ServiceLimits = { readonly alarm_s: number; readonly work_alarm_s: number };
 
-/** A service module whose first fault is reported and ends it. The module is not called again before a promise that it returned is settled (G1). */
+/**
+ * Guards a service module (G1). Its first fault is reported, and it is not called any more. It is also not called again
+ * before a promise that it returned is settled.
+ */
 export function guardService(
   name: string,
   module: ServiceModule,

@@ -1,4 +1,5 @@
-// The file `usage` of a sched_priv and the mark that pbsfs leaves beside it (../driver/usage-keeper.ts).
+// Reads and writes the file `usage` of a sched_priv, and the file usage.touch, which pbsfs leaves beside it
+// (../driver/usage-keeper.ts).
 
 import { readFileSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";

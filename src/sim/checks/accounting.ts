@@ -1,4 +1,5 @@
-// Checks the accounting records of a whole run against the objects that live at its end (K6 for jobs, K11 for reservations).
+// Checks the accounting records of a whole simulation against the objects that exist at its end (K6 for jobs, K11 for
+// reservations).
 
 import { arrayIdOf } from "#model/job-id.ts";
 import { RESV_STATE } from "#model/resv-state.ts";
@@ -8,17 +9,17 @@ import type { Job, ServerState } from "#server/state/state.ts";
 import type { Committed } from "./committed.ts";
 import { fail } from "./violation.ts";
 
-/** Record types for the start of a run: from the beginning, or from a checkpoint. */
+/** Record types for the start of a job: from the beginning, or from a checkpoint. */
 const BEGINS: ReadonlySet<string> = new Set(["S", "T"]);
 
-/** The record types of each job or reservation, in order. */
+/** Returns the record types of each job or reservation as letters, in order. */
 function lettersOf(records: readonly AccountingRecord[], ids: RegExp): ReadonlyMap<string, string> {
   const letters = new Map<string, string>();
   for (const { id, type } of records) if (ids.test(id)) letters.set(id, (letters.get(id) ?? "") + type);
   return letters;
 }
 
-/** entries: number of times that each job entered a queue. */
+/** Checks the records of jobs. entries: how many times each job entered a queue. */
 export function checkJobRecords(
   records: readonly AccountingRecord[],
   live: ServerState,
@@ -26,7 +27,7 @@ export function checkJobRecords(
   entries: ReadonlyMap<string, number>,
 ): void {
   const by_job = lettersOf(records, /^\d/);
-  // A waiting subjob may never have been confirmed by a mom.
+  // A subjob that waits again may never have started, so that it has no record.
   for (const id of committed.ids())
     if (!by_job.has(id) && !(arrayIdOf(id) !== null && live.jobs.has(id))) fail(`K6 ${id} is not in the accounting`);
   for (const [id, letters] of by_job) {
@@ -39,7 +40,7 @@ function countOf(letters: string, letter: string): number {
   return letters.split(letter).length - 1;
 }
 
-/** entered: number of times that the job entered a queue. */
+/** Returns what is wrong with the first records of a job; null: nothing. entered: how many times the job entered a queue. */
 function beginningFault(id: string, letters: string, committed: Committed, entered: number): string | null {
   const array = arrayIdOf(id);
   // A subjob that was deleted before it started never became a separate job.
@@ -50,7 +51,7 @@ function beginningFault(id: string, letters: string, committed: Committed, enter
   return queued > entered ? `${queued} Q records, ${entered} times in a queue` : null;
 }
 
-/** job: undefined if it has ended. */
+/** Returns what is wrong with the later records of a job; null: nothing. job: undefined if it has ended. */
 function lifeFault(letters: string, job: Job | undefined): string | null {
   const runs = runsOf(letters);
   if (typeof runs === "string") return runs;
@@ -65,7 +66,7 @@ function lifeFault(letters: string, job: Job | undefined): string | null {
   return runs.running ? "gone after an S without E" : null;
 }
 
-/** Whether the last run is still in progress, or a text that describes the fault of a run. */
+/** Returns whether the job was running after the last record, or a text that describes a fault in its starts and ends. */
 function runsOf(letters: string): { readonly running: boolean } | string {
   let running = false;
   let saved = false;

@@ -1,19 +1,20 @@
-// Invariants of every world, whatever happens to it. Each check throws a Violation that describes what is broken.
+// What must be true in every simulated complex, whatever happens to it. Each check throws a Violation that describes what is
+// wrong.
 //
 // K1. The server's invariants hold at every step (src/server/core/invariants.ts).
 // K2. A job whose submission was answered exists after every restart, until it has ended. A restarted server finds exactly what
 //     was committed.
-// K3. A job has one process at a time over all hosts, unless the server had given up the earlier run (host silent too long, or
-//     by force).
+// K3. A job has one process at a time over all hosts, unless the server had given up the earlier start of the job (its host was
+//     silent too long, or a request forced it).
 // K4. The processes that really run on a vnode never oversubscribe it, and an exclusive job is alone.
-// K5. A run decided by a scheduler is on vnodes of its partitions, and so is the job's queue. A suspended job continues on its
-//     old vnodes.
-// K6. Accounting: one Q for a job (and one for each move), each S or T followed by one R, C or E before the next, one end. A
-//     subjob has no Q.
-// K7. An idle scheduler's mirror equals the server's state, and the data derived from deltas equals the data derived from a
-//     snapshot (mirror.ts).
+// K5. A job that a scheduler starts gets vnodes of the scheduler's partitions, and its queue is in them too. A suspended job
+//     continues on its old vnodes.
+// K6. Accounting: one Q for a job (and one for each move), each S or T followed by one R, C or E before the next, and one
+//     record of the end. A subjob has no Q.
+// K7. What an idle scheduler knows equals the server's state, and the data that it derived from deltas equals the data derived
+//     from a snapshot (mirror.ts).
 // K8. A job that waits for others does not run, unless an operator runs it or a manager or a hook released it.
-// K9. A job over several hosts starts on its first host after it is present on all others.
+// K9. A job on several hosts starts on its first host only after it is present on all others.
 // K10. See promises.ts.
 // K11. A reservation whose submission was answered exists after every restart, until it has ended. Its records: U first, B only
 //     after a Y, one K or k at the end and nothing after it.
@@ -31,12 +32,12 @@ import { type SeatedProcess, Seats } from "./seats.ts";
 import { Verdicts } from "./verdicts.ts";
 import { fail, Violation } from "./violation.ts";
 
-/** Log lines and accounting texts of the server which mean that a run is over although its mom did not report its end. */
+/** Texts in the server's log and accounting which mean that a job left its hosts although its mom did not report the end. */
 const GIVEN_UP_LOG = /^Job (requeued, |deleted, |given up on )execution node |^Job is started without /;
 const GIVEN_UP_RECORD = /execution node .* down/;
 
 export class Checks {
-  /** The ids in replies to submissions. */
+  /** The ids of jobs that the server has returned to clients. */
   readonly accepted = new Set<string>();
   readonly #scale: number;
   readonly #also: (core: Core) => string | null;
@@ -44,26 +45,26 @@ export class Checks {
   readonly #resvs = new Committed("K11");
   readonly #verdicts = new Verdicts();
   readonly #seats = new Seats();
-  /** number of times that each job entered a queue */
+  /** how many times each job entered a queue */
   readonly #entries = new Map<string, number>();
   #state: ServerState | null = null;
   #looked = 0;
 
   /**
-   * scale: scale of the world (drawn/scenario.ts). The cost of K1 grows with the number of jobs, so in larger worlds it is checked
-   * only every few steps. also: a further check of the server after each step; returns the fault, or null.
+   * scale: how large the complex is (drawn/scenario.ts). The time of K1 grows with the number of jobs, so in a larger complex it
+   * is checked only after every few steps. also: a further check of the server after each step; it returns the fault, or null.
    */
   constructor(scale = 1, also: (core: Core) => string | null = () => null) {
     this.#scale = scale;
     this.#also = also;
   }
 
-  /** Number of running processes, including those of runs that the server has given up. */
+  /** Number of running processes of jobs, including those that the server has given up. */
   get running(): number {
     return this.#seats.size;
   }
 
-  // --- events of the server
+  // --- what happens in the server
 
   stepped(core: Core): void {
     this.#state = core.state;
@@ -104,7 +105,7 @@ export class Checks {
     this.#resvs.commit();
   }
 
-  /** A hook may release a system hold, as a manager may. */
+  /** Called after a hook: like a manager, it may have released a system hold. */
   hooked({ input }: HookRun, outcome: HookOutcome): void {
     if (outcome.kind !== "accept" && outcome.kind !== "reject") return;
     const holds = outcome.changes.job?.["Hold_Types"];
@@ -112,35 +113,35 @@ export class Checks {
     if (typeof id === "string" && typeof holds === "string" && !holds.includes("s")) this.#seats.letGo(id);
   }
 
-  /** K1. */
+  /** Checks the server's invariants (K1). */
   #checkState(core: Core): void {
     if (++this.#looked % this.#scale !== 0) return;
     const faults = violations(core.state);
     if (faults.length > 0) fail(`K1 ${faults.join("; ")}`);
   }
 
-  // --- events of clients
+  // --- what happens to clients
 
-  /** A submission was answered with this id. */
+  /** Called when a submission was answered with this id. */
   answered(id: string): void {
     if (this.accepted.has(id)) fail(`K2 id ${id} was given twice`);
     this.accepted.add(id);
     if (!this.#jobs.has(id)) fail(`K2 ${id} was answered before it was committed`);
   }
 
-  /** A request ended a run without a report of its mom. */
+  /** Called when a request ends a job without a report of its mom. */
   force(id: string): void {
     this.#seats.force(id);
   }
 
-  /** The job may run although it waits for others. */
+  /** Called when the job may run although it waits for others. */
   letGo(id: string): void {
     this.#seats.letGo(id);
   }
 
-  // --- events on hosts
+  // --- what happens on hosts
 
-  /** attrs: the attributes of the job on the mom, whenever they are needed */
+  /** Called when a process of a job has started. attrs: returns the present attributes of the job on its mom. */
   born(process: SeatedProcess, attrs: () => JobAttrs): void {
     this.#seats.add(process, attrs, this.#state);
   }
@@ -149,7 +150,7 @@ export class Checks {
     this.#seats.remove(process);
   }
 
-  // --- at the end
+  // --- the end of the simulation
 
   accounting(records: readonly AccountingRecord[], live: ServerState): void {
     checkJobRecords(records, live, this.#jobs, this.#entries);
@@ -157,7 +158,7 @@ export class Checks {
   }
 }
 
-/** The attributes of a job as its mom received them. */
+/** Returns the attributes of a job as its mom received them. */
 export function attrsOfRun(attrs: { readonly [name: string]: unknown } | undefined): JobAttrs {
   if (attrs === undefined) throw new Violation("a process starts for a job its mom does not know");
   return attrs as JobAttrs;

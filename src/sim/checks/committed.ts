@@ -1,5 +1,5 @@
-// Compares the committed objects of one kind with those that a restarted server finds. A committed object exists until it has
-// ended, and an ended object does not come back.
+// Compares the committed objects of one kind (jobs or reservations) with those that a restarted server finds. A committed
+// object exists until it has ended, and an ended object does not come back.
 
 import { fail } from "./violation.ts";
 
@@ -7,12 +7,12 @@ type Objects = { has(id: string): boolean };
 
 export class Committed {
   readonly #invariant: string;
-  /** true: the object lives */
+  /** for each object that was ever committed, whether it still exists */
   readonly #live = new Map<string, boolean>();
-  /** changes of the batch that is being committed */
+  /** what the batch that is being committed changes */
   #pending: readonly (readonly [id: string, live: boolean])[] = [];
 
-  /** invariant: the invariant named in a violation. */
+  /** invariant: the number that a violation names, such as K2. */
   constructor(invariant: string) {
     this.#invariant = invariant;
   }
@@ -26,12 +26,12 @@ export class Committed {
     return this.#live.keys();
   }
 
-  /** A batch leaves the core. */
+  /** Must be called when the server sends a batch of changes to its disk. */
   take(changed: ReadonlySet<string>, objects: Objects): void {
     this.#pending = [...changed].map((id) => [id, objects.has(id)] as const);
   }
 
-  /** The batch is on the disk. */
+  /** Must be called when the batch has been written to the disk. */
   commit(): void {
     for (const [id, live] of this.#pending) {
       if (this.#live.get(id) === false && live) fail(`${this.#invariant} ${id} had ended and lives again`);
@@ -40,7 +40,7 @@ export class Committed {
     this.#pending = [];
   }
 
-  /** A server started from the disk with these objects. */
+  /** Must be called when a server has started from the disk with these objects. */
   load(objects: Objects): void {
     this.#pending = [];
     for (const [id, live] of this.#live)

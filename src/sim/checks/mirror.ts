@@ -1,5 +1,5 @@
-// K7: compares an idle scheduler's mirror with the server's state, and data kept by deltas with data from a snapshot of the
-// same state.
+// Checks K7: compares what an idle scheduler knows with the server's state, and data kept up to date by deltas with data
+// from a snapshot of the same state.
 
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
 import { cycle } from "#sched/cycle/cycle.ts";
@@ -17,7 +17,7 @@ import type { SchedRuntime } from "#server/engine/sched-runtime.ts";
 import { type MirrorSource, snapshot } from "#server/scheds/mirror.ts";
 import type { Sched } from "#server/state/state.ts";
 
-/** The universe of a scheduler that connects now. */
+/** Returns the universe of a scheduler that would connect now. */
 export function freshUniverse(server: MirrorSource, sched: Sched, book: PolicyBook): Universe {
   const runtime = {
     name: sched.name,
@@ -28,7 +28,7 @@ export function freshUniverse(server: MirrorSource, sched: Sched, book: PolicyBo
   return createUniverse(whole, mirrorOptions(book));
 }
 
-/** The first difference, or null. */
+/** Returns the first difference between a scheduler's universe and the right one; null: there is none. */
 export function mirrorFault(universe: Universe, server: MirrorSource, sched: Sched, book: PolicyBook): string | null {
   const told = describe(universe);
   const right = describe(freshUniverse(server, sched, book));
@@ -37,13 +37,13 @@ export function mirrorFault(universe: Universe, server: MirrorSource, sched: Sch
   return null;
 }
 
-/** Jobs that a cycle would start now. In a complex at rest there are none. */
+/** Returns the jobs that a cycle would start now. When a complex is at rest there are none. */
 export function startable(server: MirrorSource, sched: Sched, book: PolicyBook, now_s: number): string[] {
   const { decisions } = cycle(freshUniverse(server, sched, book), book, { now_s, command: SCHED_COMMAND.TIME, memory: NO_MEMORY });
   return decisions.flatMap((decision) => (decision.kind === "run" ? [decision.job] : []));
 }
 
-/** The parts of a universe as texts, by name. */
+/** Returns the contents of a universe as texts by name, so that universes can be compared. */
 function describe(universe: Universe): Map<string, string> {
   const parts = new Map<string, string>();
   const put = (name: string, value: unknown): void => void parts.set(name, sorted(value));
@@ -68,10 +68,10 @@ function describe(universe: Universe): Map<string, string> {
       available: [...available].map(String).sort(),
     });
   }
-  // A mirror keeps placement sets that any job has asked for.
+  // A scheduler keeps placement sets that any job has asked for, so only those that are wanted now are compared.
   const wanted = new Set(queues.map((queue) => groupResources(universe, queue).join()));
   for (const { line, request } of universe.entries.values()) if (line !== null) wanted.add(request.place.group ?? "");
-  // The server does not tell a scheduler its own comments.
+  // The server does not send a scheduler the comments that the scheduler set.
   for (const [id, { comment: _, ...job }] of universe.jobs) put(`job ${id}`, job);
   for (const [id, resv] of universe.resvs) put(`resv ${id}`, resv.source);
   for (const set of universe.sets.values()) {
@@ -104,7 +104,7 @@ function describe(universe: Universe): Map<string, string> {
   }
   for (const [queue, lines] of universe.lines) {
     for (const line of lines) {
-      // Eligible times at a late moment, so that running and stopped clocks differ.
+      // Eligible times are compared at a late moment, so that clocks that go differ from clocks that stand still.
       const members = [...jobsOf(line)].map(({ job }) => `${job.id} ${eligibleAt(universe.clocks, job, LATER_S).eligible_s}`);
       if (members.length > 0) put(`line ${queue} of ${members[0]}`, members);
     }
@@ -129,7 +129,7 @@ function without(object: { readonly attrs: { readonly [name: string]: unknown } 
   return { ...object, attrs };
 }
 
-/** JSON with the names of records in sorted order. */
+/** Converts a value to JSON, with the names in objects sorted. */
 function sorted(value: unknown): string {
   return JSON.stringify(value, (_key, item) =>
     typeof item === "object" && item !== null && !Array.isArray(item)

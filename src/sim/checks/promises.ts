@@ -1,17 +1,16 @@
-// K10. A top job's published start moves to a later time only because of work that precedes it in the order, reservations,
-//     vnodes, commands, or a job that runs past its walltime and kill_delay. This check looks at whole complexes, cycle by
-//     cycle. It searches for the cause of each start that has moved among the changes since the cycle that published the start
-//     began.
+// K10. A top job's published start moves to a later time only because of jobs that precede it in the order, reservations,
+//     vnodes, commands, or a job that runs past its walltime and kill_delay. This file checks whole complexes, cycle by cycle.
+//     If a start has moved, the check searches for the cause. Only changes since the beginning of the cycle that published
+//     the start can be the cause.
 //
 // C1. Three states are compared. before: the state when cycle N - 1 began, from which the start was computed. begun: the state
 //     when cycle N began, with the start that N - 1 published and N moved. after: the state when N + 1 began, with the
 //     decisions of N. The comparison therefore contains every change in between, and no change that N - 1 already knew.
-// C2. Only worlds with a known order of jobs are judged (judgedScenario): order by queues and submission, without preemption,
-//     hooks, sort keys and changes of the clock.
-// C3. Further causes: the server refused the start of a preceding job. A job of a reservation has its vnodes after the
-//     reservation's end, which counts as work of the reservation. A job was already past its end when the start was planned,
-//     and could have ended at any moment, but did not. A run began some time after the cycle that decided it, and starts behind
-//     it may move by that time.
+// C2. Only a complex with a simple order of jobs is checked (judgedScenario): jobs are ordered by queue and submission, and
+//     there are no preemption, hooks, sort keys or changes of the clock.
+// C3. These are causes too: the server refused the start of a preceding job. A job of a reservation keeps its vnodes after the
+//     reservation's end. A job was already past its end when the start was planned, and could have ended at any moment, but
+//     did not. A job started some time after the cycle that decided its start; starts behind it may move by that time.
 
 import { listOf } from "#model/attribute-reader.ts";
 import { arrayIdOf } from "#model/job-id.ts";
@@ -26,7 +25,7 @@ import { remainingText } from "#server/state/subjobs.ts";
 import { isDerived } from "#server/state/vnode-states.ts";
 import { mustGet } from "#support/assert.ts";
 
-/** The parts of a scenario that decide whether its worlds can be judged. */
+/** What decides whether the starts in a scenario can be checked. */
 export type Judged = {
   readonly policy: Policy;
   readonly setup: readonly Request[];
@@ -34,42 +33,45 @@ export type Judged = {
   readonly faults: readonly string[];
 };
 type Promised = { readonly start_s: number; readonly exec_vnode: string };
-/** The data of a job that affects starts of others. */
+/** What is known about a job that may affect the starts of other jobs. */
 type JobSeen = {
   readonly id: string;
   readonly state: string;
   readonly rank: number;
   readonly queue: string;
-  /** the job's request and its holds */
+  /** the job's request and its holds, as a text */
   readonly own: string;
   readonly run_count: number;
   readonly by_hand: boolean;
-  /** the server refused its last start */
+  /** true: the server refused its last start */
   readonly refused: boolean;
   /** for an array: the waiting subjobs */
   readonly remaining: string;
   readonly exec_vnode: string;
   readonly stime_s: number;
-  /** the time from which its walltime counts */
+  /** the time at which its walltime began */
   readonly from_s: number;
   readonly walltime_s: number | null;
   readonly soft_s: number | null;
   readonly grace_s: number;
-  /** for a shrink-to-fit job the planned walltime, for others walltime_s */
+  /** for a shrink-to-fit job the walltime with which it is planned, for others walltime_s */
   readonly shortest_s: number | null;
-  /** the end of its reservation; Infinity: the job is in none */
+  /** the end of its reservation; Infinity: the job is in no reservation */
   readonly resv_end_s: number;
   readonly promised: Promised | null;
 };
 type Seen = {
   readonly at_s: number;
   readonly jobs: ReadonlyMap<string, JobSeen>;
-  /** position of each queue in the order, by name */
+  /** position of each queue in the order of queues, by name */
   readonly turns: ReadonlyMap<string, number>;
-  /** everything else on which starts depend, as text by name */
+  /** everything else on which starts depend: texts by name */
   readonly world: ReadonlyMap<string, string>;
 };
-/** ordered: jobs that an administrator has run (qrun) since begin; ordered_before: those run between before and begin */
+/**
+ * What was seen of a scheduler: before its last cycle and at its beginning (C1). ordered: jobs that an administrator has run
+ * (qrun) since `begin`; ordered_before: those run between `before` and `begin`.
+ */
 type Track = {
   readonly link: number | null;
   readonly cycle: number;
@@ -80,7 +82,7 @@ type Track = {
 };
 
 export type PromiseCheck = {
-  /** examines the server after each of its steps. Returns the fault, or null */
+  /** Examines the server after each of its steps. Returns the fault; null: there is none. */
   look(core: Core): string | null;
   readonly counts: { promises: number; moved: number };
 };
@@ -88,7 +90,7 @@ export type PromiseCheck = {
 export function createPromiseCheck(scenario: Judged, now_ms: () => number): PromiseCheck {
   const tracks = new WeakMap<SchedRuntime, Track>();
   const counts = { promises: 0, moved: 0 };
-  /** delay between the cycle that decided a run and the start of the run, by `job/run_count` */
+  /** for each start of a job, by `job/run_count`, how long after the cycle that decided it the job started */
   const late = new Map<string, number>();
   const judges = isPlain(scenario);
   return {
@@ -98,7 +100,7 @@ export function createPromiseCheck(scenario: Judged, now_ms: () => number): Prom
       for (const runtime of core.kernel.scheds.by_name.values()) {
         const track = tracks.get(runtime);
         if (track?.cycle === runtime.cycle && track.link === runtime.link) continue;
-        // The cycle of a qrun publishes nothing.
+        // The cycle of a qrun publishes no starts.
         if (track !== undefined && track.link === runtime.link && runtime.running !== null) {
           tracks.set(runtime, { ...track, cycle: runtime.cycle, ordered: [...track.ordered, runtime.running] });
           continue;
@@ -133,21 +135,21 @@ export function createPromiseCheck(scenario: Judged, now_ms: () => number): Prom
   };
 }
 
-/** Whether a scheduler plans the jobs of a queue. */
+/** Returns whether a scheduler plans the jobs of a queue. */
 function plans(state: ServerState, { name }: SchedRuntime, { queue }: JobSeen): boolean {
   const its = state.queues.get(queue);
   return its !== undefined && schedOfQueue(state, its)?.name === name;
 }
 
-/** Whether the order of jobs is known. */
+/** Returns whether the order of jobs is known (C2). */
 function isPlain({ policy, setup, ops, faults }: Judged): boolean {
   if (!policy.strict_ordering || policy.job_sort_key.length > 0 || policy.round_robin || policy.preemptive_sched) return false;
-  // A change of the clock changes every time.
+  // When the clock is changed, all times change.
   if (ops.includes("hook") || faults.includes("set-clock")) return false;
   return !setup.some((request) => request.kind === "import-hook" || (request.kind === "manager" && request.object === "hook"));
 }
 
-// --- observation
+// --- what is observed
 
 function see(state: ServerState, at_s: number, { policy }: Judged): Seen {
   const jobs = new Map<string, JobSeen>();
@@ -197,7 +199,7 @@ function seeJob(state: ServerState, { id, attrs, own, subjobs }: Job): JobSeen {
   };
 }
 
-/** Attributes that change by themselves. */
+/** Attributes that change by themselves, and are therefore not compared. */
 const VOLATILE =
   /^(state|.*state_count|total_jobs|resources_assigned|jobs|last_.*|.*_time|comment|server_state|pbs_version|license_count|hasnodes|resv)$/;
 
@@ -220,25 +222,22 @@ function seeWorld(state: ServerState): Map<string, string> {
 }
 
 function noteLate(late: Map<string, number>, before: Seen, after: Seen): void {
-  // A run that has just ended can move starts once more.
+  // A job that has just ended can still move starts once.
   for (const id of late.keys()) if (before.jobs.get(id)?.state !== "R") late.delete(id);
   for (const { id, state, stime_s } of after.jobs.values())
     if (state === "R" && before.jobs.get(id)?.state !== "R") late.set(id, Math.max(0, stime_s - before.at_s));
 }
 
-// --- causes
+// --- causes of moved starts
 
-/**
- * before: the state from which the start was computed. begun: the state with the start before it moved. after: the state after
- * it moved
- */
+/** The states of C1. before: the state from which the start was computed. begun: the state with the start before it moved. after: the state after it moved */
 type Times = { readonly before: Seen; readonly begun: Seen; readonly after: Seen };
 type Moved = Times & { readonly id: string; readonly ordered: readonly string[] };
 
-/** A scheduler may receive news this much later than the beginning of a cycle. */
+/** A scheduler may get to know of a change this many seconds after the beginning of a cycle. */
 const DELAY_S = 2;
 
-/** The cause of a moved start, or null if there is none. */
+/** Returns the cause of a moved start; null: there is none. */
 function causeOf({ id, before, begun, after, ordered }: Moved): string | null {
   for (const name of new Set([...before.world.keys(), ...after.world.keys()]))
     if (before.world.get(name) !== begun.world.get(name) || begun.world.get(name) !== after.world.get(name)) return `${name} has changed`;
@@ -255,25 +254,28 @@ function causeOf({ id, before, begun, after, ordered }: Moved): string | null {
     const cause = standsBefore(after, last, own) ? higherWork(other, times) : lowerWork(other, times);
     if (cause !== null) return cause;
   }
-  // The scheduler saw these jobs when it moved the start, even if they have ended since.
+  // The scheduler saw these jobs when it moved the start, although they may have ended since.
   for (const job of begun.jobs.values()) if (isOverdue(job, begun.at_s + DELAY_S)) return `${job.id} should have been gone`;
-  // The start was planned after a job that could have ended at any moment.
+  // The start was planned behind a job that could have ended at any moment.
   for (const job of before.jobs.values()) if (isOverdue(job, before.at_s)) return `${job.id} should long have been gone`;
   return null;
 }
 
-/** Whether a subjob of the array has started. The array may wait again, and the promise then belongs to its next subjob. */
+/** Returns whether a subjob of the array has started. The array may wait again; the published start is then that of its next subjob. */
 function hasBegun(id: string, before: Seen, after: Seen): boolean {
   if (before.jobs.get(id)?.remaining !== after.jobs.get(id)?.remaining) return true;
   for (const job of after.jobs.values()) if (arrayIdOf(job.id) === id && before.jobs.get(job.id)?.run_count !== job.run_count) return true;
   return false;
 }
 
-/** Whether the request or the position in the order has changed. The walltime of a shrink-to-fit job is set when it starts. */
+/**
+ * Returns whether the request of a job or its position in the order has changed. The walltime of a shrink-to-fit job, which
+ * is set when it starts, does not count.
+ */
 const isOtherwise = (old: JobSeen | undefined, now: JobSeen): boolean =>
   old === undefined || old.queue !== now.queue || old.rank !== now.rank || (waits(old) === waits(now) && old.own !== now.own);
 
-/** Whether the job has no vnodes. An array always counts as waiting. */
+/** Returns whether the job has no vnodes. An array always counts as waiting. */
 const waits = ({ state }: JobSeen): boolean => state !== "R" && state !== "E";
 
 function standsBefore({ turns }: Seen, a: JobSeen, b: JobSeen): boolean {
@@ -282,8 +284,8 @@ function standsBefore({ turns }: Seen, a: JobSeen, b: JobSeen): boolean {
 }
 
 /**
- * A preceding job arrived, changed or came back, was planned or started differently, could not start, or takes longer than
- * expected.
+ * Returns a cause among preceding jobs; null: none. A preceding job may have arrived, changed or come back, may have been
+ * planned or started differently, could not start, or takes longer than expected.
  */
 function higherWork(id: string, { before, begun, after }: Times): string | null {
   const [first, then, now] = [before.jobs.get(id), begun.jobs.get(id), after.jobs.get(id)];
@@ -308,13 +310,13 @@ function higherWork(id: string, { before, begun, after }: Times): string | null 
     : null;
 }
 
-/** Whether the job waits again, runs again or was resumed. */
+/** Returns whether the job waits again, runs again or was resumed. */
 function cameBack(old: JobSeen, now: JobSeen): boolean {
   if (old.state === "S" || now.state === "S") return old.state !== now.state;
   return waits(now) ? !waits(old) : !waits(old) && old.run_count !== now.run_count;
 }
 
-/** A later job whose start no scheduler decided, or that was changed or resumed. */
+/** Returns a cause among later jobs; null: none. It is a later job whose start no scheduler decided, or that was changed or resumed. */
 function lowerWork(id: string, { before, begun, after }: Times): string | null {
   const [first, then, now] = [before.jobs.get(id), begun.jobs.get(id), after.jobs.get(id)];
   if (then?.by_hand === true || now?.by_hand === true) return `${id} was placed by hand`;
@@ -329,7 +331,7 @@ function lowerWork(id: string, { before, begun, after }: Times): string | null {
   return null;
 }
 
-/** Whether a job has its vnodes beyond its walltime and kill_delay, or beyond the end of its reservation. */
+/** Returns whether a job keeps its vnodes beyond its walltime and kill_delay, or beyond the end of its reservation. */
 function isOverdue(job: JobSeen, at_s: number): boolean {
   const { from_s, walltime_s, grace_s, resv_end_s } = job;
   return !waits(job) && (resv_end_s <= at_s || (walltime_s !== null && from_s + walltime_s + grace_s <= at_s));

@@ -1,4 +1,4 @@
-// Processes of jobs on their hosts (K3, K4, K9; K8: a job that waits for others does not run).
+// Checks the processes of jobs on their hosts (K3, K4, K8, K9 of checks.ts).
 
 import { positionOf } from "#model/array-indices.ts";
 import { isDependent } from "#model/depend.ts";
@@ -11,54 +11,54 @@ import { hostOf, isExclusive } from "#server/state/placement.ts";
 import type { Job, JobAttrs, ServerState } from "#server/state/state.ts";
 import { fail } from "./violation.ts";
 
-/** The process of a run on a host. */
+/** The process of a job on a host. run_count: which start of the job it belongs to. */
 export type SeatedProcess = {
   readonly job: string;
   readonly run_count: number;
   readonly host: string;
-  /** the process is stopped and uses no cpu */
+  /** true: the process is stopped and uses no cpu */
   readonly stopped: boolean;
 };
 
-/** attrs: of the job on its mom. A job may release vnodes while it runs. */
+/** A process, and the attributes of its job on its mom. They may change, because a job may release vnodes while it runs. */
 type Seat = { readonly process: SeatedProcess; attrs(): JobAttrs };
-/** The use of a vnode by processes. by_hand: an operator placed one of them. */
+/** What processes use of a vnode. by_hand: an operator placed one of them. */
 type Use = { ncpus: number; readonly seats: Seat[]; by_hand: boolean };
 
 export class Seats {
   readonly #seats = new Set<Seat>();
-  /** `job/run` of runs that the server has given up without a report of their end */
+  /** `job/run_count` of the starts that the server has given up without a report of the end */
   readonly #given_up = new Set<string>();
   readonly #forced = new Set<string>();
   readonly #let_go = new Set<string>();
-  /** `job/run/host` of every process so far */
+  /** `job/run_count/host` of every process so far */
   readonly #been = new Set<string>();
 
-  /** Number of running processes, including those of runs that the server has given up. */
+  /** Number of running processes of jobs, including those that the server has given up. */
   get size(): number {
     return this.#seats.size;
   }
 
-  /** A request ended a run without a report of its mom. */
+  /** Called when a request ends a job without a report of its mom. */
   force(id: string): void {
     this.#forced.add(id);
   }
 
-  /** The job may run although it waits for others. */
+  /** Called when the job may run although it waits for others. */
   letGo(id: string): void {
     this.#let_go.add(id);
   }
 
-  /** The server gives up the present run of the job and earlier ones. */
+  /** Called when the server gives up the present start of the job. Earlier starts are then given up too. */
   giveUp(id: string, job: Job | undefined): void {
     const run = job?.attrs.run_count;
     for (const { process } of this.#seats)
       if (process.job === id && (run === undefined || process.run_count <= run)) this.#given_up.add(`${id}/${process.run_count}`);
-    // The start may still be on its way to the mom.
+    // The mom-start may still be on its way to the mom, so that there is no process yet.
     if (run !== undefined) this.#given_up.add(`${id}/${run}`);
   }
 
-  /** attrsOnMom: the mom's attributes of the job. state: state of the server; null: no server is up. */
+  /** Adds and checks a new process. attrsOnMom: the mom's attributes of the job. state: that of the server; null: no server is up. */
   add(process: SeatedProcess, attrsOnMom: () => JobAttrs, state: ServerState | null): void {
     const attrs = attrsOnMom();
     const { job, run_count, host } = process;
@@ -77,7 +77,7 @@ export class Seats {
     for (const seat of this.#seats) if (seat.process === process) this.#seats.delete(seat);
   }
 
-  /** K3. other: a living process of the same job. */
+  /** Checks K3 for a new process. other: a living process of the same job. */
   #checkOther({ job, run_count, host }: SeatedProcess, attrs: JobAttrs, other: SeatedProcess): void {
     if (other.run_count === run_count && other.host !== host && hostsOf(attrs.exec_host ?? "").includes(host)) return;
     const begins = `K3 ${job}: run ${run_count} starts on ${host} while run ${other.run_count}`;
@@ -90,7 +90,7 @@ export class Seats {
     return [...this.#forced].some((id) => isNamedBy(job, id));
   }
 
-  /** K4. Compares the processes on the vnodes of a new process with the vnodes' resources. */
+  /** Checks K4: compares what the processes on the vnodes of a new process use with the resources of these vnodes. */
   #checkVnodes(process: SeatedProcess, state: ServerState): void {
     for (const [name, use] of this.#uses(state)) {
       const vnode = state.vnodes.get(name);
@@ -105,7 +105,7 @@ export class Seats {
     }
   }
 
-  /** The use of each vnode. */
+  /** Returns what processes use of each vnode. */
   #uses(state: ServerState): ReadonlyMap<string, Use> {
     const uses = new Map<string, Use>();
     for (const seat of this.#seats) {
@@ -125,12 +125,12 @@ export class Seats {
   }
 }
 
-/** Whether the server counts the vnodes of the process's run as used. */
+/** Returns whether the server counts the vnodes of a process as used by the same start of the job. */
 function isCounted({ run_count, stopped }: SeatedProcess, job: Job): boolean {
   return isWithMom(job) && job.attrs.run_count === run_count && job.attrs.job_state !== "S" && !stopped;
 }
 
-/** Whether the id of an array or a range includes the subjob. */
+/** Returns whether the id of an array or of a range of subjobs includes the subjob. */
 function isNamedBy(subjob: string, id: string): boolean {
   const parsed = parseJobId(id);
   if (arrayIdOf(subjob) === null || parsed === null || jobIdText({ ...parsed, kind: "array" }) !== arrayIdOf(subjob)) return false;

@@ -1,5 +1,5 @@
-// K5: a run that a scheduler decided and the server accepted is on vnodes of the scheduler's partitions, and so is the job's
-// queue.
+// Checks K5: a job whose start a scheduler decided and the server accepted gets vnodes of the scheduler's partitions, and
+// its queue is in them too.
 
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
 import type { Decision } from "#protocol/sched-link.ts";
@@ -12,12 +12,12 @@ import { partitionOf, partitionsOf } from "#server/state/partitions.ts";
 import { fail } from "./violation.ts";
 
 export class Verdicts {
-  /** decisions without verdicts, by link */
+  /** the decisions without verdicts, by link */
   readonly #undecided = new Map<number, (readonly Decision[])[]>();
-  /** frames of verdicts that have been checked */
+  /** the frames of verdicts that have been checked */
   readonly #judged = new WeakSet<SchedFrame>();
 
-  /** Decisions of a scheduler were served. Their verdicts are in the outbox or follow later. */
+  /** Called when the server has processed decisions of a scheduler. Their verdicts are in the outbox or follow later. */
   decide(core: Core, link: number, decisions: readonly Decision[]): void {
     const waiting = this.#undecided.get(link) ?? [];
     this.#undecided.set(link, waiting);
@@ -25,14 +25,14 @@ export class Verdicts {
     this.check(core, core.kernel.out.scheds, false);
   }
 
-  /** A server started: it knows no decisions. */
+  /** Called when a server has started. It knows of no decisions. */
   load(): void {
     this.#undecided.clear();
   }
 
   /**
-   * Checks new verdicts. late: the verdicts came after hooks, during which anything may have happened, or after preemptions;
-   * verdicts after a preemption belong to this moment.
+   * Checks new verdicts. late: the verdicts came after hooks, during which anything may have happened, or after preemptions.
+   * For verdicts after a preemption the present state counts.
    */
   check(core: Core, frames: readonly SchedFrame[], late: boolean): void {
     for (const frame of frames) {
@@ -53,21 +53,22 @@ export class Verdicts {
 }
 
 function checkRun(core: Core, name: string, decision: Extract<Decision, { kind: "run" }>, late: boolean): void {
-  // job_run_wait none: the hooks are still being asked.
+  // With job_run_wait none, the hooks are still being asked.
   if (core.kernel.scheds.by_name.get(name)?.asking.has(decision.job) === true) return;
   const sched = core.state.scheds.get(name);
   const partitions = sched === undefined ? [] : partitionsOf(sched);
   const job = core.state.jobs.get(decision.job);
   const queue = job === undefined ? undefined : core.state.queues.get(job.attrs.queue);
-  // If a scheduler waits for the mom (job_run_wait), the job may have ended before the verdict. K2 and K6 check that case.
+  // If the scheduler waits for the mom (job_run_wait), the job may have ended before the verdict. Such cases are checked by
+  // K2 and K6.
   if (job === undefined || queue === undefined) return;
-  // The verdict also waited for the mom, and the queue may have moved to another partition meanwhile (seed 3008959).
+  // The verdict also waited for the mom. Meanwhile the queue may have moved to another partition (seed 3008959).
   if (late && !isIn(job, "starting")) return;
   const where = partitionOf(queue);
   if (!partitions.includes(where)) fail(`K5 scheduler ${name} of ${partitions} ran ${job.id} of queue ${queue.name} in ${where}`);
-  // A resumed job continues on its old vnodes, and its queue may have moved to another partition meanwhile.
+  // A resumed job continues on its old vnodes. Meanwhile its queue may have moved to another partition.
   if (isResuming(job)) return;
-  // The run may have failed before a late verdict: the job waits again.
+  // The start may have failed before a late verdict, so that the job waits again.
   if (job.attrs.exec_vnode === undefined) return;
   for (const { vnode } of parseExecVnode(job.attrs.exec_vnode).flat()) {
     const own = core.state.vnodes.get(vnode);

@@ -1,4 +1,4 @@
-// The fault of a world that broke an invariant.
+// The error that a check throws when it finds an invariant broken.
 
 export class Violation extends Error {
   override readonly name = "Violation";

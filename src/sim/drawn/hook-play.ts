@@ -1,4 +1,5 @@
-// Hooks without hosts: random answers to an event. Every possible answer of a real hook occurs, including impossible changes.
+// Simulated hooks: gives random answers to an event, without running a hook. Every answer that a real hook can give occurs,
+// also requests for changes that are not possible.
 
 import type { HookChanges, HookOutcome, HookRun } from "#hooks/run/hook-input.ts";
 import { NO_REQUESTS } from "#hooks/run/hook-input.ts";
@@ -17,14 +18,14 @@ export function playHook(random: Prng, hook: HookRun): { readonly outcome: HookO
   return { outcome: { kind: "accept", changes, requests, logs }, delay_ms };
 }
 
-/** Requested actions on jobs on execution hosts. */
+/** Returns the actions on jobs that a hook on an execution host requests. */
 function jobsOf(random: Prng, { input }: HookRun): HookOutcomeJobs {
   const job = input.job?.id ?? random.pick([...(input.job_list ?? []), { id: null }]).id;
   return job === null || !input.event.startsWith("exec") || !random.chance(0.1) ? {} : { [job]: random.pick(["rerun", "delete"] as const) };
 }
 type HookOutcomeJobs = (typeof NO_REQUESTS)["jobs"];
 
-/** A prologue or epilogue. Usually there is none. */
+/** Returns how a prologue or epilogue ends. Usually there is none. */
 export function playScript(random: Prng, alarm_s: number): { readonly end: ScriptEnd; readonly delay_ms: number } {
   if (random.chance(0.8)) return { end: { kind: "none" }, delay_ms: 0 };
   if (random.chance(0.05)) return { end: { kind: "ended", code: PELOG.WAIT_FAILED, text: PELOG_TEXTS.wait }, delay_ms: alarm_s * 1000 };
@@ -32,7 +33,7 @@ export function playScript(random: Prng, alarm_s: number): { readonly end: Scrip
   return { end: { kind: "ended", code, text: code === 0 ? "" : PELOG_TEXTS.nonzero }, delay_ms: random.int(0, 500) };
 }
 
-/** A script of `$action` on a virtual host. Most scripts succeed. */
+/** Returns how a script of `$action` on a simulated host ends. Most scripts succeed. */
 export function playAction(random: Prng, alarm_s: number): { readonly end: ScriptEnd; readonly delay_ms: number } {
   const end = (code: number, text: string): ScriptEnd => ({ kind: "ended", code, text });
   if (random.chance(0.05)) return { end: end(PELOG.WAIT_FAILED, PELOG_TEXTS.wait), delay_ms: alarm_s * 1000 };

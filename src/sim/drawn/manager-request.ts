@@ -1,4 +1,4 @@
-// Requests of qmgr as clients of the simulator send them.
+// Makes requests of qmgr, as the clients of the simulator send them.
 
 import type { ManagerRequest } from "#protocol/messages.ts";
 

@@ -1,6 +1,6 @@
 // Settings that make schedulers plan, promise and revoke: strict order and top jobs, kept plans, jobs with several lengths,
-// preemption and its consequences. They are drawn independently of the rest of a scenario, so that a world may have all or none
-// of them.
+// preemption and its consequences. They are drawn independently of the other settings of a scenario, so that a simulated
+// complex may have all or none of them.
 
 import type { AttrValueText, ManagerRequest, Request } from "#protocol/messages.ts";
 import type { Policy } from "#sched/shapes/policy.ts";
@@ -8,7 +8,7 @@ import type { Prng } from "#support/prng.ts";
 import { set } from "./manager-request.ts";
 import type { Scenario } from "./scenario.ts";
 
-/** Draws how schedulers plan. */
+/** Draws whether and how schedulers plan. */
 export function planningPolicy(random: Prng, policy: Policy): { readonly policy: Policy; readonly keeps_plans: boolean } {
   const strict_ordering = policy.strict_ordering || random.chance(0.4);
   return {
@@ -18,8 +18,8 @@ export function planningPolicy(random: Prng, policy: Policy): { readonly policy:
 }
 
 /**
- * The same world with schedulers whose promises can be judged (checks/promises.ts): the order of jobs is known, and there are
- * no hooks and no clock changes.
+ * Returns the same scenario with schedulers whose published starts can be checked (checks/promises.ts): the order of jobs is
+ * known, and there are no hooks and no clock changes.
  */
 export function judgedScenario(drawn: Scenario): Scenario {
   return {
@@ -32,7 +32,7 @@ export function judgedScenario(drawn: Scenario): Scenario {
   };
 }
 
-/** Depths, express queues, and effects of preemption. Queues and scheduler objects must exist. */
+/** Draws requests that set backfill depths, express queues and effects of preemption. Queues and scheduler objects must exist. */
 export function planningRequests(random: Prng, { scheds, queues }: Pick<Scenario, "scheds" | "queues">): ManagerRequest[] {
   const requests: ManagerRequest[] = [];
   if (random.chance(0.6)) requests.push(set("server", "", ["backfill_depth", String(random.int(0, 5))]));
@@ -54,7 +54,7 @@ export function planningRequests(random: Prng, { scheds, queues }: Pick<Scenario
   return requests;
 }
 
-/** Attributes of a submission that give its run time, and whether it may be planned. */
+/** Draws attributes of a submission that give its run time and say whether it may be planned. */
 export function planningAttributes(random: Prng): AttrValueText[] {
   const attrs: AttrValueText[] = [];
   const resource = (name: string, value: number): void => void attrs.push({ name: "Resource_List", resource: name, value: String(value) });
@@ -72,7 +72,7 @@ export function planningAttributes(random: Prng): AttrValueText[] {
   return attrs;
 }
 
-/** Changes of these settings by a manager while the complex works. */
+/** Draws a request of a manager that changes these settings while the complex works. */
 export function planningChange(random: Prng, { scheds, queues }: Pick<Scenario, "scheds" | "queues">): Request {
   const sched = random.pick(["default", ...scheds.map(({ name }) => name)]);
   const queue = random.pick(queues.filter(({ destinations }) => destinations === undefined)).name;

@@ -1,5 +1,5 @@
-// Draws the complex of one seed and its adversities. Options are drawn anew for every seed, and many of them are off: a world
-// in which everything happens at once hides more faults than it shows.
+// Draws the complex of one seed, and what will happen to it. Options are drawn anew for every seed, and many of them are off:
+// where everything happens at once, more faults are hidden than found.
 
 import { parseResourceGroup } from "#model/resource-group.ts";
 import { HOOK_EVENTS } from "#model/tables/hook-attributes.ts";
@@ -14,13 +14,13 @@ import type { Prng } from "#support/prng.ts";
 import { create, set } from "./manager-request.ts";
 import { planningPolicy, planningRequests } from "./plan-workload.ts";
 
-/** Options of the command line that reduce the world, to examine a failure. */
+/** Options of the command line that reduce the scenario, to examine a failure. */
 export type Limits = {
   readonly jobs_max: number;
-  /** kinds of faults: true: as the seed draws them; false: none; or only the listed ones */
+  /** kinds of faults: true: those that the seed draws; false: none; or only the listed ones */
   readonly faults: boolean | readonly Fault[];
   readonly ops: boolean;
-  /** larger worlds: this factor on the jobs and the time, and more hosts */
+  /** for a larger complex: factor for the number of jobs and the time; there are also more hosts */
   readonly scale: number;
 };
 
@@ -58,23 +58,23 @@ export type Scenario = {
   readonly hosts: readonly Host[];
   readonly scheds: readonly { readonly name: string; readonly partitions: readonly string[] }[];
   readonly queues: readonly { readonly name: string; readonly partition: string | null; readonly destinations?: readonly string[] }[];
-  /** the settings make schedulers plan much (plan-workload.ts) */
+  /** true: the settings make schedulers plan much (plan-workload.ts) */
   readonly plans: boolean;
-  /** qmgr requests that set up the complex, after the nodes are up */
+  /** qmgr requests that set the complex up after the nodes are up */
   readonly setup: readonly Request[];
   readonly policy: Policy;
-  /** `backfill.policy: cons` */
+  /** true: schedulers have `backfill.policy: cons` */
   readonly keeps_plans: boolean;
   readonly jobs: number;
   /** longest run time of a job */
   readonly run_ms_max: number;
-  /** clients and faults stop after this time; then everything must come to rest */
+  /** time after which clients and faults stop; then the complex must come to rest */
   readonly busy_ms: number;
-  /** mean time between two requests, or two faults */
+  /** mean time between two requests, and between two faults */
   readonly op_every_ms: number;
   readonly fault_every_ms: number;
   readonly faults: readonly Fault[];
-  /** kinds of requests that occur */
+  /** the kinds of requests that occur */
   readonly ops: readonly Op[];
   readonly delay_ms_max: number;
   readonly notice_ms_max: number;
@@ -231,7 +231,7 @@ function setupRequests(random: Prng, hosts: Scenario["hosts"], scheds: Scenario[
   if (random.chance(0.3)) requests.push(set("server", "", ["node_silence_timeout", String(random.pick([0, 10, 20]))]));
   if (random.chance(0.3)) requests.push(set("server", "", ["sched_silence_timeout", String(random.pick([0, 5, 20]))]));
   if (random.chance(0.3)) requests.push(set("server", "", ["node_fail_requeue", String(random.pick([0, 5, 60]))]));
-  // Allows root to make maintenance reservations, and sets a retry time that expires within a world.
+  // Allows root to make maintenance reservations, and sets a retry time that is over before the simulation ends.
   if (random.chance(0.5)) requests.push(set("server", "", ["acl_roots", "root@*"], ["reserve_retry_time", String(random.pick([5, 30]))]));
   if (random.chance(0.3)) requests.push(set("server", "", ["max_run", `[u:PBS_GENERIC=${random.int(1, 4)}]`]));
   if (random.chance(0.3)) requests.push(...groupRequests(random, hosts, scheds));
@@ -242,8 +242,8 @@ function setupRequests(random: Prng, hosts: Scenario["hosts"], scheds: Scenario[
 }
 
 /**
- * Settings for preemption: express queues, soft limits, levels and methods of all kinds; and how long schedulers wait for runs
- * that they start.
+ * Draws settings for preemption: express queues, soft limits, levels and methods of all kinds. Also draws how long schedulers
+ * wait for jobs that they start.
  */
 function levelRequests(random: Prng, scheds: Scenario["scheds"], queues: Scenario["queues"]): ManagerRequest[] {
   const requests = [set("queue", "express", ["Priority", String(random.int(150, 200))])];
@@ -273,7 +273,7 @@ const PREEMPT_PRIOS = [
   "express_queue, queue_softlimits, normal_jobs, server_softlimits+queue_softlimits",
 ];
 
-/** Placement sets: vnodes in racks, for all jobs or for jobs that ask for them. */
+/** Draws placement sets: vnodes in racks, for all jobs or for jobs that ask for them. */
 function groupRequests(random: Prng, hosts: Scenario["hosts"], scheds: Scenario["scheds"]): ManagerRequest[] {
   const requests = [create("resource", "rack", ["type", "string_array"], ["flag", "h"])];
   for (const { name } of hosts.flatMap((host) => host.vnodes)) {
@@ -288,7 +288,7 @@ function groupRequests(random: Prng, hosts: Scenario["hosts"], scheds: Scenario[
   return requests;
 }
 
-/** Draws some of the events, occasionally all. */
+/** Draws some of the hook events, occasionally all. */
 export function drawEvents(random: Prng): string {
   const events = HOOK_EVENTS.filter((event) => event !== "provision");
   return (random.chance(0.1) ? events : some(random, events, 0.2)).join(",");
@@ -304,7 +304,7 @@ export const importHook = (hook: string): ImportHookRequest => ({
   suffix: "",
 });
 
-/** hook-play.ts answers for hooks, so that their contents do not matter. */
+/** Draws requests that create hooks. Their contents do not matter, because hook-play.ts answers for them. */
 function hookRequests(random: Prng): Request[] {
   if (!random.chance(0.3)) return [];
   const freq = ["freq", String(random.int(1, 60))] as const;
@@ -325,7 +325,7 @@ function drawPolicy(random: Prng): Policy {
   };
 }
 
-/** A policy book without prime time, dedicated time and fairshare. */
+/** Returns a policy book without prime time, dedicated time and fairshare. */
 export function policyBook(policy: Policy, keeps_plans = false): PolicyBook {
   return {
     prime: policy,

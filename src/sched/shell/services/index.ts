@@ -1,4 +1,4 @@
-// The built-in service modules by name (SERVICES of ../../modules/index.ts).
+// Creates the built-in service modules by name (SERVICES of ../../modules/index.ts).
 
 import { assert } from "#support/assert.ts";
 import type { ModuleWorld, ServiceModule } from "../../shapes/module.ts";
@@ -8,7 +8,7 @@ import { profiler } from "./profiler.ts";
 
 const MAKERS: { readonly [name: string]: (world: ModuleWorld) => ServiceModule } = { logger, job_checker: jobChecker, profiler };
 
-/** Makes the built-in service module that the world is named for. */
+/** Creates the built-in service module with the name in `world`. */
 export function builtInService(world: ModuleWorld): ServiceModule {
   const make = Object.hasOwn(MAKERS, world.name) ? MAKERS[world.name] : undefined;
   assert(make !== undefined, `no service module ${world.name}`);

@@ -1,9 +1,9 @@
-// Module `job_checker`: the scheduler's part of a job's end. The server accounts for jobs and purges them; the
-// scheduler counts the jobs that it started, the jobs that have ended and the time that jobs waited, forgets jobs
-// that are gone, and tries jobs again whose start was refused without waiting for another reason
-// for a cycle (Maui's deferred jobs).
+// Module `job_checker`: does what is left for a scheduler when jobs end or are refused. The server writes the accounting and
+// removes jobs. This module counts the jobs that the scheduler started, the jobs that have ended, and the time that jobs
+// waited. It also requests a cycle after the start of a job was refused, so that the job is tried again soon (Maui's
+// deferred jobs).
 //
-// J1. Nothing is kept of a job that the mirror does not hold any more, once it was counted.
+// J1. Nothing is kept about a job after it has been counted and the scheduler does not see it any more.
 
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { CycleReport, ModuleWorld, OptionRow, ServiceModule } from "../../shapes/module.ts";
@@ -13,7 +13,7 @@ const OPTIONS: readonly OptionRow[] = [
   { name: "retry_time", default: "60", help: "seconds after which a job whose start was refused is tried again; 0: not by this module" },
   { name: "account_time", default: "3600", help: "seconds between lines about started and ended jobs in the log; 0: none" },
 ];
-/** Interval of searches for jobs that are gone: a search costs time in proportion to the number of started jobs. */
+/** Seconds between searches for jobs that no longer exist. The time of a search grows with the number of started jobs. */
 const LOOK_S = 10;
 
 type Account = { started: number; ended: number; refused: number; wait_s: number; wait_s_max: number };
@@ -23,9 +23,9 @@ export function jobChecker(world: ModuleWorld): ServiceModule {
   const options = optionReader(OPTIONS, world.options);
   const retry_s = options.whole("retry_time");
   const account_s = options.whole("account_time");
-  /** jobs started here that have not ended */
+  /** ids of the jobs that this scheduler started and that have not ended */
   const running = new Set<string>();
-  /** how often a job's start was refused in a row */
+  /** for each job, how often its start has been refused in succession */
   const refused = new Map<string, number>();
   let account: Account = { ...EMPTY };
   let accounted_s = Math.floor(world.now_ms() / 1000);
@@ -71,7 +71,7 @@ export function jobChecker(world: ModuleWorld): ServiceModule {
     accounted_s = now_s;
   }
 
-  /** One timer for all jobs, because a cycle tries every job. */
+  /** Starts a timer that requests a cycle. One timer is enough for all jobs, because a cycle tries every job. */
   function retryLater(): void {
     if (retry_s === 0 || refused.size === 0 || retry !== null) return;
     retry = setTimeout(() => {
@@ -90,7 +90,7 @@ export function jobChecker(world: ModuleWorld): ServiceModule {
         looked_s = now_s;
         forgetGone(report);
       }
-      // Jobs started in this cycle are still queued in the mirror, so they are checked after the next one.
+      // For the scheduler, jobs started in this cycle are still queued, so they are checked after the next cycle.
       takeStarts(report);
       if (account_s > 0 && now_s - accounted_s >= account_s) tellAccount(now_s);
       retryLater();

@@ -1,5 +1,6 @@
-// Module `logger`: limits the growth of the scheduler's log files. A file that is too large is rotated, a file that is no
-// longer written is compressed, and a file that is too old is removed. tracejob reads rotated and compressed files.
+// Module `logger`: limits the growth of the scheduler's log files. A file that is too large is rotated (renamed, so that a
+// new one begins). A file that is no longer written is compressed. A file that is too old is removed. tracejob reads rotated
+// and compressed files.
 
 import { constants, lstatSync, readdirSync, renameSync } from "node:fs";
 import { type FileHandle, open, rename, unlink } from "node:fs/promises";
@@ -28,7 +29,7 @@ export function logger(world: ModuleWorld): ServiceModule {
   const stamper = localStamper(false);
   let kept_house_ms = Number.NEGATIVE_INFINITY;
 
-  /** Returns true if the file was put away under the next number of its day. */
+  /** Renames the file to the next number of its day if it is too large. Returns true if it was renamed. */
   function rotate(): boolean {
     const path = world.log_file.path();
     if (size_max === 0 || sizeOf(path) <= size_max) return false;
@@ -62,7 +63,7 @@ export function logger(world: ModuleWorld): ServiceModule {
     options: OPTIONS,
     async cycle() {
       const rotated = rotate();
-      // -L: the file's neighbours are not known to be ours.
+      // With -L, other files in the directory may not be logs of this scheduler.
       if (world.log_file.fixed || (!rotated && world.now_ms() - kept_house_ms < HOUSEKEEPING_MS)) return;
       kept_house_ms = world.now_ms();
       await keepHouse();

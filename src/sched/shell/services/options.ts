@@ -1,17 +1,17 @@
-// Options of service modules as values. A wrong value keeps the module out of the chain, and the reason is reported.
+// Reads options of service modules. A wrong value keeps the module out of the chain, and the reason is reported.
 
 import { parseSize, sizeBytes } from "#model/values/size.ts";
 import type { OptionRow, Options } from "../../shapes/module.ts";
 
 export type Reader = {
-  /** bytes, of a size such as 100mb */
+  /** Returns the number of bytes of a size such as 100mb. */
   size(name: string): number;
-  /** a whole number */
+  /** Returns a whole number. */
   whole(name: string): number;
   boolean(name: string): boolean;
 };
 
-/** Reads options with the defaults of their rows. */
+/** Creates a reader for options. Options that are not set have the defaults of their rows. */
 export function optionReader(rows: readonly OptionRow[], options: Options): Reader {
   const text = (name: string): string => options.get(name) ?? rows.find((row) => row.name === name)?.default ?? "";
   const wrong = (name: string, what: string): Error => new Error(`option ${name}: ${text(name)} is no ${what}`);

@@ -13,7 +13,7 @@ const OPTIONS: readonly OptionRow[] = [
   { name: "delay_max", default: "10", help: "seconds that the process may stand still; a long cycle is such a time" },
   { name: "disk_min", default: "100mb", help: "space that must be free where the log is" },
 ];
-/** How often the profiler measures whether it is called in time. A late call means that the process stood still. */
+/** Interval in ms at which the profiler is to be called. If a call is late, the process did not run for a while. */
 const BEAT_MS = 1000;
 const MB = 1024 * 1024;
 
