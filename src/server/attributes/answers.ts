@@ -1,16 +1,16 @@
-// Answers of manager requests that are both carried out and refused: warnings that count as errors (15026), and
-// requests about all objects of which some failed.
+// Error replies to requests of qmgr that were carried out, at least in part: a warning that is sent as an error (15026),
+// and a request about all objects that has failed for some of them.
 
 import { pbseText } from "#model/pbse.ts";
 import type { Answer, Transaction } from "../engine/transaction.ts";
 
-/** An error reply after changes were applied, when a refusal may no longer be thrown. */
+/** Sends an error reply after changes were applied. A Reject may no longer be thrown then. */
 export function answerError(tx: Transaction, code: number, text: string | null): Answer {
   tx.act({ kind: "reply", token: tx.token, ok: false, code, text });
   return "deferred";
 }
 
-/** `Cannot delete busy object q1,  q2` (docs/reference/qmgr.md 5); without failures a plain success. */
+/** Answers with the names of objects that failed: `Cannot delete busy object q1,  q2` (docs/reference/qmgr.md 5). If there are none, with success. */
 export function answerFailures(tx: Transaction, code: number, names: readonly string[]): Answer {
   if (names.length === 0) return {};
   return answerError(tx, code, `${(pbseText(code) ?? "").trimEnd()} ${names.join(",  ")}`);

@@ -1,7 +1,8 @@
-// A list of attribute operations carried out on a record of attributes: rows and rights are looked up, values parsed and combined, one after the other
-// (docs/reference/qmgr.md 3 and 5). Nothing is changed in place: either all operations succeed and a new record is there, or the request is refused.
+// Applies a list of attribute operations to a record of attributes (docs/reference/qmgr.md 3 and 5). For each operation in turn, the attribute is looked up
+// in its table, the right of the caller is checked, and the value is parsed and combined with the old one. The record itself is not changed: if all
+// operations succeed, there is a new record; otherwise the request is refused.
 //
-// I1. Refusals come in the order of the operations: unknown attribute 15002, no right 15003, bad value 15014 and its relatives.
+// I1. The first operation that is illegal gives the refusal: unknown attribute 15002, no right 15003, bad value 15014 and similar numbers.
 
 import { type AttributeDef, type AttributeTable, type AttributeValue, attributeOf, checkSettable, valueName } from "#model/attribute.ts";
 import { PBSE, reject } from "#model/pbse.ts";
@@ -15,9 +16,9 @@ export type ChangeContext = {
   readonly table: AttributeTable;
   readonly resources: ReadonlyMap<string, ResourceDef>;
   readonly who: Identity;
-  /** attributes that can only be given at creation are accepted */
+  /** true: attributes that can be set only at the creation of the object are accepted */
   readonly creating?: boolean;
-  /** values that unset restores for this object, where they differ from those of the table */
+  /** the values that attributes of this object get when they are unset, if these differ from the table's defaults */
   readonly fresh?: Attrs;
 };
 
@@ -46,11 +47,11 @@ export function changeAttrs(before: Attrs, ops: readonly AttrOp[], context: Chan
   return { before, after, touched, terms };
 }
 
-/** The whole attribute is unset; an empty value does the same (docs/reference/qmgr.md 3). */
+/** Whether an operation unsets the whole attribute, which an empty value also does (docs/reference/qmgr.md 3). */
 export const isUnset = ({ op, value, resource }: AttrOp): boolean =>
   resource === undefined && (op === "unset" || (op === "=" && value === ""));
 
-/** A manager sets the value that an attribute already has: nothing would change. */
+/** Whether a manager only sets the value that the attribute already has. This is allowed even for some attributes that cannot be changed. */
 function isRestated(def: AttributeDef, op: AttrOp, before: Attrs, { who }: ChangeContext): boolean {
   return def.restatable === true && who.level === "manager" && op.op === "=" && op.value === before[def.name];
 }
@@ -62,8 +63,8 @@ function checkRight(def: AttributeDef, op: AttrOp, { who, resources, creating }:
 }
 
 /**
- * The same change in the form of events: values that were set, and names that were removed. A value that was set to
- * its former value counts as set.
+ * A change in the form for events: the values that were set, and the names that were removed. An attribute that was set
+ * to its former value counts as set.
  */
 export function delta({ before, after, touched }: Pick<Changed, "before" | "after" | "touched">): {
   readonly set: Attrs;
@@ -78,7 +79,7 @@ export function delta({ before, after, touched }: Pick<Changed, "before" | "afte
   return { set, unset };
 }
 
-/** The same change with one more attribute set, or removed if the value is undefined. */
+/** A change with one more attribute that is set; if the value is undefined, that is removed. */
 export function withValue(changed: Changed, name: string, value: unknown): Changed {
   const after = { ...changed.after };
   if (value === undefined) delete after[name];

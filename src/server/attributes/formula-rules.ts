@@ -1,7 +1,7 @@
-// Rules of job_sort_formula on server and schedulers (docs/reference/qmgr.md 5, docs/reference/scheduler.md 4).
+// Rules for job_sort_formula of the server and of schedulers (docs/reference/qmgr.md 5, docs/reference/scheduler.md 4).
 //
-// I1. A formula that is stored can be evaluated: its grammar, names and types were checked, and a resource that it names cannot be deleted.
-// I2. Server and schedulers agree: where both have a formula it is the same text (15226).
+// I1. A stored formula can be evaluated: its grammar, names and types were checked, and a resource that it names cannot be deleted.
+// I2. If the server and a scheduler both have a formula, the two texts are the same (15226).
 
 import { type Formula, JOB_FORMULA_NAMES, readFormula } from "#model/formula/formula.ts";
 import { PBSE, reject } from "#model/pbse.ts";
@@ -30,7 +30,7 @@ export function checkFormula(
   }
 }
 
-/** The objects whose formula names a resource. */
+/** The kind of object with a formula that names the resource; null: there is none. */
 export function formulaWith(state: ServerState, resource: string): "server" | "sched" | null {
   if (names(state, state.server).includes(resource)) return "server";
   for (const sched of state.scheds.values()) if (names(state, sched.attrs).includes(resource)) return "sched";

@@ -1,4 +1,5 @@
-// Old limits (max_running, max_user_run, ...) and new ones (max_run = [u:PBS_GENERIC=2], ...) must not be mixed anywhere on server and queues (15141).
+// Server and queues must not have limits of the old style (max_running, max_user_run, ...) and of the new style (max_run = [u:PBS_GENERIC=2], ...) at the same
+// time (15141).
 
 import type { AttributeTable } from "#model/attribute.ts";
 import { mixesLimitStyles } from "#model/limits/limits.ts";
@@ -16,7 +17,7 @@ const styles = (table: AttributeTable): ReadonlyMap<string, Style> =>
 const SERVER_STYLES = styles(SERVER_ATTRIBUTES);
 const QUEUE_STYLES = styles(QUEUE_ATTRIBUTES);
 
-/** changed: the object after the change. queue: its name; null: the object is the server. */
+/** Refuses a change that would mix the styles. changed: the server or queue after the change. queue: its name; null: the server. */
 export function checkLimitStyles(state: ServerState, changed: Changed, queue: string | null): void {
   const own = queue === null ? SERVER_STYLES : QUEUE_STYLES;
   const touched = new Set([...changed.touched].filter((name) => changed.after[name] !== undefined).map((name) => own.get(name)));

@@ -1,5 +1,5 @@
-// Server log of manager requests (docs/reference/qmgr.md 11, docs/reference/files.md 3.1): `created at request of u@h`, `attributes set:  at request of u@h`,
-// then one line for each attribute.
+// Logs requests of qmgr (docs/reference/qmgr.md 11, docs/reference/files.md 3.1): `created at request of u@h` or `attributes set:  at request of u@h`, then one
+// line for each attribute.
 
 import { parseBoolean } from "#model/values/boolean.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -17,7 +17,7 @@ export type LoggedTerm = {
   readonly boolean: boolean;
 };
 
-/** The server's own name in its log: objects of class Svr and Sched are logged under it. */
+/** The name of the server in its log. Lines of the classes Svr and Sched have it as their object. */
 export const daemonName = (tx: Transaction): string => `Server@${tx.config.host}`;
 
 export function logCreated(tx: Transaction, target: LogTarget, terms: readonly LoggedTerm[]): void {
@@ -29,7 +29,7 @@ export function logDeleted(tx: Transaction, target: LogTarget): void {
   line(tx, target, `deleted at request of ${requestor(tx)}`);
 }
 
-/** hook: the hook that made the change, if one did. */
+/** Logs a change of attributes. hook: the hook that made the change, if there was one. */
 export function logChanged(tx: Transaction, target: LogTarget, verb: "set" | "unset", terms: readonly LoggedTerm[], hook?: string): void {
   const by = hook === undefined ? "" : ` by ${hook}`;
   line(tx, target, `attributes ${verb}:  at request of ${requestor(tx)}`);
@@ -46,7 +46,7 @@ export function loggedTerms(changed: Pick<Changed, "terms">): LoggedTerm[] {
   }));
 }
 
-/** Values as typed, but booleans as TRUE and FALSE. */
+/** The text of an operation: the value as the user has typed it, but booleans as TRUE and FALSE. */
 function termText({ name, resource, op, value, boolean }: LoggedTerm): string {
   const sign = op === "+=" ? "+" : op === "-=" ? "-" : "=";
   const flag = boolean ? parseBoolean(value) : null;

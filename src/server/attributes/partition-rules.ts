@@ -1,10 +1,11 @@
-// Every queue and every vnode must belong to one scheduler unambiguously (docs/reference/errors.md 2, docs/reference/scheduler.md 2):
+// Rules for partitions. They make sure that every queue and every vnode belongs to exactly one scheduler (docs/reference/errors.md 2,
+// docs/reference/scheduler.md 2):
 //
 // I1. Nobody can assign `pbs-default`: queues and vnodes without a partition belong to the default scheduler (15228, 15223).
-// I2. A partition belongs to one scheduler at most (15224).
+// I2. A partition belongs to at most one scheduler (15224).
 // I3. Routing queues have no partition (15217, 15218).
-// I4. A vnode with a queue and a partition is in that queue's partition, if it has one (15219, 15220, 15221).
-// I5. A busy vnode keeps its partition (15227).
+// I4. If a vnode has a queue, and both have a partition, the two partitions are the same (15219, 15220, 15221).
+// I5. The partition of a busy vnode cannot be changed (15227).
 
 import { textOf } from "#model/attribute-reader.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
@@ -43,13 +44,13 @@ export function checkNodePartition(state: ServerState, changed: Changed, vnode: 
   const name = textOf(after, "queue");
   const theirs = name === undefined ? undefined : partitionOf(state.queues.get(name)?.attrs ?? {});
   if (partition === undefined || theirs === undefined || partition === theirs) return;
-  // PBS looks at the queue first, against the partition the vnode had.
+  // PBS checks the new queue first, and compares it with the old partition of the vnode.
   if (touched.has("queue"))
     throw new Reject(PBSE.PARTITION_NOT_IN_QUE, `Partition ${partitionOf(before) ?? partition} is not part of queue for node`);
   throw new Reject(PBSE.QUE_NOT_IN_PARTITION, `Queue ${name} is not part of partition for node`);
 }
 
-/** The partitions that schedulers other than the default one will have. */
+/** Checks the partitions that a scheduler will have. sched: its name; it is not the default scheduler. */
 export function checkSchedPartitions(state: ServerState, sched: string, partitions: readonly string[]): void {
   for (const partition of partitions) {
     if (partition === DEFAULT_PARTITION) throw reject(PBSE.DEFAULT_PARTITION);

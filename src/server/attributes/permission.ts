@@ -1,10 +1,10 @@
-// The rights of callers: levels for manager requests, the access lists of server and queues, holds, and resources of a job (docs/reference/qmgr.md 5,
-// docs/reference/attributes.md 1).
+// The rights of callers: the levels user, operator and manager, the access lists of server and queues, holds, and resources of a job
+// (docs/reference/qmgr.md 5, docs/reference/attributes.md 1).
 //
-// I1. A list counts only while its *_enable attribute is True; without an entry that matches, an enabled list refuses.
-// I2. The server's own host and managers and operators cannot lock themselves out of the server.
-// I3. Root on the server host (user mode: the complex's own user) is always a manager.
-// I4. managers and operators consist of entries `[+|-]name[@host]`; the first entry that matches decides. A host may begin with `*`.
+// I1. An access list is used only while its *_enable attribute is True. Such a list refuses whoever matches no entry.
+// I2. Access lists of the server never refuse requests from the server's own host, or of managers and operators.
+// I3. Root on the server's host is always a manager; in user mode, so is the user of the complex.
+// I4. The attributes managers and operators have entries `[+|-]name[@host]`; the first entry that matches decides. A host may begin with `*`.
 
 import { type AttributeDef, checkSettable, maySet, valueName } from "#model/attribute.ts";
 import { PBSE, reject } from "#model/pbse.ts";
@@ -15,7 +15,7 @@ import type { Peer } from "../engine/identity.ts";
 import type { Identity, Transaction } from "../engine/transaction.ts";
 import type { Attrs, ServerState } from "../state/state.ts";
 
-/** A caller's level (I3, I4). */
+/** The caller with its level (I3, I4). */
 export function identify(state: ServerState, peer: Peer): Identity {
   return { ...peer, level: levelOf(state, peer) };
 }
@@ -36,7 +36,7 @@ function isListed(list: unknown, peer: Peer): boolean {
   return false;
 }
 
-/** `*` and `*.example.org`. Names of hosts are compared without regard to case; a short name matches the full one. */
+/** Whether a host matches a pattern: a name, `*` or `*.example.org`. Upper and lower case are the same. A short name matches the full name. */
 function matchesHost(pattern: string, host: string): boolean {
   const wanted = pattern.toLowerCase();
   const given = host.toLowerCase();
@@ -56,8 +56,8 @@ export function checkOperator(who: Identity): void {
 }
 
 /**
- * The server's own lists, for every request: hosts (15008) and users (15007). The server's host is always let in, and so are managers and operators
- * by name, who could otherwise not correct the list.
+ * Checks the access lists of the server, for every request: refuses by host with 15008, by user with 15007. The server's own host is always admitted. So
+ * are managers and operators, because otherwise they could not correct the lists.
  */
 export function checkAccess(state: ServerState, server_host: string, who: Identity): void {
   const { server } = state;
@@ -71,10 +71,10 @@ function admitsHost(server: Attrs, host: string, state: ServerState): boolean {
   return server["acl_host_moms_enable"] === true && state.hosts.has(host);
 }
 
-/** The subject of a queue's access lists: the job's owner, the owner's groups, and the submitting host. */
+/** Whom the access lists of a queue are about: the job's owner, the owner's groups, and the host of the submission. */
 export type Submitter = { readonly user: string; readonly host: string; readonly groups: readonly string[] };
 
-/** The lists of a queue: hosts, users, groups; each refuses with 15007 (docs/reference/commands.md 1.2). */
+/** Checks the access lists of a queue: hosts, users, groups. Each refuses with 15007 (docs/reference/commands.md 1.2). */
 export function checkQueueLists(queue: Attrs, who: Submitter): void {
   if (queue["acl_host_enable"] === true && !aclAdmitsHost(list(queue, "acl_hosts"), who.host)) throw reject(PBSE.PERM);
   if (queue["acl_user_enable"] === true && !aclAdmitsUser(list(queue, "acl_users"), { name: who.user, host: who.host }))
@@ -82,13 +82,13 @@ export function checkQueueLists(queue: Attrs, who: Submitter): void {
   if (queue["acl_group_enable"] === true && !aclAdmitsGroups(list(queue, "acl_groups"), who.groups, who.host)) throw reject(PBSE.PERM);
 }
 
-/** Whether root of that host may own jobs (acl_roots). */
+/** Whether root on that host may own jobs (acl_roots). */
 export function mayRootOwnJobs(state: ServerState, host: string): boolean {
   return aclAdmitsUser(list(state.server, "acl_roots"), { name: "root", host });
 }
 
 /**
- * Whether the caller owns a job: the caller is the same user from the same host, or from any host if the server's flatuid is set.
+ * Whether the caller is the owner: the same user on the same host, or, if flatuid of the server is set, on any host.
  */
 export function isOwner(tx: Transaction, owner: string): boolean {
   const at = owner.lastIndexOf("@");
@@ -109,8 +109,8 @@ function list(attrs: Attrs, name: string): readonly string[] | undefined {
 // --- holds
 
 /**
- * The levels that may set and release each hold: u owners of the job and all higher levels, o operators, s and p managers
- * (docs/reference/commands.md 3).
+ * The levels that may set and release each hold. u: owners of the job, operators and managers; o: operators and managers; s and p:
+ * managers (docs/reference/commands.md 3).
  */
 const SETTERS: { readonly [letter: string]: readonly Identity["level"][] } = {
   u: ["user", "operator", "manager"],
@@ -119,7 +119,7 @@ const SETTERS: { readonly [letter: string]: readonly Identity["level"][] } = {
   p: ["manager"],
 };
 
-/** Refuses with 15007 an added or removed hold letter that the caller may not set. */
+/** Refuses with 15007 a change of holds if the caller may not set one of the letters that are added or removed. */
 export function checkHoldRight(who: Identity, before: string, after: string): void {
   for (const letter of "uosp") {
     if (before.includes(letter) !== after.includes(letter) && !SETTERS[letter]?.includes(who.level)) throw reject(PBSE.PERM);
@@ -129,9 +129,9 @@ export function checkHoldRight(who: Identity, before: string, after: string): vo
 // --- resources
 
 /**
- * Refuses with 15003 a resource that the caller may not set, or a select with such a resource in a chunk. text: the
- * value; null: the resource is removed. Refuses with 15014 an empty select or nodes. An empty value of any other
- * resource removes it.
+ * Refuses with 15003 a resource that the caller may not set, or a select with such a resource in a chunk. Refuses with
+ * 15014 an empty select or nodes; an empty value of any other resource removes that resource. text: the value; null: the
+ * resource is removed.
  */
 export function checkAskable(def: AttributeDef, resource: ResourceDef, text: string | null, who: Identity, resources: Resources): void {
   checkSettable(def, who, resource);

@@ -1,5 +1,5 @@
-// The objects that have values of a resource. Jobs and reservations that request a resource prevent its deletion.
-// Values on server, queues and vnodes are deleted with it (docs/reference/attributes.md 10).
+// Finds the objects that have values of a resource. A resource cannot be deleted while jobs or reservations request it.
+// Values of server, queues and vnodes are deleted with the resource (docs/reference/attributes.md 10).
 
 import type { AttributeTable } from "#model/attribute.ts";
 import { asksFor } from "#model/request/select.ts";
@@ -25,7 +25,7 @@ export function usedByJobAttrs(attrs: Attrs, resource: string): boolean {
   return typeof select === "string" && asksFor(select, resource);
 }
 
-/** The kind of object that has a value of the resource. */
+/** The kind of object that has a value of the resource; null: none has. */
 export function holderOf(state: ServerState, resource: string): "server" | "queue" | "node" | null {
   if (holds(SERVER_ATTRIBUTES, state.server, resource)) return "server";
   for (const queue of state.queues.values()) if (holds(QUEUE_ATTRIBUTES, queue.attrs, resource)) return "queue";

@@ -10,19 +10,19 @@ import { type Changed, changeAttrs, delta } from "./change.ts";
 import type { LogTarget } from "./manager-log.ts";
 import { checkNodePartition } from "./partition-rules.ts";
 
-/** Attributes of a vnode that are shown, but count as unknown when they are set (15002), as in PBS. */
+/** An attribute of vnodes that is shown, but counts as unknown when someone sets it (15002), as in PBS. */
 const SHOWN_ONLY = "license";
 
-/** Refuses with 15002 attributes that are shown but cannot be set. */
+/** Refuses with 15002 operations on that attribute. */
 export function checkKnown(ops: readonly AttrOp[]): void {
   if (ops.some(({ name }) => name.toLowerCase() === SHOWN_ONLY)) throw reject(PBSE.NOATTR);
 }
 
-/** The vnode after operations of qmgr, checked against the caller's rights. Nothing is changed yet. */
+/** Computes what operations of qmgr would change in a vnode, with the caller's rights. Changes nothing. */
 export function changedNode(tx: Transaction, vnode: Vnode, ops: readonly AttrOp[]): Changed {
   const { state } = tx;
   checkKnown(ops);
-  // The state is never unset: a list without words means free.
+  // To unset state means to set it to free.
   const attrs = ops.map((op) =>
     op.op === "unset" && op.name.toLowerCase() === "state" ? ({ ...op, op: "=", value: "free" } as const) : op,
   );
@@ -31,7 +31,7 @@ export function changedNode(tx: Transaction, vnode: Vnode, ops: readonly AttrOp[
   return changed;
 }
 
-/** vnode null: the vnode is being created. */
+/** Checks a vnode as it would be after a change. vnode: the present vnode; null: it is being created. */
 export function checkNode(state: ServerState, changed: Changed, vnode: Vnode | null): void {
   const { after, touched } = changed;
   const name = after["queue"];
@@ -44,7 +44,7 @@ export function checkNode(state: ServerState, changed: Changed, vnode: Vnode | n
   checkNodePartition(state, changed, vnode);
 }
 
-/** The environment must be one that the vnode already has, because provisioning is not supported. */
+/** Refuses changes that need provisioning, which is not supported: current_aoe must be an environment that the vnode already has. */
 function checkProvisioning({ after, touched }: Changed): void {
   if (touched.has("provision_enable") && after["provision_enable"] === true)
     throw new Reject(PBSE.NOSUP, "Feature/function not supported: vnodes are not provisioned, provision_enable cannot be True");
@@ -62,8 +62,8 @@ export function enterNodeChange(tx: Transaction, vnode: Vnode, ops: readonly Att
 }
 
 /**
- * The attributes that belong to the administrator after a change, without those that return to the mom: `comment`, `resources_available.mem`.
- * before: the administrator's attributes until now.
+ * The names that count as set by an administrator after a change, for example `comment` or `resources_available.mem`. Names that were unset are
+ * removed, so that reports of the mom apply again. before: the names before the change.
  */
 export function marks(
   after: Attrs,
@@ -85,5 +85,5 @@ export function marks(
   return { add, remove };
 }
 
-/** The name of a vnode in lines of the log. */
+/** The object of log lines about a vnode. */
 export const nodeTarget = (name: string): LogTarget => ({ class: "Node", object: name });

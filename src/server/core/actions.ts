@@ -1,6 +1,6 @@
 // Carries out the actions that handlers request: frames to schedulers and moms, answers to clients, and actions for the shell.
 //
-// I1. Nothing leaves before the commit of the batch: everything goes into the kernel's outbox.
+// I1. Nothing is sent or done before the commit of the batch: everything is put into the kernel's outbox (kernel.out).
 
 import { PBSE } from "#model/pbse.ts";
 import type { SchedCommand } from "#protocol/sched-link.ts";

@@ -1,11 +1,11 @@
-// The wall clock was set. Durations continue as before: timeouts, heartbeats, intervals. Events at a time of day happen at that time of the new clock:
-// Execution_Time, start and end of reservations.
+// What the core does when the system's clock was set. Durations do not change: timeouts, heartbeats, intervals. Events at a fixed time happen at that time of the
+// new clock: Execution_Time, start and end of reservations.
 
 import { jumpText } from "#support/clock-jumps.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 
-/** Timers (tick.ts) that follow the wall clock. */
+/** Timers (tick.ts) that are for a fixed time of the clock. */
 const OF_THE_DAY: ReadonlySet<string> = new Set(["wait", "resv"]);
 
 const staysAt = (timer: string): boolean => {
@@ -13,7 +13,7 @@ const staysAt = (timer: string): boolean => {
   return OF_THE_DAY.has(colon < 0 ? timer : timer.slice(0, colon));
 };
 
-/** by_ms: forward, or back (negative). kernel.now_ms is the new time. */
+/** Called when the clock was set. by_ms: forward, or back if negative. kernel.now_ms is the new time. */
 export function clockSet(kernel: Kernel, by_ms: number): void {
   const text = `the system clock was set ${jumpText(by_ms)}`;
   ownTransaction(kernel).log({ event: LOG_EVENT.SYSTEM, class: "Svr", object: `Server@${kernel.config.host}`, text });

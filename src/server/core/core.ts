@@ -1,5 +1,5 @@
-// The server's core is deterministic: a request, message or tick goes in with a time, and effects come out (ARCHITECTURE.md). The shell owns sockets, store,
-// clock and child processes. It calls one of these functions for each event, takes the batch, commits its rows, and then releases the effects.
+// The core of the server. It is deterministic: a request, message or tick goes in with a time, and effects come out (ARCHITECTURE.md). The shell owns sockets,
+// store, clock and child processes. It calls one of these functions for each event, takes the batch, commits its rows, and then carries out the effects.
 //
 // I1. The same calls with the same times give the same batches.
 // I2. take() gives everything since the last take; the batch must be committed before any of its effects leaves. It is called until it returns null.
@@ -37,33 +37,33 @@ import { armAll, tick } from "./tick.ts";
 
 export type Core = {
   readonly state: ServerState;
-  /** for tests and invariants */
+  /** the data of the core, for tests and invariants */
   readonly kernel: Kernel;
-  /** a client's request; the answer carries the token. sock: for the log */
+  /** a client's request. token: is given back with the answer. sock: number of the connection, for the log */
   request(peer: Peer, request: Request, token: number, now_ms: number, sock?: number): void;
-  /** answers to read-history (null: no such record) and page-history */
+  /** the answers to read-history (null: no such record) and page-history */
   historyRead(token: number, jobs: ReadonlyMap<string, Job | null>, now_ms: number): void;
   historyPage(token: number, jobs: readonly Job[], last: boolean, now_ms: number): void;
-  /** answer to go-on: the next slice; returns whether more follow */
+  /** the answer to go-on: makes the next slice; returns whether more slices follow */
   slice(token: number, now_ms: number): boolean;
   historyPurged(count: number): void;
-  /** the present number of records, after purges of arrays whose subjobs are not counted one by one */
+  /** the present number of records in the history. Needed after purges of arrays, because their subjobs are not counted one by one */
   historyCounted(count: number): void;
   hostResolved(token: number, host: string, found: boolean, now_ms: number): void;
-  /** answer to run-hook */
+  /** the answer to run-hook */
   hookEnded(run: number, outcome: HookOutcome, now_ms: number): void;
-  /** objects that a running hook requests */
+  /** returns the objects that a running hook asks for */
   hookQuery(query: { readonly what: string; readonly name: string }): unknown;
   /** the client of these open requests is gone */
   clientLost(tokens: readonly number[]): void;
-  /** a scheduler's frame. link: number of the connection, given by the shell; a hello makes it a scheduler's connection */
+  /** a frame of a scheduler. link: the shell's number for the connection, which becomes that of a scheduler by a hello */
   sched<T extends keyof SchedToServer>(link: number, type: T, data: SchedToServer[T], now_ms: number): void;
   schedLost(link: number, now_ms: number): void;
   /** a scheduler that the shell started has ended (or could not be started) */
   schedExited(name: string, how: scheds.SchedEnd, now_ms: number): void;
   /** a scheduler was not started, because one of its directories fails its check. text: for its comment */
   schedUnfit(name: string, text: string, now_ms: number): void;
-  /** answer to look-at-sched */
+  /** the answer to look-at-sched */
   schedSeen(name: string, sight: SchedSight, now_ms: number): void;
   mom<T extends keyof MomToServer>(link: number, type: T, data: MomToServer[T], now_ms: number): void;
   momLost(link: number, now_ms: number, why?: string): void;
@@ -74,14 +74,14 @@ export type Core = {
   /** the time of the next tick; null: no timer is set */
   nextTick(): number | null;
   tick(now_ms: number): void;
-  /** the batch that has gathered; null: nothing */
+  /** the batch that has gathered; null: there is nothing */
   take(): Batch | null;
 };
 
-/** state: the state loaded from the store (state/load.ts). */
+/** Makes a core. state: the state that was loaded from the store (state/load.ts). */
 export function createCore(state: ServerState, config: ServerConfig, now_ms: number): Core {
   const kernel = createKernel(state, config, now_ms, { consequences, carryOut, unserved: whyUnserved, commentNow });
-  /** The kernel at the time of a call. */
+  /** Sets the time of the kernel to that of a call, and returns the kernel. */
   const at = (time_ms: number): Kernel => {
     kernel.now_ms = time_ms;
     return kernel;
@@ -125,7 +125,7 @@ function start(kernel: Kernel): void {
   scheds.startAll(kernel);
 }
 
-/** Settles the work that must be done before a batch leaves. Then returns everything that has gathered (I2). */
+/** Does the work that must be done before a batch leaves. Then returns everything that has gathered (I2). */
 function take(kernel: Kernel): Batch | null {
   const { state, requests } = kernel;
   if (kernel.scheds.settled.size > 0) decideOnSettled(kernel);

@@ -1,4 +1,4 @@
-// The state at the first start of a server, and the effects of -t and -a (docs/reference/files.md 1.1, 10).
+// Prepares the state at the start of the server: for the first start, and for the options -t and -a (docs/reference/files.md 1.1, 10).
 
 import { defaultAttributes } from "#model/attribute.ts";
 import { PBSE, Reject } from "#model/pbse.ts";
@@ -18,15 +18,15 @@ import type { ServerOptions } from "./options.ts";
 export type StartFacts = {
   readonly start: ServerOptions["start"];
   readonly scheduling?: boolean;
-  /** the store was empty */
+  /** whether the store was empty */
   readonly fresh: boolean;
-  /** host name of the node to create; null: no mom here */
+  /** host name of the node to create; null: this host has no mom */
   readonly node: string | null;
-  /** texts of server attributes by name, from the installation; they are set once, when the store is empty */
+  /** server attributes that the installation wants, as texts by name. They are set once, when the store is empty */
   readonly wanted?: { readonly [name: string]: string };
 };
 
-/** Brings the state into the requested form. It applies events, as any request does. */
+/** Changes the state as the start requires. Applies events, as requests do. */
 export function prepareStart(core: Core, facts: StartFacts): void {
   const { config } = core.kernel;
   const tx = ownTransaction(core.kernel);
@@ -49,7 +49,7 @@ function hostKnown(core: Core, node: string | null): Transaction {
   return transaction(core.kernel, serverIdentity(core.kernel.config.host), 0, known);
 }
 
-/** A value that the server refuses is named in its log; the server starts all the same. */
+/** Sets an attribute that the installation wants. If the server refuses the value, this is logged, and the server starts nevertheless. */
 function setWanted(tx: Transaction, name: string, value: string): void {
   try {
     handle(tx, { kind: "manager", verb: "set", object: "server", name: "", attrs: [{ name, op: "=", value }] });
@@ -59,7 +59,7 @@ function setWanted(tx: Transaction, name: string, value: string): void {
   }
 }
 
-/** Deletes all jobs, without history. */
+/** Deletes all jobs. They do not enter the history. */
 function purgeJobs(tx: Transaction): void {
   for (const job of [...tx.state.jobs.values()]) {
     if (isWaiting(job)) endWaiting(tx, job, false);
@@ -67,7 +67,10 @@ function purgeJobs(tx: Transaction): void {
   }
 }
 
-/** Attributes of the server and the default scheduler as shipped; other schedulers are deleted. With -t create the default scheduler is idle. */
+/**
+ * Gives the server and the default scheduler their initial attributes, and deletes other schedulers. idle: the default scheduler gets scheduling
+ * False (-t create).
+ */
 function freshConfiguration(tx: Transaction, idle: boolean): void {
   const { config, state } = tx;
   for (const sched of [...state.scheds.values()]) {
@@ -106,7 +109,7 @@ function habitat(tx: Transaction, node: string | null): void {
   try {
     handle(tx, { kind: "manager", verb: "create", object: "node", name: node, attrs: [] });
   } catch (error) {
-    // The host name is no legal node name: the administrator creates the node under another name.
+    // The host name is not a legal node name. The administrator must create the node under another name.
     if (!(error instanceof Reject) || error.code === PBSE.INTERNAL) throw error;
   }
 }

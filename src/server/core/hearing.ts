@@ -2,8 +2,8 @@
 // Each function is in the folder of the object that it changes. Request handlers do not call these functions.
 //
 // I1. The listeners of an event are called in the order of the table, after the event was applied. They may apply further
-//     events, and later listeners see the state after those.
-// I2. A listener with `when` is called only if the condition holds, so that an event costs nothing if no listener needs it.
+//     events; the listeners after them then see the state after these events.
+// I2. A listener with `when` is called only if that condition is true, so that an event that no listener needs costs nothing.
 
 import { unreachable } from "#support/assert.ts";
 import type { Kernel } from "../engine/kernel.ts";
@@ -32,8 +32,8 @@ import type { Attrs, Job, JobAttrs, Resv, ResvAttrs, Vnode } from "../state/stat
 import { queueStarted, routeSoon } from "../submit/routing.ts";
 
 /**
- * The occasions for listeners, and the data that each listener gets. before: the attributes before the event. For an
- * object that no longer exists, the data is its last state.
+ * The occasions on which listeners are called, and the arguments that they get. before: the attributes before the event.
+ * An object that no longer exists is passed as it was last.
  */
 type News = {
   readonly "job-created": [job: Job];
@@ -68,7 +68,7 @@ const isInResv = ({ state }: Kernel, job: Job): boolean => state.resv_queues.has
 const hasMoved = (job: Job, before: JobAttrs): boolean => job.attrs.queue !== before.queue;
 const hasArrived = (job: Job, before: JobAttrs): boolean => hasMoved(job, before) || job.attrs.job_state !== before.job_state;
 
-/** The job's queue routes it, or a scheduler must look at it. */
+/** Called when a job is in a queue: a routing queue sends it on; for an execution queue, the scheduler is triggered. */
 function queueHears(kernel: Kernel, tx: Transaction, job: Job): void {
   const queue = kernel.state.queues.get(job.attrs.queue);
   if (queue === undefined) return;
@@ -145,7 +145,7 @@ const HEARERS: { readonly [K in keyof News]: readonly Hearer<News[K]>[] } = {
         for (const timer of ["wait", "route"]) timers.clear(`${timer}:${id}`);
       },
     },
-    // If its sisters left the job before its end, the crew is still there.
+    // If the sisters left the job before its end, its crew still exists.
     { hears: ({ moms }, _tx, { id }) => void moms.crews.delete(id) },
     { hears: (kernel, _tx, job) => cycles.jobGone(kernel, job) },
     { hears: jobOfWaiters },
@@ -176,7 +176,7 @@ const HEARERS: { readonly [K in keyof News]: readonly Hearer<News[K]>[] } = {
     { when: (_kernel, change) => changes(change, "node_silence_timeout"), hears: heartbeatChanged },
     { when: (_kernel, change) => changes(change, "sched_silence_timeout"), hears: schedHeartbeatChanged },
     {
-      // Attributes that decide how long finished jobs are kept.
+      // These attributes decide how long finished jobs are kept.
       when: (_kernel, change) => changes(change, "job_history_enable", "job_history_duration"),
       hears: ({ timers, now_ms }) => timers.set("purge-history", now_ms),
     },

@@ -1,18 +1,19 @@
-// Invariants of the state. Tests check them after every step, and so does the simulator; a message names the object and the rule.
+// Invariants of the state. Tests and the simulator check them after every step. The message about a violation names the object and the rule.
 //
-// I1. Every job is in exactly one place: its queue's set, counted once under its state letter.
-// I2. Assigned resources of vnodes, queues and server equal the sums over the jobs there; cpu slots and chunk indexes belong to those jobs.
-// I3. No vnode gives more than it has, except to jobs that an operator placed by hand.
-// I4. A job with a vnode exclusively shares it with no other job (except jobs placed by hand).
-// I5. A partition has one scheduler.
-// I6. A running job has vnodes, a start time and a run count; a waiting job has no attribute of a run. States fit substates and holds.
-//     Only a job whose start a scheduler may plan is a top job.
-// I7. Ids and ranks that were given lie below the counters; queue ranks differ (subjobs have the rank of their array).
+// I1. Every job is in the set of exactly one queue, and is counted once under its state letter.
+// I2. The assigned resources of a vnode, a queue or the server are the sums over its jobs; its cpu slots and chunk indexes belong to these jobs.
+// I3. The jobs on a vnode use no more than it has, except jobs that an operator placed with qrun -H.
+// I4. If a job has a vnode exclusively, no other job is there (except jobs placed with qrun -H).
+// I5. A partition has at most one scheduler.
+// I6. A running job has vnodes, a start time and a run count; a waiting job has no attribute of a run. The state fits the substate and the
+//     holds. Only a job whose start a scheduler may plan is a top job.
+// I7. Job numbers and queue ranks in use are smaller than the counters for the next ones. No two jobs have the same queue rank (but subjobs have
+//     that of their array).
 // I8. Reservations: see core/resv-invariants.ts.
-// I9. A subjob is a job if and only if its array counts it as live, and an array lives as long as a subjob waits or lives.
+// I9. A subjob is a job of its own if and only if its array counts it as live. An array is live as long as one of its subjobs waits or is live.
 // I10. Clocks of eligible time: see state/clocks.ts.
 // I11. The attributes of a job contain only names of the attribute table. The server's own data about a job is kept separately (state/job-own.ts O2).
-// I12. A job that waits for a live one is in that one's list; substate 22 is that of jobs that wait for others.
+// I12. If a job depends on another live job, the other job's depend lists it. Jobs held for a dependency have substate 22.
 
 import { listOf } from "#model/attribute-reader.ts";
 import { entriesOf, isBefore, isDependent, jobOfEntry, reverseType } from "#model/depend.ts";
@@ -35,7 +36,7 @@ import { isOver, SUBJOB, subjobState } from "../state/subjobs.ts";
 import { derivedStates, isDerived } from "../state/vnode-states.ts";
 import { type Check, checkResvs } from "./resv-invariants.ts";
 
-/** Throws with all violations found. */
+/** Checks all invariants. Throws one error that names all violations. */
 export function checkInvariants(state: ServerState): void {
   checkUsage(state);
   checkAccrual(state);
@@ -149,7 +150,7 @@ function checkVnodes(state: ServerState, check: Check): void {
   }
 }
 
-/** Amounts that the jobs on a vnode use, including jobs in reservations. */
+/** The amounts that the jobs on a vnode use, including jobs in reservations. */
 function jobsUse(state: ServerState, vnode: Vnode): Amounts {
   const sum: Amounts = new Map();
   for (const id of vnode.jobs.keys()) {
@@ -170,7 +171,7 @@ function checkScheds(state: ServerState, check: Check): void {
   }
 }
 
-/** Records of attributes whose names have been checked; a record never changes. */
+/** Records of attributes whose names were checked already. Records never change, so once is enough. */
 const named = new WeakSet<Attrs>();
 
 function checkJob(state: ServerState, job: Job, check: Check): void {

@@ -1,18 +1,18 @@
 // The command line of pbs_server (docs/reference/files.md 10). Pure.
 
 export type ServerOptions = {
-  /** -a: scheduling of the default scheduler; absent: as stored */
+  /** -a: the value of scheduling; absent: the stored value stays */
   readonly scheduling?: boolean;
-  /** -A: accounting file, -L: log file; absolute paths */
+  /** -A: the accounting file, and -L: the log file; absolute paths */
   readonly accounting_file?: string;
   readonly log_file?: string;
-  /** -d: instead of PBS_HOME */
+  /** -d: the directory to use in place of PBS_HOME */
   readonly home?: string;
-  /** -e: the log mask; it holds until log_events is set again */
+  /** -e: the log mask, which is used until log_events is set again */
   readonly log_events?: number;
   /** -N: stay in the foreground */
   readonly foreground: boolean;
-  /** -t */
+  /** -t: the type of start */
   readonly start: "hot" | "warm" | "cold" | "create" | "updatedb";
 };
 
@@ -21,11 +21,11 @@ export const USAGE = `Usage: pbs_server [-a true|false] [-A acctfile] [-d config
        pbs_server --version
 `;
 
-/** A message is the first line on stderr, before the usage. */
+/** The options, or the error message, which is written to stderr before the usage. */
 export type ParsedOptions = { readonly ok: true; readonly options: ServerOptions } | { readonly ok: false; readonly message: string };
 
 const STARTS = ["hot", "warm", "cold", "create", "updatedb"] as const;
-/** Options of remote connections and failover, for a later release. */
+/** Options for remote connections and failover, which come with a later release. */
 const LATER = "FMpRS";
 
 export function parseOptions(argv: readonly string[]): ParsedOptions {

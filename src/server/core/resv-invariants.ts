@@ -1,11 +1,12 @@
-// Invariants of reservations (checked with the rest of the state: ./invariants.ts).
+// Invariants of reservations. They are checked together with all other invariants of the state (./invariants.ts).
 //
-// I1. A reservation has a queue of its own; the usage of its jobs equals the sums over them.
-// I2. Exactly the vnodes of a reservation refer to it.
-// I3. At no time is more of a vnode promised than it has, and a vnode that is promised exclusively is promised to no
-//     other reservation. Places that a manager forced (pbs_ralter -W force) and reservations for which the vnode has
-//     become too small (resv/lowered.ts) are excepted; a host may be in several maintenance reservations.
-// I4. A promise has ascending times and a place for each. An occurrence begins at its time or later.
+// I1. A reservation has a queue of its own. The amounts that are counted as used in a reservation are the sums over its jobs.
+// I2. A vnode refers to a reservation if and only if it was promised to that reservation.
+// I3. At no time are larger amounts of a vnode promised than it has, and a vnode that is promised exclusively is promised
+//     to no other reservation. There are three exceptions: a place that a manager forced (pbs_ralter -W force), a
+//     reservation for which the vnode has become too small (resv/lowered.ts), and a host in several maintenance
+//     reservations.
+// I4. The occurrences of a promise are in order of time, and each has a place. An occurrence does not begin before its time.
 
 import { RESV_STATE } from "#model/resv-state.ts";
 import { type Claim, claimsOn } from "../resv/promises.ts";
@@ -82,7 +83,7 @@ function checkOverlap(state: ServerState, check: Check): void {
 const isToFit = (resv: Resv | undefined, vnode: string): boolean =>
   resv?.attrs["forced"] !== true && resv?.attrs.short?.includes(vnode) !== true;
 
-/** Checks, at every start of an occurrence, the sums of all promises at that time. */
+/** Checks the sums of the promises of a vnode at the start of every occurrence. */
 function checkVnodeOverlap(state: ServerState, name: string, claims: readonly Claim[], check: Check): void {
   const vnode = state.vnodes.get(name);
   if (vnode === undefined) return;

@@ -1,7 +1,8 @@
-// Serves requests. A handler runs; if it needs an answer from outside of the core, its request waits. Streams continue page by page.
+// Serves requests: calls the handler of each. If the handler needs an answer from outside of the core, the request waits. Long answers (streams) continue
+// page by page or slice by slice.
 //
-// I1. A request that waits is data (engine/request-runtime.ts); it is served again from its beginning when the answer has
-//     arrived, unless its client is gone.
+// I1. A request that waits is kept as data (engine/request-runtime.ts). When the answer has arrived, the handler is called
+//     again from its beginning, unless the client is gone.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { Request, RequestKind, StatusObject } from "#protocol/messages.ts";
@@ -18,7 +19,7 @@ import { handle } from "../requests/index.ts";
 import { forgetQuestion } from "../scheds/questions.ts";
 import type { Job } from "../state/state.ts";
 
-/** A client's request. sock: for the log. */
+/** Serves a client's request. sock: number of the connection, for the log. */
 export function serveRequest(kernel: Kernel, peer: Peer, request: Request, token: number, sock: number): void {
   const who = identify(kernel.state, peer);
   const text = `Type ${requestNumber(request)} request received from ${who.user}@${who.host}, sock=${sock}`;
@@ -26,7 +27,7 @@ export function serveRequest(kernel: Kernel, peer: Peer, request: Request, token
   serve(kernel, token, { who, request, known: NOTHING_KNOWN });
 }
 
-/** The history was read. null: it does not contain the record. */
+/** Called when records of the history were read. null: the history does not contain the record. */
 export function historyRead(kernel: Kernel, token: number, jobs: ReadonlyMap<string, Job | null>): void {
   goOn(kernel, token, ({ known }) => {
     for (const [id, job] of jobs) known.jobs.set(id, job);
@@ -37,7 +38,7 @@ export function hostResolved(kernel: Kernel, token: number, host: string, found:
   goOn(kernel, token, ({ known }) => known.hosts.set(host, found));
 }
 
-/** An answer has arrived: the request is served again. */
+/** Serves a waiting request again, because an answer has arrived. learn: adds the answer to what the request knows. */
 function goOn(kernel: Kernel, token: number, learn: (waiting: WaitingRequest) => void): void {
   const waiting = kernel.requests.waiting.get(token);
   if (waiting === undefined) return;
@@ -57,7 +58,7 @@ export function historyPage(kernel: Kernel, token: number, jobs: readonly Job[],
   if (isDone) streamOver(kernel, token, waiting, stream);
 }
 
-/** Sends the next slice. Returns whether more follow. */
+/** Makes the next slice of a stream. Returns whether more slices follow. */
 export function slice(kernel: Kernel, token: number): boolean {
   const waiting = kernel.requests.waiting.get(token);
   const stream = waiting?.stream;
@@ -67,7 +68,7 @@ export function slice(kernel: Kernel, token: number): boolean {
   return kernel.requests.waiting.get(token) === waiting;
 }
 
-/** Clients that are gone no longer wait. Questions to moms stay open, because a mom's action on a job counts whether or not its client still waits. */
+/** Removes waiting requests whose clients are gone. Requests to moms stay open, because what a mom does to a job counts even if no client waits. */
 export function forgetClients(kernel: Kernel, tokens: readonly number[]): void {
   if (tokens.length === 0) return;
   const gone = new Set(tokens);
@@ -83,7 +84,7 @@ export function forgetClients(kernel: Kernel, tokens: readonly number[]): void {
   forgetHands(kernel, gone);
 }
 
-/** Requests the next input of a stream from the shell. */
+/** Asks the shell for what a stream needs next: pages of the history, or another call of slice(). */
 function follow(kernel: Kernel, token: number, waiting: WaitingRequest & { readonly stream: Stream }): void {
   const { stream } = waiting;
   kernel.requests.waiting.set(token, waiting);
@@ -97,8 +98,8 @@ function follow(kernel: Kernel, token: number, waiting: WaitingRequest & { reado
 }
 
 /**
- * Runs the work for one page or slice; work returns whether more follow. Returns whether it was the last one. A
- * refusal becomes the reply and ends the stream.
+ * Does the work for one page or slice, which returns whether more follow. A refusal becomes the reply and ends the
+ * stream. Returns whether this was the last page or slice.
  */
 function step(kernel: Kernel, token: number, waiting: WaitingRequest, work: (tx: Transaction) => boolean): boolean {
   try {
@@ -119,7 +120,7 @@ function streamOver(kernel: Kernel, token: number, waiting: WaitingRequest, stre
   answer(kernel, token, value === undefined ? {} : { value });
 }
 
-/** Runs a handler. A refusal becomes an error reply and a log line; a question to the outside makes the request wait. */
+/** Calls the handler of a request. A refusal becomes an error reply and a log line. If an answer from outside is needed, the request waits. */
 function serve(kernel: Kernel, token: number, waiting: WaitingRequest): void {
   const { who, request, known } = waiting;
   const tx = transaction(kernel, who, token, known);
@@ -139,7 +140,7 @@ function serve(kernel: Kernel, token: number, waiting: WaitingRequest): void {
       else managed(kernel, who, request, 0, (said?.kind === "ok" ? said.text : undefined) ?? null);
     }
   } catch (error) {
-    // Parts of a handler that did not reach its end are not sent.
+    // If the handler did not reach its end, the parts that it has made are not sent.
     kernel.out.clients.length = clients;
     if (error instanceof AnswerNeeded) {
       const held = known === NOTHING_KNOWN ? { ...waiting, known: nothingKnown() } : waiting;
@@ -159,7 +160,7 @@ function serve(kernel: Kernel, token: number, waiting: WaitingRequest): void {
   }
 }
 
-/** The request is served again when all its hooks have answered, unless its client has gone meanwhile. */
+/** Runs the hooks that a request asks. The request is served again when all have answered, unless its client is gone by then. */
 function askHooks(kernel: Kernel, token: number, waiting: WaitingRequest, asks: readonly HookAsk[]): void {
   let left = asks.length;
   for (const { key, event, input } of asks) {

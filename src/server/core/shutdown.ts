@@ -1,10 +1,11 @@
 // The end of the server (qterm): what happens to running jobs, and when the shell may end.
 //
-//   a job is saved by its mom, if the site has a script · else requeued, if it is rerunnable · else (immediate) killed, (delay) waited for
+//   A running job is saved by its mom, if the site has a script for this. Otherwise it is requeued, if it is rerunnable. Otherwise it is
+//   killed (immediate), or the server waits for its end (delay).
 //
-// I1. While it ends, the server starts no job and accepts only status requests (15060).
-// I2. A second request for immediate ends the server at once: jobs that cannot be ended, because their mom is not
-//     connected, are settled at the next start.
+// I1. While the server ends, it starts no job and accepts only status requests (others: 15060).
+// I2. A second qterm -t immediate ends the server at once. Jobs that could not be ended because their mom is not connected
+//     are handled after the next start.
 
 import type { Kernel } from "../engine/kernel.ts";
 import { endRun } from "../jobs/last-runs.ts";
@@ -26,7 +27,7 @@ export function beginShutdown(
   endWhenReady(kernel);
 }
 
-/** Called with every batch. Tells the shell once that it may end: when no job runs any more (quick: at once). */
+/** Called before every batch. When no job runs any more (quick: at once), tells the shell once to end the server. */
 export function endWhenReady(kernel: Kernel): void {
   if (kernel.ending.how === null || kernel.ending.told) return;
   const running = ["R", "S", "U", "E"].some((state) => kernel.state.counts.has(state));

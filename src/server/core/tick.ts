@@ -1,13 +1,15 @@
-// Runs due timers. The names of timers and their meanings: wait:JOB Execution_Time has come · route:JOB routing is tried
-// again · rerun:JOB qrerun has waited long enough · accumulate:SCHED job_accumulation_time is over · iteration:SCHED
-// scheduler_iteration is over · sched-start:SCHED a scheduler is started again · starting:JOB a scheduler no longer waits
-// for a job that it started · silent:HOST node_fail_requeue is over · heartbeat moms are asked · still-silent:HOST the
-// vnodes of a silent mom are down · sched-heartbeat schedulers are asked · sched-silent:SCHED a scheduler that still does
-// not answer is killed · join:JOB its sisters have had time to join · away:JOB HOST a sister has been away too long ·
-// question:N a mom did not answer · preempt:JOB a preempted run does not end · asked:TOKEN a scheduler did not answer ·
-// resv:ID start or end of a reservation · resv-wait:ID no client waits longer for an answer about it · resv-idle:ID
-// unused too long · hook:NAME a periodic hook runs · resv-health vnodes have had time to say hello · purge-history
-// finished jobs have become old.
+// Runs the timers that are due. Each timer has a name; these are the names and what happens at their time:
+//   jobs           wait:JOB Execution_Time has come; route:JOB routing is tried again; rerun:JOB qrerun has waited long enough;
+//                  starting:JOB a scheduler no longer waits for a job that it started; preempt:JOB a preemption has taken too long
+//   schedulers     accumulate:SCHED job_accumulation_time is over; iteration:SCHED scheduler_iteration is over; sched-start:SCHED
+//                  the scheduler is started again; sched-heartbeat all are asked; sched-silent:SCHED a scheduler still does not
+//                  answer; asked:TOKEN a scheduler has not answered a client's question
+//   moms           heartbeat all are asked; still-silent:HOST the vnodes of a silent mom become down; silent:HOST
+//                  node_fail_requeue is over; join:JOB the sisters of the job have not joined in time; away:JOB HOST a sister was
+//                  disconnected too long; question:N a mom has not answered
+//   reservations   resv:ID its next event is due, for example its start; resv-wait:ID a client no longer waits for the answer;
+//                  resv-idle:ID it was unused too long; resv-health: vnodes have had time to say hello
+//   others         hook:NAME a periodic hook is due; purge-history old finished jobs are removed from the history
 
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
@@ -130,13 +132,13 @@ function due(kernel: Kernel, kind: string, name: string): void {
   }
 }
 
-/** Finished jobs leave the history job_history_duration after their end; all of them when the history is switched off. */
+/** Removes finished jobs from the history job_history_duration after their end; if the history is switched off, all of them. */
 function purgeHistory(kernel: Kernel): void {
   kernel.timers.set("purge-history", kernel.now_ms + PURGE_INTERVAL_MS);
   if (kernel.state.history_count === 0) return;
   const { job_history_enable, job_history_duration: duration } = kernel.state.server;
   const now_s = Math.floor(kernel.now_ms / 1000);
-  // Without a history nothing is kept, not even jobs that ended in this second.
+  // If the history is switched off, nothing is kept, not even jobs that ended in this second.
   const before_s = job_history_enable !== true ? now_s + 1 : now_s - (typeof duration === "number" ? duration : HISTORY_DURATION_S_DEFAULT);
   kernel.out.actions.push({ kind: "purge-history", before_s });
 }

@@ -1,15 +1,16 @@
-// The heartbeat between server and moms: the server repeatedly asks each mom whether it is alive. A mom that is stopped
-// (SIGSTOP, a host that hangs) keeps its connection open and answers nothing.
+// The heartbeat between server and moms: the server repeatedly asks each mom whether it is alive. This is needed because
+// a stopped mom (SIGSTOP, a host that hangs) keeps its connection open and answers nothing.
 //
-// H1. A mom without a message for node_silence_timeout (45 s) is lost: its vnodes are state-unknown, and down after twice
-//     that time. The connection is closed, so that the mom says hello when it continues (host.ts).
-// H2. A start that a silent mom has not accepted goes back to the queue. No job runs twice: a mom confirms a start before
-//     it does anything for it, and after a silence it starts nothing before the server has welcomed it again (mom-link.ts
-//     I4). Jobs that the mom has accepted wait for it, like running jobs (node_fail_requeue).
+// H1. A mom that sends nothing for node_silence_timeout (45 s) counts as lost: its vnodes become state-unknown, and down
+//     after twice that time. Its connection is closed, so that the mom says hello when it continues (host.ts).
+// H2. If a silent mom has not accepted a job that was sent to it, the job is queued again. The job cannot run twice: a mom
+//     confirms a start before it does anything for it, and after a silence it starts nothing before the server has
+//     welcomed it again (mom-link.ts I4). Jobs that the mom has accepted wait for it, like running jobs (node_fail_requeue).
 // H3. Time in which the server itself stood still does not count as silence of moms. After a heartbeat that is late by
 //     more than its interval, all moms are asked again.
-// H4. A mom that answers but cannot start jobs (its starter hangs) gets nothing new: its vnodes are state-unknown until it can.
-// H5. Only moms that announce it in their hello are asked, because a mom of an earlier release would close the connection at an unknown frame.
+// H4. A mom that answers but cannot start jobs (its starter hangs) gets no new jobs: its vnodes are state-unknown until it can start jobs again.
+// H5. Only moms that announce in their hello that they answer pings are asked. A mom of an earlier release would close the connection, because it
+//     does not know the frame.
 
 import { limitOf } from "#model/limits/server-limits.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -26,7 +27,7 @@ import { endRun } from "./sisters.ts";
 /** node_silence_timeout in ms; 0: moms are not asked. */
 const silence_ms = ({ state }: Kernel): number => 1000 * limitOf(state, "node_silence_timeout");
 
-/** Starts the heartbeat when moms connect and when the attribute has changed. */
+/** Sets the timer of the next heartbeat. Called when a mom connects and when node_silence_timeout has changed. */
 function armHeartbeat(kernel: Kernel): void {
   kernel.timers.clear("heartbeat");
   if (silence_ms(kernel) === 0 || kernel.moms.by_host.size === 0) return;
@@ -35,7 +36,7 @@ function armHeartbeat(kernel: Kernel): void {
   kernel.timers.set("heartbeat", kernel.moms.heartbeat_ms);
 }
 
-/** The attribute has changed: moms get the new value at once. */
+/** Called when node_silence_timeout has changed: tells the moms the new value. */
 export function heartbeatChanged(kernel: Kernel): void {
   for (const mom of kernel.moms.by_host.values()) {
     mom.heard_ms = kernel.now_ms;
@@ -44,7 +45,7 @@ export function heartbeatChanged(kernel: Kernel): void {
   armHeartbeat(kernel);
 }
 
-/** A mom has said hello. */
+/** Called when a mom has said hello: asks it, and starts the heartbeat. */
 export function beginHeartbeat(kernel: Kernel, mom: MomRuntime): void {
   if (silence_ms(kernel) > 0) ping(kernel, mom);
   if (kernel.timers.at("heartbeat") === undefined) armHeartbeat(kernel);
@@ -56,7 +57,7 @@ function ping(kernel: Kernel, mom: MomRuntime): void {
   kernel.out.moms.push({ link, type: "mom-ping", data: { number: ++kernel.moms.pings, silence_s: silence_ms(kernel) / 1000 } });
 }
 
-/** The timer `heartbeat`. Returns the moms that are silent (H1). */
+/** Called by the timer `heartbeat`: asks all moms. Returns the moms that count as lost (H1). */
 export function heartbeat(kernel: Kernel): MomRuntime[] {
   const stood_still = stoodStill(kernel.now_ms, kernel.moms.heartbeat_ms, silence_ms(kernel));
   const silent: MomRuntime[] = [];
@@ -69,7 +70,7 @@ export function heartbeat(kernel: Kernel): MomRuntime[] {
   return silent;
 }
 
-/** The comment for a mom that was silent for this multiple of the limit. */
+/** The comment about a mom that was silent for `times` times node_silence_timeout. */
 const words = (kernel: Kernel, times: number): string => `the mom has not answered for ${(times * silence_ms(kernel)) / 1000} seconds`;
 
 /** Handles a silent mom while it still counts as connected: its vnodes, its connection, and the starts that it has not accepted. */
@@ -81,19 +82,19 @@ export function momSilent(kernel: Kernel, mom: MomRuntime): void {
   for (const [id, run_count] of mom.sent) {
     const job = kernel.state.jobs.get(id);
     if (job === undefined || !isWithMom(job) || job.attrs.run_count !== run_count || !isIn(job, "starting")) continue;
-    // A run on a sister is not taken back here: a sister has as much time as the start of the run (sisters.ts).
+    // Starts are taken back only on the mother superior. For a silent sister, the time limit of the start applies (sisters.ts).
     if (hostOfJob(job).toLowerCase() !== mom.host.toLowerCase()) continue;
     logJob(tx, LOG_EVENT.JOB, id, `Start taken back, execution node ${mom.host} does not answer`);
     endRun(kernel, job, { kind: "start-taken-back" });
   }
 }
 
-/** The timer `still-silent`: the mom has not said hello since. */
+/** Called by the timer `still-silent`: if the mom has not said hello meanwhile, its vnodes become down (H1). */
 export function stillSilent(kernel: Kernel, key: string): void {
   if (!kernel.moms.by_host.has(key)) hostDown(kernel, ownTransaction(kernel), key, words(kernel, 2));
 }
 
-/** Notes whether the mom can start jobs (H4). ill undefined: it can again. */
+/** Notes whether the mom can start jobs (H4). ill: the reason why it cannot; undefined: it can. */
 export function momAnswered(kernel: Kernel, mom: MomRuntime, ill: string | undefined): void {
   if ((ill ?? null) === mom.ill) return;
   const tx = ownTransaction(kernel);

@@ -1,7 +1,7 @@
 // The vnodes of a host as its mom reports them: the server creates, changes and revives them, and marks them busy or down.
 //
-// I1. Values that an administrator set on a vnode replace reported ones (docs/reference/execution.md 1).
-// I2. A partition that a mom reports must follow the rules of qmgr (partition-rules.ts); otherwise it is left out, and the log says why.
+// I1. Values that an administrator has set on a vnode take precedence over reported values (docs/reference/execution.md 1).
+// I2. A partition that a mom reports must follow the rules of qmgr (partition-rules.ts). Otherwise the partition is ignored, and the log says why.
 
 import { defaultAttributes } from "#model/attribute.ts";
 import { listOf, resourcesOf } from "#model/attribute-reader.ts";
@@ -19,7 +19,7 @@ import { hostOf } from "../state/placement.ts";
 import type { Attrs, ResourceRecord, Vnode } from "../state/state.ts";
 import { checkVnode } from "./reported-vnode.ts";
 
-/** Host names of the mom's vnodes that mean its own host. */
+/** The vnodes of a host. The name of the host may be in upper or lower case. */
 export function vnodesOf(kernel: Kernel, host: string): Vnode[] {
   const names = kernel.state.hosts.get(host) ?? [...kernel.state.hosts].find(([name]) => name.toLowerCase() === host.toLowerCase())?.[1];
   return [...(names ?? [])].map((name) => mustGet(kernel.state.vnodes, name));
@@ -29,13 +29,16 @@ export function vnodesOf(kernel: Kernel, host: string): Vnode[] {
 export function report(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
   kernel.moms.reporting = true;
   reportVnodes(kernel, tx, mom);
-  // A report about vnodes does not end the mom's silence or inability (heartbeat.ts H4).
+  // A mom that cannot start jobs (heartbeat.ts H4) may still report its vnodes; they stay state-unknown.
   if (mom.ill !== null) hostUnknown(kernel, tx, mom.host, mom.ill);
   tellBusy(kernel, tx, mom);
   kernel.moms.reporting = false;
 }
 
-/** Creates, updates and revives the vnodes that a mom reports. A host is part of the complex only if an administrator created one of its vnodes. */
+/**
+ * Creates and updates the vnodes that a mom reports, and makes them up again. A host is part of the complex only if an administrator created
+ * one of its vnodes.
+ */
 function reportVnodes(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
   const known = vnodesOf(kernel, mom.host);
   if (known.length === 0) return;
@@ -44,7 +47,7 @@ function reportVnodes(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
   const several = vnodes.length > 1;
   for (const reported of vnodes) {
     const vnode = kernel.state.vnodes.get(reported.name);
-    // Only an administrator creates the natural vnode; further vnodes of a definition file are created by the report.
+    // The natural vnode is created only by an administrator; the further vnodes of a definition file are created here.
     if (vnode === undefined && reported.name.toLowerCase() !== mom.host.toLowerCase()) createVnode(tx, mom, reported, several);
     else if (vnode !== undefined && hostOf(vnode).toLowerCase() === mom.host.toLowerCase()) updateVnode(tx, mom, vnode, reported, several);
   }
@@ -53,14 +56,14 @@ function reportVnodes(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
     if (names.has(vnode.name)) continue;
     const natural = vnodes[0];
     if (vnode.attrs["from_mom"] === true) hostIsUp(tx, vnode, ["stale"], ["state-unknown", "down"]);
-    // The administrator gave the vnode another name than its host's; the mom's natural vnode means this one.
+    // The administrator has given the vnode another name than that of its host. What the mom reports about its natural vnode is about this one.
     else if (known.length === 1 && natural !== undefined) updateVnode(tx, mom, vnode, natural, several);
     else hostIsUp(tx, vnode, [], [...REVIVED]);
   }
   if (was_down) tx.log({ event: LOG_EVENT.SYSTEM, class: "Node", object: mom.host, text: "node up" });
 }
 
-/** The part of a report that is accepted; the rest is logged. */
+/** The reported vnodes, with the values that are accepted. The log names the values that are not. */
 function checkedVnodes(kernel: Kernel, tx: Transaction, mom: MomRuntime): MomVnode[] {
   return mom.vnodes.flatMap((reported) => {
     const { vnode, refused } = checkVnode(kernel.state, reported);
@@ -72,7 +75,7 @@ function checkedVnodes(kernel: Kernel, tx: Transaction, mom: MomRuntime): MomVno
   });
 }
 
-/** The vnode without a partition that it may not have at present. */
+/** Removes a reported partition that the vnode may not have at present (I2). */
 function withPartition(kernel: Kernel, tx: Transaction, reported: MomVnode): MomVnode {
   const { partition, ...others } = reported.attrs;
   const vnode = kernel.state.vnodes.get(reported.name) ?? null;
@@ -122,7 +125,7 @@ function updateVnode(tx: Transaction, mom: MomRuntime, vnode: Vnode, reported: M
   const now = resourcesOf(vnode.attrs, "resources_available");
   const resources: ResourceRecord = { ...now };
   const given = { host: mom.host, vnode: vnode.name, ...resourcesOf(reported.attrs, "resources_available") };
-  // The administrator's name for a natural vnode, which the mom does not know.
+  // The vnode has a name from the administrator, which the mom does not know.
   if (reported.name !== vnode.name) given.vnode = vnode.name;
   for (const [name, value] of Object.entries(given)) if (!by_admin.has(`resources_available.${name}`)) resources[name] = value;
   put("resources_available", resources);
@@ -135,21 +138,21 @@ function updateVnode(tx: Transaction, mom: MomRuntime, vnode: Vnode, reported: M
   if (Object.keys(set).length + unset.length > 0) tx.apply({ kind: "changed", object: "node", name: vnode.name, set, unset });
 }
 
-/** State words that a hello removes. down is one of them: an administrator's own down lasts until then (docs/reference/attributes.md 5: offline lasts). */
+/** State words that the hello of a mom removes. It even removes a down that an administrator has set, but not offline (docs/reference/attributes.md 5). */
 const REVIVED: ReadonlySet<string> = new Set(["state-unknown", "down", "stale", "unresolvable"]);
 
-/** Revives a vnode that the mom does not report: its mom is connected, so the vnode is no longer down or unknown. */
+/** Makes a vnode up again that the mom does not report: the mom is connected, so the vnode is no longer down or unknown. */
 function hostIsUp(tx: Transaction, vnode: Vnode, add: readonly string[], remove: readonly string[]): void {
   setStates(tx, vnode, add, remove);
   if (isDownComment(vnode)) tx.apply({ kind: "changed", object: "node", name: vnode.name, set: {}, unset: ["comment"] });
 }
 
-/** The mom of a host is gone. */
+/** Called when the mom of a host is gone: the vnodes of the host become down. */
 export function hostDown(kernel: Kernel, tx: Transaction, host: string, why: string): void {
   tellHost(kernel, tx, host, "down", `node down: ${why}`);
 }
 
-/** The mom of a host does not answer, or cannot start jobs: nothing new is sent there. */
+/** Called when the mom of a host does not answer or cannot start jobs: the vnodes become state-unknown, so that no new jobs are sent there. */
 export function hostUnknown(kernel: Kernel, tx: Transaction, host: string, why: string): void {
   tellHost(kernel, tx, host, "state-unknown", `node unknown: ${why}`);
 }
@@ -161,16 +164,19 @@ function tellHost(kernel: Kernel, tx: Transaction, host: string, word: string, t
   }
 }
 
-/** At the start of the server no mom has sent anything yet. */
+/** Called at the start of the server, when no mom is connected yet: all vnodes become state-unknown and down. */
 export function allUnknown(kernel: Kernel, tx: Transaction): void {
   for (const vnode of kernel.state.vnodes.values()) setStates(tx, vnode, ["state-unknown", "down"], ["stale"]);
 }
 
-/** Vnodes of a host that wait for the hello of its mom. */
+/** The vnodes of a host that are unknown or down until its mom says hello. */
 export const vnodesAway = (kernel: Kernel, host: string): readonly Vnode[] =>
   vnodesOf(kernel, host).filter((vnode) => statesOf(vnode).some((word) => word === "state-unknown" || word === "down"));
 
-/** The site's resources of the host. They are kept apart from the vnodes' resources, for schedulers that ask for them. Unknown names are left out. */
+/**
+ * Stores the resources of a host that a mom computes for the site. They are kept apart from resources_available, for schedulers that ask
+ * for them. Unknown resources are left out.
+ */
 export function siteResources(kernel: Kernel, tx: Transaction, mom: MomRuntime, resources: { readonly [name: string]: string }): void {
   const known = Object.fromEntries(Object.entries(resources).filter(([name]) => kernel.state.resources.get(name) !== undefined));
   const { vnode } = checkVnode(kernel.state, { name: mom.host, attrs: { resources_available: known } });
@@ -182,7 +188,7 @@ export function siteResources(kernel: Kernel, tx: Transaction, mom: MomRuntime, 
   }
 }
 
-/** All vnodes of a host with other users are busy. */
+/** Sets or removes the state busy of all vnodes of a host, after its mom has reported whether someone uses the host. */
 export function tellBusy(kernel: Kernel, tx: Transaction, { host, busy }: MomRuntime): void {
   for (const vnode of vnodesOf(kernel, host)) setStates(tx, vnode, busy ? ["busy"] : [], busy ? [] : ["busy"]);
 }
@@ -201,7 +207,7 @@ function setStates(tx: Transaction, vnode: Vnode, add: readonly string[], remove
 
 const statesOf = (vnode: Vnode): readonly string[] => listOf(vnode.attrs, "state");
 
-/** An administrator created a node; if its mom is connected, the node is up at once. */
+/** Called when an administrator has created a node: if its mom is connected, the node is up at once. */
 export function nodeCreated(kernel: Kernel, tx: Transaction, name: string): void {
   const vnode = kernel.state.vnodes.get(name);
   const mom = vnode === undefined ? undefined : kernel.moms.by_host.get(hostOf(vnode).toLowerCase());

@@ -1,10 +1,11 @@
-// The server's side of its moms: which moms are connected, and which jobs each of them holds. When a mom connects, the
+// How the server handles its moms: which moms are connected, and which jobs each of them has. When a mom connects, the
 // server compares the mom's jobs with its own. Vnodes are in host-vnodes.ts, answers in questions.ts.
 //
-// I1. A run is accounted for once: an obit counts if the job is with this mom under that run_count. It is acknowledged in any case (mom-link.ts I2).
-// I2. A job that the server takes for running and that its mom does not hold is started again if its start was never
-//     confirmed (same run_count); otherwise the run is lost and the job is requeued. A job that only the mom holds is
-//     killed (mom-link.ts I3).
+// I1. The obit of a run counts once: only while the job is with this mom and has the run_count that the obit names. It is acknowledged in any
+//     case (mom-link.ts I2).
+// I2. The server may take a job for running that its mom does not have. If the start was never confirmed, the job is started
+//     again with the same run_count; otherwise the run is lost and the job is requeued. A job that only the mom has is killed
+//     (mom-link.ts I3).
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { Reject } from "#model/pbse.ts";
@@ -125,7 +126,7 @@ export function frame(kernel: Kernel, link: number, { type, data }: FrameOf<"mom
 function hello(kernel: Kernel, link: number, data: MomHello): void {
   const key = data.host.toLowerCase();
   const old = kernel.moms.by_host.get(key);
-  // The same mom connects again after a connection whose loss was not noticed.
+  // The same mom connects again; the server has not noticed the loss of the old connection.
   if (old !== undefined) kernel.out.actions.push({ kind: "drop-link", link: old.link });
   const mom: MomRuntime = {
     host: data.host,
@@ -153,7 +154,7 @@ function hello(kernel: Kernel, link: number, data: MomHello): void {
   vnodesBack(kernel, away);
 }
 
-/** The timer heartbeat. */
+/** Called by the timer `heartbeat`: handles the moms that count as lost. */
 export function beat(kernel: Kernel): void {
   for (const mom of heartbeat(kernel)) {
     momSilent(kernel, mom);
@@ -168,7 +169,7 @@ export function lost(kernel: Kernel, link: number, why: string): void {
   forgetMom(kernel, mom);
 }
 
-/** The mom is no longer connected: questions that wait for its answer now wait for its hello. */
+/** Called when a mom is no longer connected: ends everything that waits for an answer of the mom. Its jobs wait for its next hello. */
 function forgetMom(kernel: Kernel, mom: MomRuntime): void {
   kernel.moms.by_host.delete(mom.host.toLowerCase());
   kernel.moms.by_link.delete(mom.link);
@@ -180,7 +181,7 @@ function forgetMom(kernel: Kernel, mom: MomRuntime): void {
   for (const job of jobsWithSister(kernel, mom.host.toLowerCase())) sisterAway(kernel, job, mom.host);
 }
 
-/** At the start of the server no mom has said hello: vnodes are unknown, and their jobs wait for their mom as after a loss. */
+/** Called at the start of the server, when no mom has said hello: vnodes are unknown, and jobs wait for their moms as after a loss. */
 export function allSilent(kernel: Kernel): void {
   allUnknown(kernel, ownTransaction(kernel));
   for (const host of kernel.state.hosts.keys()) {
@@ -189,22 +190,22 @@ export function allSilent(kernel: Kernel): void {
   }
 }
 
-/** node_fail_requeue: 0 means never, below 0 means 1, unset means 310 seconds. */
+/** Sets the timer after which jobs of a lost host are requeued. node_fail_requeue: 0 means never, below 0 means 1, unset means 310 seconds. */
 function armSilence(kernel: Kernel, host: string): void {
   const set = kernel.state.server["node_fail_requeue"];
   const wait_s = typeof set === "number" ? set : NODE_FAIL_REQUEUE_S_DEFAULT;
   if (wait_s !== 0) kernel.timers.set(`silent:${host.toLowerCase()}`, kernel.now_ms + Math.max(1, wait_s) * 1000);
 }
 
-/** The timer `silent`: jobs of a host that was down too long are requeued, or deleted if they are not rerunnable. */
+/** Called by the timer `silent`: the jobs of a host that was down too long are requeued, or deleted if they are not rerunnable. */
 export function hostSilentTooLong(kernel: Kernel, key: string): void {
   if (kernel.moms.by_host.has(key)) return;
   for (const job of jobsOfHost(kernel, key)) endRun(kernel, job, { kind: "mother-silent" });
 }
 
-/** Jobs whose first chunk is on the host. */
+/** The jobs for which the host is the first host. */
 const jobsOfHost = (kernel: Kernel, key: string): Job[] => jobsOn(kernel, key).filter(({ id }) => isOnHost(kernel, id, key));
-/** Jobs with a chunk on the host that is not their first host. */
+/** The jobs for which the host is one of the further hosts. */
 const jobsWithSister = (kernel: Kernel, key: string): Job[] => jobsOn(kernel, key).filter((job) => isSister(job, key));
 
 function jobsOn(kernel: Kernel, key: string): Job[] {
@@ -224,7 +225,7 @@ function reconcile(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
   for (const entry of mom.hello.jobs) {
     const job = kernel.state.jobs.get(entry.job);
     if (job !== undefined && isRunOf(job, entry.run_count) && isWanted(kernel, job, mom.host)) keep.push(entry);
-    // The run's obit was accounted for, or the run is no longer wanted. Only the acknowledgement was lost.
+    // The obit of the run has been handled, or the run is no longer wanted. Only the acknowledgement was lost.
     else if (entry.state === "ended") acknowledged.push({ job: entry.job, run_count: entry.run_count });
     else kill.push(entry.job);
   }
@@ -262,23 +263,23 @@ function reconcile(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
 }
 
 /**
- * Whether the server still wants the run on this host: the host is one of the job's. The first host does not count
- * when the run is over and only sisters are waited for.
+ * Whether the host should still have the run: it is a host of the job. The first host should not if the run has ended
+ * there and the server only waits for the sisters.
  */
 function isWanted(kernel: Kernel, job: Job, host: string): boolean {
   if (isSister(job, host)) return true;
   return isOnHost(kernel, job.id, host) && kernel.moms.crews.get(job.id)?.over == null;
 }
 
-/** Repeats the orders about a job that a broken connection had interrupted, because the mom holds the job. */
+/** Brings the job up to date with what the mom reports at its hello, and repeats orders that the broken connection may have prevented. */
 function catchUp(kernel: Kernel, tx: Transaction, job: Job, entry: HeldJob): void {
   if (isIn(job, "starting") && entry.state !== "starting") jobStarted(tx, job, entry.session_id, undefined);
-  // If the job is still stopped, the mom reports it again.
+  // If the job is still stopped because someone uses the host, the mom reports this again.
   if (isIdled(job)) tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: [], own: { idled: null } });
   if (entry.state === "suspended") jobSuspended(tx, job, false);
   else if (entry.state === "running") jobResumed(tx, job);
   alignSisters(kernel, job);
-  // The mom was asked to suspend the job. It did not get the request, or it has resumed the job since.
+  // The mom was asked to suspend the job for a preemption. It did not get the request, or it has resumed the job since then.
   if (preemptingSince(job) !== undefined && !isIn(job, "rerunning"))
     tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: [], own: { preempting: null } });
   if (job.own.termination !== undefined) terminateJob(kernel, job.id, "delete", false);
@@ -286,13 +287,13 @@ function catchUp(kernel: Kernel, tx: Transaction, job: Job, entry: HeldJob): voi
 }
 
 /**
- * Whether the run must end and the job run again. A suspended job stays suspended until then (end.ts beginRerun), so
- * the failure of its crew shows it.
+ * Whether the run must be ended so that the job can run again. A suspended job shows no such substate (end.ts
+ * beginRerun); that its run has failed on a sister shows it instead.
  */
 const isToRunAgain = (kernel: Kernel, job: Job): boolean =>
   isIn(job, "rerunning") || (isSuspended(job) && crewOf(kernel, job)?.failed === true);
 
-/** Handles a job that the server takes for running and that its mom does not hold. */
+/** Handles a job that the server takes for running and that its mom does not have (I2). */
 function missing(kernel: Kernel, job: Job): void {
   if (isIn(job, "starting") && job.own.termination === undefined) {
     startJob(kernel, job.id);
@@ -306,12 +307,12 @@ function missing(kernel: Kernel, job: Job): void {
 }
 
 type HeldJob = MomHello["jobs"][number];
-/** Whether the first chunk of a job is on the host. */
+/** Whether the host is the first host of a job. */
 const isOnHost = (kernel: Kernel, id: string, host: string): boolean =>
   hostOfJob(kernel.state.jobs.get(id)).toLowerCase() === host.toLowerCase();
 const isRunOf = (job: Job, run_count: number): boolean => isWithMom(job) && (job.attrs.run_count ?? 0) === run_count;
 
-/** qsub -W create_resv_from_job: the vnodes of the job become a reservation. A job without walltime runs without a reservation. */
+/** Makes a reservation from the vnodes of a job (qsub -W create_resv_from_job). A job without walltime runs without a reservation. */
 function reserveForJob(tx: Transaction, job: Job): void {
   try {
     if (resvOfQueue(tx.state, job.attrs.queue) === undefined) createFromJob(tx, job, {});
@@ -321,7 +322,7 @@ function reserveForJob(tx: Transaction, job: Job): void {
   }
 }
 
-/** The job, if this run of it is with a mom. */
+/** The job of a run; undefined: the run with this run_count is not with a mom. */
 function runOf(kernel: Kernel, { job: id, run_count }: { readonly job: string; readonly run_count: number }): Job | undefined {
   const job = kernel.state.jobs.get(id);
   return job !== undefined && isRunOf(job, run_count) ? job : undefined;
@@ -333,7 +334,7 @@ function started(kernel: Kernel, tx: Transaction, host: string, data: MomToServe
     if (isRunOf(job, data.run_count)) sisterJoined(kernel, job, host);
     return;
   }
-  // The message is ignored if the job has given up this host meanwhile.
+  // If the job has given up this host meanwhile, the message is ignored.
   if (job !== undefined && !isOnHost(kernel, job.id, host)) return;
   if (job !== undefined && isRunOf(job, data.run_count) && isIn(job, "starting")) {
     jobStarted(tx, job, data.session_id, data.jobdir, { restarted: data.restarted === true });
@@ -361,7 +362,10 @@ function obit(kernel: Kernel, tx: Transaction, { link, host }: MomRuntime, data:
   endRun(kernel, job, { kind: "obit", obit: data });
 }
 
-/** The server had given the run up, so files that the mom has kept of it may not be needed. A later run on that mom takes care of them. */
+/**
+ * Called for a run that the server no longer waits for: tells the mom to delete files that it has kept of the run. If the job has another
+ * run on that host, that run takes care of the files.
+ */
 function keptInVain(kernel: Kernel, link: number, host: string, id: string): void {
   const job = kernel.state.jobs.get(id);
   if (job !== undefined && (isKeptOn(job, host) || isSister(job, host) || isOnHost(kernel, job.id, host))) return;

@@ -1,5 +1,5 @@
-// Orders of the server to a mom about a job: start, end, signal, message, modify. Frames go into the outbox. Orders to a mom that is not connected are dropped,
-// because its hello makes the server find out again what it must do (host.ts).
+// What the server tells a mom to do about a job: start, end, signal, message, modify. An order to a mom that is not connected is dropped: at the mom's
+// next hello the server finds out again what it must order (host.ts).
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { PBSE, reject } from "#model/pbse.ts";
@@ -15,7 +15,7 @@ const TERMINATED = 271;
 /** Time within which a mom must answer a signal or message. */
 const QUESTION_MS = 30_000;
 
-/** The run begins: on its one host, or with its sisters. */
+/** Begins the run of a job: on its only host, or with its sisters. */
 export function startJob(kernel: Kernel, id: string): void {
   const job = kernel.state.jobs.get(id);
   if (job === undefined) return;
@@ -25,13 +25,13 @@ export function startJob(kernel: Kernel, id: string): void {
   if (mom !== undefined) orderStart(kernel, job, mom);
 }
 
-/** Files of a job that a mom keeps and that are no longer needed. A mom that is not connected gets the request at its next hello. */
+/** Tells a mom to delete files that it keeps of a job. A mom that is not connected is told at its next hello. */
 export function discardOnHost(kernel: Kernel, host: string, job: string): void {
   const link = kernel.moms.by_host.get(host.toLowerCase())?.link;
   if (link !== undefined) kernel.out.moms.push({ link, type: "mom-discard", data: { job } });
 }
 
-/** over: for the server the run is over at once, without waiting for the mom. */
+/** Tells the mom to end a run. force: without kill_delay. over: the server treats the run as ended and does not wait for the mom. */
 export function terminateJob(kernel: Kernel, id: string, why: "delete" | "rerun", force: boolean, over = false): void {
   const mom = momOfJob(kernel, id);
   const job = kernel.state.jobs.get(id);
@@ -47,7 +47,7 @@ export function terminateJob(kernel: Kernel, id: string, why: "delete" | "rerun"
   });
 }
 
-/** A signal: the mom's answer becomes the reply to the client. */
+/** Sends a signal to the job. The mom's answer becomes the reply to the client. */
 export function signalJob(kernel: Kernel, job: string, token: number, signal: string): void {
   const number = question(kernel, job, token, signal);
   const link = momOfJob(kernel, job)?.link;
@@ -56,10 +56,10 @@ export function signalJob(kernel: Kernel, job: string, token: number, signal: st
   if (!STANDING.test(signal)) signalSisters(kernel, job, signal);
 }
 
-/** Sisters suspend and resume the job after their mother superior has done so (sisters.ts alignSisters). */
+/** Signals that are not sent to the sisters at once: they suspend and resume the job after the mother superior has done so (alignSisters). */
 const STANDING = /^(admin-)?(suspend|resume)$/;
 
-/** The sister's answer (token 0) goes to no client; the mother superior's counts. */
+/** Sends the signal to the sisters. Their answers (token 0) go to no client, because the mother superior's answer counts. */
 function signalSisters(kernel: Kernel, id: string, signal: string): void {
   const job = kernel.state.jobs.get(id);
   const crew = job === undefined ? null : crewOf(kernel, job);
@@ -87,7 +87,7 @@ function question(kernel: Kernel, job: string, token: number, signal: string | n
   return number;
 }
 
-/** Sends attributes of a running job to its mother superior, and a new exec_vnode to its sisters as well: each has a part of it. */
+/** Sends changed attributes of a running job to its mother superior. A new exec_vnode is also sent to the sisters, because each has vnodes of the job. */
 export function modifyJobOnMom(kernel: Kernel, id: string, attrs: { readonly [name: string]: unknown }): void {
   const job = kernel.state.jobs.get(id);
   const hosts = job === undefined ? [] : hostsOfJob(job);

@@ -1,4 +1,5 @@
-// Questions to moms (signals, messages, suspension, checkpoint): handles answers, refusals, and missing answers. orders.ts asks them.
+// Answers of moms to requests of the server: signals, messages, suspension, checkpoint. Handles success, refusal, and missing answers. orders.ts sends
+// the requests.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { MomToServer } from "#protocol/mom-link.ts";
@@ -14,7 +15,7 @@ import { hostOfJob } from "../state/job-hosts.ts";
 import type { Job } from "../state/state.ts";
 import { alignSisters } from "./sisters.ts";
 
-/** A mom answers a question. */
+/** Called when a mom has answered a request. */
 export function answered(kernel: Kernel, tx: Transaction, data: MomToServer["mom-result"]): void {
   const question = kernel.moms.questions.get(data.token);
   if (question === undefined) return;
@@ -33,7 +34,7 @@ export function answered(kernel: Kernel, tx: Transaction, data: MomToServer["mom
   if (question.token !== 0) kernel.out.clients.push({ kind: "ok", token: question.token });
 }
 
-/** The mom has not carried out the request. */
+/** Called when the mom has not carried out the request. */
 function momRefused(kernel: Kernel, tx: Transaction, { job: id, signal }: MomQuestion): void {
   const job = kernel.state.jobs.get(id);
   if (job === undefined || signal === null) return;
@@ -45,14 +46,17 @@ function momRefused(kernel: Kernel, tx: Transaction, { job: id, signal }: MomQue
   if (signal === "checkpoint") endUnsaved(kernel, job);
 }
 
-/** The mom could not checkpoint the job: it continues. */
+/** Called when the mom could not checkpoint the job. The job continues. */
 export function notCheckpointed(kernel: Kernel, tx: Transaction, job: Job, text: string): void {
   logJob(tx, LOG_EVENT.JOB, job.id, `the job goes on: ${text}`);
   preemptionRefused(kernel, job.id, "checkpoint");
   endUnsaved(kernel, job);
 }
 
-/** The mom is gone (its next hello reports what it has done) or has not answered in time; a later answer still counts. */
+/**
+ * Called when a request gets no answer: the mom is gone, and its next hello reports what it has done; or the mom has not answered in time,
+ * and a later answer still counts.
+ */
 export function questionUnanswered(kernel: Kernel, number: number, gone = false): void {
   const question = kernel.moms.questions.get(number);
   if (question === undefined) return;

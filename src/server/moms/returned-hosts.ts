@@ -1,15 +1,16 @@
-// Hosts whose mom connects again, or connects for the first time after the schedulers' first cycle. (When the server
-// starts, moms and schedulers connect at the same time.) Without a cycle, jobs for which the last cycle had no room would
-// wait for scheduler_iteration (10 minutes) beside free vnodes. OpenPBS lets them wait; Partita triggers a cycle.
+// Triggers a cycle for hosts whose mom connects again, or connects for the first time after the schedulers' first cycle.
+// (When the server starts, moms and schedulers connect at the same time.) Without this cycle, jobs for which the last
+// cycle found no free vnodes would wait for scheduler_iteration (10 minutes) beside the vnodes of such a host. OpenPBS
+// lets them wait.
 
 import type { Kernel } from "../engine/kernel.ts";
 import { partitionOf, schedOfPartition } from "../state/partitions.ts";
 import type { Vnode } from "../state/state.ts";
 
-/** After a failure of a switch many moms come back one after the other: one cycle serves all that come within this time. */
+/** Delay of the cycle. After a failure of a network switch many moms come back one after the other; one cycle serves all that come in this time. */
 const GATHER_MS = 1000;
 
-/** Vnodes can be used again. A scheduler that is not connected yet sees them in its first cycle. */
+/** Called when vnodes can be used again: triggers their schedulers. A scheduler that is not connected yet sees them in its first cycle. */
 export function vnodesBack(kernel: Kernel, vnodes: readonly Vnode[]): void {
   for (const vnode of vnodes) {
     const name = schedOfPartition(kernel.state, partitionOf(vnode))?.name ?? "";

@@ -1,6 +1,6 @@
-// The end of a run, when no host holds it any more: the work that follows, and the sum of what the run has used on all its hosts.
+// The end of a run, when it has ended on all its hosts: what the server does then, and the sum of the resources that the run has used.
 //
-// While sisters still hold the run, that work is kept as data with the run's crew (engine/mom-runtime.ts AfterRun).
+// As long as the run has not ended on all sisters, what follows is kept as data in the run's crew (engine/mom-runtime.ts AfterRun).
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { sizeKb } from "#model/values/size.ts";
@@ -14,7 +14,7 @@ import { logJob } from "../jobs/life.ts";
 import { hostOfJob } from "../state/job-hosts.ts";
 import type { Job } from "../state/state.ts";
 
-/** crew: null for a job on one host. */
+/** Does what follows the end of a run. crew: null for a job on one host. */
 export function afterRun(kernel: Kernel, job: Job, crew: Crew | null, over: AfterRun): void {
   switch (over.kind) {
     case "start-taken-back":
@@ -51,14 +51,14 @@ function motherSilent(kernel: Kernel, job: Job): void {
   }
 }
 
-/** The exit status of a run that was ended because of a sister. */
+/** The exit status of a run. If the run was ended because a sister failed, its exit status says so. */
 export const statusOfRun = (crew: Crew | null, exit_status: number): number =>
   crew?.failed === true && exit_status === JOB_EXEC.RERUN ? JOB_EXEC.RERUN_SIS_FAIL : exit_status;
 
 const ADDED = ["cput", "cpupercent"] as const;
 const ADDED_SIZES = ["mem", "vmem"] as const;
 
-/** own: usage of the mother superior. */
+/** The usage of a whole run. own: what it has used on the host of the mother superior. */
 export function sumOf(crew: Crew, own: Usage): Usage {
   const sum: { [resource: string]: string | number } = { ...own };
   for (const { used } of crew.sisters.values()) {

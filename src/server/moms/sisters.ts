@@ -1,13 +1,14 @@
-// Jobs over several hosts (docs/reference/execution.md 3). The mother superior is the mom of the first host of exec_host; it runs the job's script. The mom
-// of every other host is a sister: it gets the same run, makes its files, and holds a place in which tasks of the job run. The server coordinates them,
-// because only the server knows them all.
+// Jobs on several hosts (docs/reference/execution.md 3). The mother superior is the mom of the first host of exec_host; it runs the job's script. The mom
+// of every other host is a sister: it gets the same run, makes the job's files, and is ready to start tasks of the job. The server coordinates the moms,
+// because only the server knows all of them. The crew of a run is what the server knows about its sisters.
 //
-//   start: every sister is asked; the mother superior is asked when all have joined · end: its obit waits until every sister has released the run
+//   start: the server asks every sister to join; when all have joined, it asks the mother superior to start the job
+//   end:   the server handles the obit of the mother superior when every sister has ended the run, too
 //
-// S1. When a run is over for the server, no process of it is left on a host, except on hosts that were given up (silent too long) and have not come back,
-//     and except for runs that were ended by force.
-// S2. After a restart, knowledge about a run is built again from hellos; a host that has not said hello may hold it.
-// S3. Obits of mother superior and sisters are acknowledged when the run is over, so that a server that was killed meanwhile gets them again.
+// S1. When the server treats a run as ended, no process of it is left on any host. There are two exceptions: hosts that were silent too long and have not
+//     come back, and runs that were ended by force.
+// S2. After a restart of the server, its knowledge about a run is built again from hellos. A host that has not said hello may still have the run.
+// S3. Obits of the mother superior and of sisters are acknowledged only when the run has ended everywhere. If the server is killed before, it gets them again.
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import type { MomHello, MomToServer, Usage } from "#protocol/mom-link.ts";
@@ -32,7 +33,7 @@ export const isSister = (job: Job, host: string): boolean =>
     .slice(1)
     .some((name) => name.toLowerCase() === host.toLowerCase());
 
-/** null: the job is on one host. */
+/** The crew of the job's present run; null: the job is on one host. */
 export function crewOf(kernel: Kernel, job: Job): Crew | null {
   if (!isSpread(job)) return null;
   const [mother, ...others] = hostsOfJob(job);
@@ -71,7 +72,7 @@ const all = (crew: Crew, state: Sister["state"]): boolean => [...crew.sisters.va
 
 // --- start
 
-/** Asks the sisters that have not joined, and the mother superior when all have. */
+/** Asks the sisters that have not joined to join. When all have joined, asks the mother superior to start the job. */
 export function startCrew(kernel: Kernel, job: Job, crew: Crew): void {
   if (crew.over !== null) return;
   for (const [key, sister] of crew.sisters) {
@@ -89,7 +90,7 @@ export function startCrew(kernel: Kernel, job: Job, crew: Crew): void {
   orderStart(kernel, job, mom);
 }
 
-/** Both waits have a limit: the wait until all sisters have joined, and then the wait for the prologue hooks. */
+/** Sets the timer for the present step of the start: the sisters' execjob_begin hooks, and after that their execjob_prologue hooks. */
 function awaitSisters(kernel: Kernel, job: Job, crew: Crew): void {
   const mother = hostOfJob(job);
   const awaited = [...crew.sisters.values()].every(({ state }) => state === "ready" || state === "joined") ? "prologue" : "join";
@@ -99,7 +100,7 @@ function awaitSisters(kernel: Kernel, job: Job, crew: Crew): void {
   kernel.timers.set(timer, kernel.now_ms + (awaited === "join" ? joinWait_ms(kernel, mother) : launchWait_ms(kernel, mother)));
 }
 
-/** The sister's execjob_begin hooks have accepted the job. */
+/** Called when the execjob_begin hooks of a sister have accepted the job. */
 export function sisterReady(kernel: Kernel, job: Job, host: string): void {
   const crew = crewOf(kernel, job);
   const sister = crew?.sisters.get(host.toLowerCase());
@@ -108,7 +109,7 @@ export function sisterReady(kernel: Kernel, job: Job, host: string): void {
   if (crew.over === null && !crew.begun && isIn(job, "starting")) awaitSisters(kernel, job, crew);
 }
 
-/** The sister is ready. */
+/** Called when a sister has joined: its execjob_prologue hooks have run, too. */
 export function sisterJoined(kernel: Kernel, job: Job, host: string): void {
   const crew = crewOf(kernel, job);
   const sister = crew?.sisters.get(host.toLowerCase());
@@ -117,18 +118,18 @@ export function sisterJoined(kernel: Kernel, job: Job, host: string): void {
   if (crew.over === null && !crew.begun && isIn(job, "starting")) startCrew(kernel, job, crew);
 }
 
-/** The timer `join`: a start waits for a sister for a limited time. */
+/** Called by the timer `join`: the sisters have not joined in time, so the start has failed. */
 export function joinLate(kernel: Kernel, tx: Transaction, job: Job): void {
   const crew = kernel.moms.crews.get(job.id);
   if (crew === undefined || crew.begun || crew.over !== null || crew.run_count !== job.attrs.run_count) return;
-  // After a restart of the server the mother superior may have begun the run: its hello says so, or its silence ends the wait (node_fail_requeue).
+  // After a restart of the server, the mother superior may have begun the run already. Its hello will say so, or node_fail_requeue ends the wait.
   if (!kernel.moms.by_host.has(hostOfJob(job).toLowerCase())) return;
   const late = (state: Sister["state"]): boolean => state !== "joined" && (state !== "ready" || crew.awaited === "prologue");
   const missing = [...crew.sisters.values()].filter(({ state }) => late(state)).map(({ host }) => host);
   joinFailed(kernel, tx, job, `no answer of ${missing.join(", ")} in time`, JOB_EXEC.JOINJOB, missing);
 }
 
-/** hosts: those that caused the failure. */
+/** Called when the start has failed. hosts: those that caused the failure. */
 function joinFailed(kernel: Kernel, tx: Transaction, job: Job, why: string, exit_status: number, hosts: readonly string[]): void {
   const crew = crewOf(kernel, job);
   if (crew !== null && toleration(job) !== "none" && exit_status === JOB_EXEC.JOINJOB)
@@ -137,17 +138,17 @@ function joinFailed(kernel: Kernel, tx: Transaction, job: Job, why: string, exit
   endRun(kernel, job, { kind: "lost", exit_status, used: {}, message: why });
 }
 
-/** The failures of nodes that the job tolerates. */
+/** Which failures of nodes the job tolerates (qsub -W tolerate_node_failures). */
 const toleration = (job: Job): unknown => job.attrs["tolerate_node_failures"] ?? "none";
 
-/** Starts the job on the remaining hosts. */
+/** Starts the job without the named hosts. */
 function startWithout(kernel: Kernel, tx: Transaction, job: Job, crew: Crew, hosts: readonly string[], why: string): void {
   logJob(tx, LOG_EVENT.JOB, job.id, `Job is started without ${hosts.join(", ")}: ${why}`);
   const by_host = vnodesByHost(tx.state, job);
   for (const host of hosts) {
     const key = host.toLowerCase();
     const link = kernel.moms.by_host.get(key)?.link;
-    // A sister that refused has ended the run and is no longer a host of the job; its obit is not answered together with those of the others (S3).
+    // A sister that refused the job has ended the run and is no longer a host of the job. Its obit is acknowledged here and not at the end (S3).
     if (crew.sisters.get(key)?.state === "gone" && link !== undefined) acknowledgeObit(kernel, link, job.id, crew.run_count);
     else letGo(kernel, job, key);
     crew.sisters.delete(key);
@@ -157,20 +158,20 @@ function startWithout(kernel: Kernel, tx: Transaction, job: Job, crew: Crew, hos
   startCrew(kernel, job, crew);
 }
 
-/** Whether the run still waits for its sisters, so that its mother superior, which is connected, does not know it. */
+/** Whether the start still waits for sisters. The mother superior, which is connected, then does not know the run. */
 export function isJoining(kernel: Kernel, job: Job): boolean {
   const crew = crewOf(kernel, job);
   return crew !== null && !crew.begun;
 }
 
-/** Ends a run that its mother superior does not know. */
+/** Ends a run whose start still waits for sisters. */
 export function endJoining(kernel: Kernel, job: Job, exit_status: number): void {
   endRun(kernel, job, { kind: "lost", exit_status, used: {} });
 }
 
 // --- end
 
-/** The run is over on its first host. over: what follows once no sister holds the run; at once for a job on one host. */
+/** Called when the run has ended on its first host. over: what to do when it has ended on all sisters; for a job on one host, at once. */
 export function endRun(kernel: Kernel, job: Job, over: AfterRun): void {
   const crew = crewOf(kernel, job);
   if (crew === null) return afterRun(kernel, job, null, over);
@@ -180,7 +181,7 @@ export function endRun(kernel: Kernel, job: Job, over: AfterRun): void {
   settle(kernel, job, crew);
 }
 
-/** Tells a sister that holds the run, or may hold it, that it is over. */
+/** Tells a sister that has the run, or may have it, to end it. */
 function letGo(kernel: Kernel, job: Job, key: string): void {
   const mom = kernel.moms.by_host.get(key);
   if (mom === undefined || kernel.moms.crews.get(job.id)?.sisters.get(key)?.state === "gone") return;
@@ -199,7 +200,7 @@ function settle(kernel: Kernel, job: Job, crew: Crew): void {
   if (isStill) afterRun(kernel, job, crew, crew.over);
 }
 
-/** Acknowledges the obits that were kept back (S3). For a mom that has not ended the run the frame has no meaning. */
+/** Acknowledges the obits of all hosts (S3). A mom that has not ended the run ignores the frame. */
 function acknowledge(kernel: Kernel, job: Job, { run_count }: Crew): void {
   for (const host of hostsOfJob(job)) {
     const link = kernel.moms.by_host.get(host.toLowerCase())?.link;
@@ -207,20 +208,20 @@ function acknowledge(kernel: Kernel, job: Job, { run_count }: Crew): void {
   }
 }
 
-/** The job gives up these hosts and continues. */
+/** Tells the sisters on these hosts to end their part of the run. The job gives up these hosts and continues. */
 export function releaseSisters(kernel: Kernel, id: string, hosts: readonly string[]): void {
   const job = kernel.state.jobs.get(id);
   const crew = job === undefined ? null : crewOf(kernel, job);
   if (job === undefined || crew === null) return;
   for (const host of hosts) {
     const key = host.toLowerCase();
-    // A sister that the job was started without has nothing to release.
+    // If the job was started without this sister, it has nothing to end.
     if (crew.sisters.get(key)?.state === "gone") released(kernel, ownTransaction(kernel), job, crew, host);
     else letGo(kernel, job, key);
   }
 }
 
-/** A sister has released the run as requested. false: no release was requested. */
+/** Called when a sister has ended its part of the run: if the job wanted to give up that host, gives up the vnodes there and returns true. */
 function released(kernel: Kernel, tx: Transaction, job: Job, crew: Crew, host: string): boolean {
   const names = [...vnodesByHost(tx.state, job)].find(([each]) => each.toLowerCase() === host.toLowerCase())?.[1] ?? [];
   if (!isReleasing(kernel, job, host)) return false;
@@ -231,7 +232,7 @@ function released(kernel: Kernel, tx: Transaction, job: Job, crew: Crew, host: s
   return true;
 }
 
-/** The server ends the run by force, without waiting for any host. */
+/** Ends the run by force, without waiting for any host. */
 export function dismissCrew(kernel: Kernel, job: Job): void {
   const crew = crewOf(kernel, job);
   if (crew === null) return;
@@ -241,7 +242,7 @@ export function dismissCrew(kernel: Kernel, job: Job): void {
   kernel.moms.crews.delete(job.id);
 }
 
-/** Nothing of the run is left with the sister. */
+/** Called when a sister reports that nothing of the run is left on its host. */
 export function sisterObit(kernel: Kernel, tx: Transaction, job: Job, host: string, obit: MomToServer["mom-obit"]): void {
   const crew = crewOf(kernel, job);
   const sister = crew?.sisters.get(host.toLowerCase());
@@ -250,10 +251,10 @@ export function sisterObit(kernel: Kernel, tx: Transaction, job: Job, host: stri
   sisterGone(kernel, tx, job, host, obit.exit_status, obit.message);
 }
 
-/** These exit codes of a sister are passed on unchanged: a hook wants the job deleted. */
+/** Exit codes of a sister that become the exit status of the job, because a hook wants the job deleted. */
 const OWN_WORD: ReadonlySet<number> = new Set([JOB_EXEC.FAILHOOK_DELETE, JOB_EXEC.HOOK_DELETE]);
 
-/** The sister does not hold the run (any more). why: the reason, if no release was requested. */
+/** Called when a sister does not have the run (any more). why: the reason, unless the job wanted to give up that host. */
 function sisterGone(
   kernel: Kernel,
   tx: Transaction,
@@ -284,7 +285,7 @@ function sisterGone(
 
 // --- hosts that connect and disconnect
 
-/** The mom of a sister host says hello. entry: its report about this run; undefined: none. */
+/** Called when the mom of a sister says hello. entry: what it reports about this run; undefined: it does not have the run. */
 export function sisterHello(kernel: Kernel, tx: Transaction, job: Job, mom: MomRuntime, entry: MomHello["jobs"][number] | undefined): void {
   const crew = crewOf(kernel, job);
   const sister = crew?.sisters.get(mom.host.toLowerCase());
@@ -293,7 +294,7 @@ export function sisterHello(kernel: Kernel, tx: Transaction, job: Job, mom: MomR
   kernel.timers.clear(awayTimer(job, mom.host));
   sister.stands = standsIn(mom.hello, job.id);
   if (entry !== undefined) {
-    // A sister whose obit was received sends it again: nothing changes. A sister that was given up because it was silent still holds the run.
+    // If the sister repeats an obit that was received before, nothing changes. If the sister counted as lost because it was silent, it has the run again.
     if (sister.state === "gone" && entry.state !== "ended") sister.missed = false;
     if (sister.state !== "gone" || entry.state !== "ended") sister.state = entry.state === "starting" ? "asked" : "joined";
     if (crew.over !== null || isReleasing(kernel, job, mom.host)) letGo(kernel, job, mom.host.toLowerCase());
@@ -305,7 +306,7 @@ export function sisterHello(kernel: Kernel, tx: Transaction, job: Job, mom: MomR
   }
   if (crew.over === null && !crew.begun && isIn(job, "starting")) {
     if (job.own.termination === undefined) return startCrew(kernel, job, crew);
-    // The mother superior's own hello says whether it has begun the run.
+    // Whether the run has begun will be known from the hello of the mother superior.
     sister.state = "gone";
     return;
   }
@@ -317,10 +318,10 @@ const isReleasing = ({ state }: Kernel, job: Job, host: string): boolean => {
   return names.length > 0 && names.every((name) => releasingOf(job).includes(name));
 };
 
-/** Name of the timer. The name of a host contains no blank. */
+/** The name of the timer `away`. The id of a job and the name of a host contain no blank. */
 const awayTimer = (job: Job, host: string): string => `away:${job.id} ${host.toLowerCase()}`;
 
-/** The sister's mom is not connected. The run waits for it for $max_poll_downtime, counted from the first notice of the loss. */
+/** Called when the mom of a sister is not connected. The run waits for $max_poll_downtime from the time when this was noticed first. */
 export function sisterAway(kernel: Kernel, job: Job, host: string): void {
   const crew = crewOf(kernel, job);
   const sister = crew?.sisters.get(host.toLowerCase());
@@ -337,27 +338,27 @@ export function sisterAway(kernel: Kernel, job: Job, host: string): void {
   kernel.timers.set(awayTimer(job, host), sister.away_since_ms + wait_ms);
 }
 
-/** The mother superior has connected and reports its setting. It now holds for those sisters of the job that are not connected. */
+/** Called when the mother superior has connected: its $max_poll_downtime now applies to the sisters of the job that are not connected. */
 export function motherHello(kernel: Kernel, job: Job): void {
   for (const sister of crewOf(kernel, job)?.sisters.values() ?? []) if (sister.away_since_ms !== null) sisterAway(kernel, job, sister.host);
 }
 
-/** The timer `away`: the sister has been silent too long and is given up. name: as in awayTimer. */
+/** Called by the timer `away`: the mom of a sister was disconnected too long, so the run has lost that host. name: as in awayTimer. */
 export function sisterSilent(kernel: Kernel, tx: Transaction, name: string): void {
   const [id = "", host = ""] = name.split(" ");
   const job = kernel.state.jobs.get(id);
   if (job === undefined || !isWithMom(job) || kernel.moms.by_host.has(host)) return;
   const sister = crewOf(kernel, job)?.sisters.get(host);
   if (sister === undefined || sister.state === "gone") return;
-  // The timer is of an earlier run, or from before the mother superior connected.
+  // The timer was set for an earlier run, or before the mother superior had connected.
   if ((sister.away_since_ms ?? kernel.now_ms) + downtime_ms(kernel, hostOfJob(job)) > kernel.now_ms) return sisterAway(kernel, job, host);
   logJob(tx, LOG_EVENT.JOB, job.id, `Job given up on execution node ${host} down`);
   sisterGone(kernel, tx, job, host, JOB_EXEC.RERUN_SIS_FAIL, "node down");
 }
 
 /**
- * Sisters suspend the job after the mother superior: they get the request when the mother superior has done so or
- * failed to, and when they connect again.
+ * Makes the sisters suspend or resume the job as the mother superior has done. Called when the mother superior has
+ * answered or refused, and when a mom connects again.
  */
 export function alignSisters(kernel: Kernel, job: Job): void {
   const crew = crewOf(kernel, job);
@@ -385,12 +386,12 @@ export function usageOfRun(kernel: Kernel, job: Job, host: string, used: Usage):
   if (sister === undefined) crew.own = used;
   else sister.used = used;
   if (sister !== undefined) tellMother(kernel, job, crew);
-  // After a restart of the server only the job's sum is known, until the mother superior reports.
+  // After a restart of the server, only the sum in the job's attributes is known until the mother superior reports.
   const known = job.attrs.resources_used as Usage | undefined;
   return known !== undefined && Object.keys(crew.own).length === 0 ? known : sumOf(crew, crew.own);
 }
 
-/** Limits hold for the whole job, and the mother superior enforces them. */
+/** Tells the mother superior what the job has used on its sisters, because the mother superior enforces the limits of the whole job. */
 function tellMother(kernel: Kernel, job: Job, crew: Crew): void {
   const mom = kernel.moms.by_host.get(hostOfJob(job).toLowerCase());
   if (mom === undefined) return;

@@ -1,4 +1,4 @@
-// The frames that make a mom start jobs, and that acknowledge obits. One frame carries all of a batch.
+// The frames that make a mom start jobs, and the frames that acknowledge obits. All starts of a batch for one mom are in one frame.
 
 import type { MomJob } from "#protocol/mom-link.ts";
 import type { Kernel } from "../engine/kernel.ts";
@@ -7,7 +7,7 @@ import { killDelayOf } from "../jobs/queue-defaults.ts";
 import { hostOfJob, hostsOfJob, isSpread } from "../state/job-hosts.ts";
 import type { Job } from "../state/state.ts";
 
-/** All jobs started in a batch go to a mom in one frame. */
+/** Adds the start of a job to the frame for its mom. All jobs that are started in a batch go to a mom in one frame. */
 export function orderStart(kernel: Kernel, job: Job, mom: MomRuntime): void {
   if (isAsked(mom)) mom.sent.set(job.id, job.attrs.run_count ?? 1);
   const jobs = kernel.moms.starts.get(mom.link);
@@ -20,7 +20,7 @@ export function orderStart(kernel: Kernel, job: Job, mom: MomRuntime): void {
   kernel.out.moms.push({ link: mom.link, type: "mom-start", data: { jobs: first } });
 }
 
-/** Consecutive obits are acknowledged in one frame. */
+/** Acknowledges an obit. Acknowledgements that follow one another go to the mom in one frame. */
 export function acknowledgeObit(kernel: Kernel, link: number, job: string, run_count: number): void {
   const last = kernel.out.moms.at(-1);
   if (last?.link === link && last.type === "mom-obit-ack")
@@ -28,13 +28,13 @@ export function acknowledgeObit(kernel: Kernel, link: number, job: string, run_c
   else kernel.out.moms.push({ link, type: "mom-obit-ack", data: { jobs: [{ job, run_count }] } });
 }
 
-/** The part of a start that only jobs over several hosts have. */
+/** The field of a start that only jobs on several hosts have: where the moms of the hosts accept requests of tasks. */
 function taskSockets(kernel: Kernel, hosts: readonly string[]): Pick<MomJob, "tasks"> {
   const known = hosts.map((host) => [host, kernel.moms.by_host.get(host.toLowerCase())?.hello.tasks ?? ""] as const);
   return { tasks: Object.fromEntries(known.filter(([, path]) => path !== "")) };
 }
 
-/** Script and cookie are filled in by the shell when the frame leaves. */
+/** A job in the form for its mom. The shell adds script and cookie when the frame leaves. */
 function momJob(kernel: Kernel, job: Job): MomJob {
   const { attrs } = job;
   const order: MomJob = {
@@ -58,13 +58,13 @@ function momJob(kernel: Kernel, job: Job): MomJob {
 /** Whether the job's checkpoint is on the host where the job will run now. */
 const isHere = (job: Job): boolean => job.own.checkpointed === hostOfJob(job);
 
-/** The attributes of a job for its mom, with the ticket of an interactive job, which is not an attribute. */
+/** The attributes of a job for its mom. For an interactive job, its terminal ticket is added, which is not an attribute. */
 function momAttrs(kernel: Kernel, job: Job): MomJob["attrs"] {
   const attrs = checkpointAttrs(kernel, job);
   return job.own.terminal === undefined ? attrs : { ...attrs, terminal: job.own.terminal };
 }
 
-/** `-c c`, `-c w` and shorter intervals become the queue's checkpoint_min. */
+/** The attributes with at least the queue's checkpoint_min as interval of checkpoints, also for `-c c` and `-c w` without an interval. */
 function checkpointAttrs(kernel: Kernel, { attrs }: Job): Job["attrs"] {
   const least = kernel.state.queues.get(attrs.queue)?.attrs["checkpoint_min"];
   if (typeof least !== "number") return attrs;

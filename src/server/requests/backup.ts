@@ -1,5 +1,5 @@
-// A consistent copy of the store into a new file while the server works; the shell answers when it is done. Only root may ask for it (user mode: the complex's own
-// user): the copy holds everybody's scripts and environments, and root writes it at a place that the caller chooses.
+// Makes a consistent copy of the store in a new file while the server works; the shell answers when the copy is complete. Only root may request it (in user mode
+// the user of the complex), because the copy contains everybody's scripts and environments, and because root writes it to a path that the caller chooses.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { BackupRequest } from "#protocol/messages.ts";

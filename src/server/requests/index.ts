@@ -1,4 +1,4 @@
-// The registry of request handlers, one file for each kind. An unknown kind is refused with 15005.
+// The registry of request handlers: one file for each kind of request. An unknown kind is refused with 15005.
 
 import { PBSE, reject } from "#model/pbse.ts";
 import type { Request, RequestKind } from "#protocol/messages.ts";
@@ -33,7 +33,7 @@ import { status } from "./status.ts";
 
 type Registry = { readonly [K in RequestKind]?: RequestHandler<K> };
 
-/** New handlers are entered here. */
+/** The handlers by kind of request. A new handler must be entered here. */
 const HANDLERS: Registry = {
   manager,
   status,
@@ -65,7 +65,7 @@ const HANDLERS: Registry = {
   "modify-resv": modifyResv,
 };
 
-/** Serves one request. handlers: tests may replace or add some. */
+/** Serves one request. handlers: tests may replace some handlers or add others. */
 export function handle(tx: Transaction, request: Request, handlers: Registry = HANDLERS): Answer {
   const handler = handlers[request.kind] as RequestHandler<RequestKind> | undefined;
   if (handler === undefined) throw reject(PBSE.UNKREQ);

@@ -34,7 +34,7 @@ export function status(tx: Transaction, request: StatusRequest): Answer {
   }
 }
 
-/** Items of one part frame. */
+/** The largest number of items in one frame of a reply. */
 const PART_ITEMS_MAX = 500;
 
 function give(tx: Transaction, items: readonly StatusItem[]): Answer {

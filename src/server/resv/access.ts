@@ -1,4 +1,4 @@
-// The right to make reservations (acl_resv_* of the server), to change and to delete them.
+// Who may make reservations (acl_resv_* of the server), and who may change and delete them.
 
 import { parseResvId } from "#model/job-id.ts";
 import { limitOf } from "#model/limits/server-limits.ts";
@@ -8,7 +8,7 @@ import { checkOperator, isOwner, mayRootOwnJobs } from "../attributes/permission
 import type { Transaction } from "../engine/transaction.ts";
 import type { Resv } from "../state/state.ts";
 
-/** Refuses with 15094 (and its own text) while reservations are switched off, with 15092, 15093 or 15094 callers whom the lists refuse, and with 15095 root. */
+/** Refuses a caller who may not make reservations: with 15094 and a text if reservations are switched off, with 15092 to 15094 by lists, with 15095 root. */
 export function checkMayReserve(tx: Transaction): void {
   const { state, who, config } = tx;
   const { server } = state;
@@ -22,7 +22,7 @@ export function checkMayReserve(tx: Transaction): void {
   if (server["acl_resv_user_enable"] === true && !aclAdmitsUser(list("acl_resv_users"), user)) throw reject(PBSE.RESVAUTH_U);
 }
 
-/** Refuses with 15044 a reservation that would give a user more occurrences than allowed. */
+/** Refuses with 15044 a reservation with which the user would have more occurrences than max_user_occurrences. */
 export function checkOccurrences({ state, who }: Transaction, added: number): void {
   const max = limitOf(state, "max_user_occurrences");
   let present = 0;
@@ -31,14 +31,14 @@ export function checkOccurrences({ state, who }: Transaction, added: number): vo
   throw new Reject(PBSE.RESCUNAV, `${pbseText(PBSE.RESCUNAV) ?? ""}: more than ${max} occurrences of reservations (max_user_occurrences)`);
 }
 
-/** The reservation of an id as typed. Refuses an unknown one with 15084. */
+/** The reservation with this id, as the user has typed it. Refuses an unknown id with 15084. */
 export function resvNamed(tx: Transaction, text: string): Resv {
   const resv = tx.state.resvs.get(fullResvId(tx.state.name, text));
   if (resv === undefined) throw reject(PBSE.UNKRESVID);
   return resv;
 }
 
-/** The id under which a reservation is kept: the server's name is added. */
+/** The full id of a reservation: if the text has no server name, that of this server is added. */
 export function fullResvId(server: string, text: string): string {
   const id = parseResvId(text);
   if (id !== null) return `${id.letter}${id.seq}.${id.server === "" ? server : id.server}`;

@@ -1,4 +1,4 @@
-// Alterations of a reservation's times and chunks (docs/reference/commands.md 5, pbs_ralter).
+// Computes and checks alterations of a reservation's times and chunks (docs/reference/commands.md 5, pbs_ralter).
 
 import { PBSE, reject } from "#model/pbse.ts";
 import { parseSelect, type SelectChunk } from "#model/request/select.ts";
@@ -6,18 +6,18 @@ import { isBegun } from "../state/resv-holding.ts";
 import type { Resv } from "../state/state.ts";
 import type { Times } from "./submission.ts";
 
-/** The requested changes; undefined: not requested. */
+/** The requested new times. undefined: not requested. */
 export type Asked = { readonly start: unknown; readonly end: unknown; readonly duration: unknown };
 
 /**
- * The times of the present occurrence after an alteration, with the time for cleaning up. null: they stay. A new start alone keeps the end, a new duration
- * alone keeps the start. Refuses with 15086 times in the past and contradictions, with 15178 another start while jobs are in a running reservation, with
- * 15179 times that touch the next occurrence.
+ * The times of the present occurrence after an alteration, including the time for cleaning up; null: they do not change. If only the start is new, the end
+ * stays; if only the duration is new, the start stays. Refuses with 15086 times in the past and contradictions, with 15178 another start while a running
+ * reservation has jobs, with 15179 times that touch the next occurrence.
  */
 export function alteredTimes(resv: Resv, asked: Asked, now_s: number, jobs: number): Times | null {
   const { reserve_start, reserve_end: last_s, reserve_index, standing, post_processing: post_s = 0 } = resv.attrs;
   if (reserve_start === undefined || last_s === undefined) return null;
-  // The given times are for jobs; the time for cleaning up follows.
+  // Users give times without the time for cleaning up, which is added at the end.
   const reserve_end = last_s - post_s;
   const [start, end, duration] = [asked.start, asked.end, asked.duration] as (number | undefined)[];
   const start_s = start ?? (end !== undefined && duration !== undefined ? end - duration : reserve_start);
@@ -33,7 +33,7 @@ export function alteredTimes(resv: Resv, asked: Asked, now_s: number, jobs: numb
   return { start_s, end_s: end_s + post_s, duration_s: end_s + post_s - start_s };
 }
 
-/** Refuses with 15183 a select that does not consist of chunks of the old one: chunks may be dropped, but not changed. */
+/** Refuses with 15183 a new select with chunks that the old one does not have. Chunks may be removed, but not changed or added. */
 export function checkSubset(old_text: string, new_text: string): void {
   const left = countsOf(parseSelect(old_text).chunks);
   for (const [chunk, count] of countsOf(parseSelect(new_text).chunks))

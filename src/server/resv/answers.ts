@@ -1,7 +1,7 @@
-// Answers of schedulers about reservations: checked against the present state, then carried out.
+// Handles what schedulers answer about reservations: checks an answer against the present state, then carries it out.
 //
-// I1. A reservation is confirmed once: the second scheduler is refused.
-// I2. At no time is more of a vnode promised than it has.
+// I1. A reservation is confirmed once. If a second scheduler confirms it, too, that scheduler is refused.
+// I2. At no time are larger amounts of a vnode promised than the vnode has.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
@@ -19,7 +19,10 @@ import { checkPromises } from "./promises.ts";
 type Confirm = Extract<Decision, { readonly kind: "confirm-resv" }>;
 type Deny = Extract<Decision, { readonly kind: "deny-resv" }>;
 
-/** Refuses with 15084 an unknown reservation, with 15016 one that the scheduler is not asked about, with 15044 a place that can no longer be promised. */
+/**
+ * Confirms a reservation with the vnodes that a scheduler has chosen. Refuses with 15084 an unknown reservation, with 15016 a reservation that
+ * the scheduler was not asked about, with 15044 vnodes that can no longer be promised.
+ */
 export function confirmResv(kernel: Kernel, tx: Transaction, sched_name: string, decision: Confirm): void {
   const resv = asked(kernel, sched_name, decision.resv);
   const sched = kernel.state.scheds.get(sched_name);
@@ -29,16 +32,16 @@ export function confirmResv(kernel: Kernel, tx: Transaction, sched_name: string,
   checkTimes(kernel, resv, sched_name, promised);
   checkPlaces(tx.state, resv, decision.partition, promised);
   confirm(tx, resv, promised, decision.partition);
-  // The place may have been lost since the scheduler found it. Another occurrence may never have had a place.
+  // The vnodes may have been lost since the scheduler chose them. Other occurrences may still have no vnodes.
   settleHealth(kernel, tx, resv);
 }
 
-/** A scheduler refuses. If no other answer can come, the reservation is denied. */
+/** Called when a scheduler refuses a reservation. If no other scheduler can confirm it, the reservation is denied. */
 export function denyResv(kernel: Kernel, tx: Transaction, sched: string, decision: Deny): void {
   refuseFor(kernel, tx, sched, asked(kernel, sched, decision.resv));
 }
 
-/** The scheduler is not asked about the reservation again. */
+/** Notes that the scheduler refuses the reservation, so that it is not asked again. If no other can confirm it, the reservation is denied. */
 export function refuseFor(kernel: Kernel, tx: Transaction, sched: string, resv: Resv): void {
   if (refusedBy(kernel, resv, sched)) deny(tx, resv);
 }
@@ -66,7 +69,7 @@ function checkTimes(kernel: Kernel, resv: Resv, sched: string, promised: Promise
   if (!same || occurrences.length !== ask.occurrences.length) throw notNow("its times are others");
 }
 
-/** The vnodes must exist, belong to the partition, be reservable, and not be promised to others for that time (I2). */
+/** Checks the vnodes that a scheduler has chosen: they exist, belong to the partition, can be reserved, and are free at those times (I2). */
 function checkPlaces(state: ServerState, resv: Resv, partition: string, promised: Promised): void {
   const place_text = resv.attrs.Resource_List["place"];
   for (const text of promised.places) {

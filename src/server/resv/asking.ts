@@ -1,10 +1,10 @@
-// Chooses the schedulers that are asked about a reservation, and computes the result of their answers (docs/reference/scheduler.md 9).
+// Decides which schedulers are asked to confirm a reservation, and what follows from their answers (docs/reference/scheduler.md 9).
 //
-// I1. A reservation with a partition (requested with -p, or set by the scheduler that confirmed it) is asked of that
-//     partition's scheduler only; one without of every scheduler. The first that confirms gets it.
-// I2. A new reservation is denied when every scheduler that could answer has refused, and at least one has. A scheduler
-//     that is down is not waited for, unless the reservation is for its partition.
-// I3. A scheduler is asked once: after its answer the question leaves its mirror.
+// I1. If a reservation has a partition (requested with -p, or set by the scheduler that confirmed it), only that
+//     partition's scheduler is asked. Otherwise every scheduler is asked; the first that confirms gets the reservation.
+// I2. A new reservation is denied when all schedulers that can answer have refused, and there is at least one. The server
+//     does not wait for a scheduler that is down, unless the reservation is for its partition.
+// I3. A scheduler is asked once. After its answer it no longer sees the question.
 
 import { RESV_STATE } from "#model/resv-state.ts";
 import { type ResvAsk, SCHED_COMMAND, type SchedCommand } from "#protocol/sched-link.ts";
@@ -17,17 +17,17 @@ import { placesLost } from "./health.ts";
 
 export type Question = ResvAsk["kind"];
 
-/** The decision that schedulers must make about a reservation. */
+/** What schedulers must decide about a reservation in its present state; null: nothing. */
 export function questionOf(attrs: ResvAttrs): Question | null {
   if (attrs.reserve_state === RESV_STATE.UNCONFIRMED) return "confirm";
   if (attrs.reserve_state === RESV_STATE.BEING_ALTERED) return "alter";
   return attrs["reconfirm"] === true && attrs.reserve_substate !== RESV_STATE.CONFIRMED ? "reconfirm" : null;
 }
 
-/** The attributes that the questions to schedulers depend on. */
+/** The fields of the kernel that the questions to schedulers depend on. */
 export type AskSource = Pick<Kernel, "state" | "resvs" | "timers">;
 
-/** The question that the scheduler's mirror shows; undefined: none. */
+/** The question about a reservation that the scheduler is sent; undefined: none. */
 export function askOf(kernel: AskSource, resv: Resv, sched: Sched): ResvAsk | undefined {
   const kind = questionOf(resv.attrs);
   if (kind === null || !isAsked(kernel.state, resv, sched) || kernel.resvs.refusals.get(resv.id)?.has(sched.name) === true)
@@ -43,8 +43,8 @@ export function askOf(kernel: AskSource, resv: Resv, sched: Sched): ResvAsk | un
 }
 
 /**
- * The occurrences that need a place. New reservation: all. Altered reservation: the present one. Degraded
- * reservation: those without a usable place.
+ * The occurrences for which vnodes are needed. New reservation: all. Altered reservation: the present occurrence. Degraded
+ * reservation: those whose vnodes are lost or too small.
  */
 function placesWanted(kernel: AskSource, resv: Resv, kind: Question): readonly Times[] {
   const left = occurrencesLeft(resv);
@@ -69,7 +69,7 @@ export function askAll(kernel: Kernel, resv: Resv): void {
     if (isAsked(kernel.state, resv, sched)) kernel.follow.carryOut(kernel, { kind: "trigger-sched", sched: sched.name, command });
 }
 
-/** A scheduler has refused. Returns whether the question is settled. */
+/** Notes that a scheduler has refused. Returns whether all schedulers that could answer have refused now. */
 export function refusedBy(kernel: Kernel, resv: Resv, sched: string): boolean {
   const refusals = kernel.resvs.refusals.get(resv.id) ?? new Set<string>();
   kernel.resvs.refusals.set(resv.id, refusals.add(sched));

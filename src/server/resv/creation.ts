@@ -14,7 +14,7 @@ import { makeQueue } from "./queue.ts";
 import { accountSubmitted, logResv } from "./records.ts";
 import { postAttrs, postProcessing_s } from "./submission.ts";
 
-/** An unconfirmed reservation of the caller. name: the id without the server; given: its attributes, except those that the server adds to all reservations. */
+/** Creates an unconfirmed reservation of the caller. name: the id without the server. given: the attributes without those that the server adds. */
 export function create(tx: Transaction, name: string, given: Attrs): Resv {
   const { state, who, now_s } = tx;
   const id = `${name}.${state.name}`;
@@ -50,12 +50,12 @@ function timesText(tx: Transaction, { reserve_start, reserve_end, reserve_rrule,
   return ` start=${tx.config.ctime(reserve_start)} end=${tx.config.ctime(reserve_end)}${rule}`;
 }
 
-/** The owner may always submit to the queue of the reservation. */
+/** Adds the owner to the users of the reservation, because the owner may always submit to its queue. */
 function withOwner(users: unknown, owner: string): readonly string[] {
   return [...new Set([...((users as readonly string[] | undefined) ?? []), owner])].sort();
 }
 
-/** Attributes from the client, except those that only the server knows for certain. */
+/** Variable_List: the variables from the client, but with owner and host from the server. */
 function variables(owner: string, given: unknown): readonly string[] {
   const others = ((given as readonly string[] | undefined) ?? []).filter((text) => !/^PBS_O_(LOGNAME|HOST)=/.test(text));
   const at = owner.lastIndexOf("@");
@@ -63,9 +63,9 @@ function variables(owner: string, given: unknown): readonly string[] {
 }
 
 /**
- * A reservation around a running job: for the job's owner, with the job's resources, until the end of the job's
- * walltime. Refuses with 15075 a job without
- * walltime, because the end would be unknown, and with 15044 a job that uses amounts that were promised to others.
+ * Makes a reservation of the resources of a running job: for the job's owner, until the end of the job's walltime.
+ * Refuses with 15075 a job without walltime, because the end would be unknown, and with 15044 a job that uses amounts
+ * that were promised to other reservations.
  */
 export function createFromJob(tx: Transaction, job: Job, given: Attrs): Resv {
   const { attrs } = job;
@@ -73,7 +73,7 @@ export function createFromJob(tx: Transaction, job: Job, given: Attrs): Resv {
   const start_s = attrs.stime ?? tx.now_s;
   if (typeof walltime !== "number" || start_s + walltime <= tx.now_s) throw reject(PBSE.RESV_NO_WALLTIME);
   const queue = mustGet(tx.state.queues, attrs.queue);
-  // A job that was placed by hand, or that runs longer than its walltime, may be in the way of promises to others.
+  // A job that was placed with qrun -H, or that runs longer than its walltime, may use what is promised to other reservations.
   const post_s = postProcessing_s(tx);
   const duration_s = walltime + post_s;
   const promised = { occurrences: [{ start_s, end_s: start_s + duration_s, place: 0 }], places: [attrs.exec_vnode ?? ""] };

@@ -1,9 +1,10 @@
 // Checks whether the vnodes that were promised to reservations are up (docs/reference/scheduler.md 9). A reservation that
-// lost one is degraded, and after a while looks for another place.
+// has lost one is degraded; after a while, schedulers are asked for other vnodes. The vnodes and amounts that are promised
+// for an occurrence are its place.
 //
-// I1. When the vnode comes back, the reservation is confirmed again at once.
+// I1. When a lost vnode comes back, the reservation is confirmed again at once.
 // I2. After a start of the server, vnodes have HELLO_MS to say hello before they count as lost.
-// I3. Maintenance reservations are for vnodes that may not work, so they are never degraded.
+// I3. Maintenance reservations are never degraded, because they are for vnodes that may not work.
 
 import { parseResvId } from "#model/job-id.ts";
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
@@ -23,23 +24,23 @@ const HELLO_MS = 60_000;
 const HELLO_TIMER = "resv-health:";
 const { CONFIRMED, RUNNING, DEGRADED, BEING_ALTERED, IN_CONFLICT } = RESV_STATE;
 
-/** At the start of the server. */
+/** Called at the start of the server: gives the vnodes time to say hello (I2). */
 export function awaitVnodes(kernel: Kernel): void {
   kernel.timers.set(HELLO_TIMER, kernel.now_ms + HELLO_MS);
 }
 
-/** The timer resv-health: vnodes that have not said hello are lost. */
+/** Called by the timer resv-health: vnodes that have not said hello now count as lost. */
 export function vnodesDue(kernel: Kernel): void {
   for (const resv of [...kernel.state.resvs.values()]) settleHealth(kernel, ownTransaction(kernel), resv);
 }
 
-/** resources_available of a vnode has changed: less than was promised degrades reservations, enough confirms them again. */
+/** Called when resources_available of a vnode has changed: degrades reservations if it has less than was promised, and confirms them if it has enough. */
 export function vnodeResized(kernel: Kernel, tx: Transaction, name: string): void {
   noteShort(tx, name);
   vnodeChanged(kernel, tx, name);
 }
 
-/** A vnode has changed its state, was created or deleted. */
+/** Called when a vnode has changed its state or was created: updates the reservations that it was promised to. */
 export function vnodeChanged(kernel: Kernel, tx: Transaction, name: string): void {
   const ids = kernel.state.vnodes.get(name)?.resvs.keys() ?? [];
   for (const id of [...ids]) {
@@ -48,13 +49,13 @@ export function vnodeChanged(kernel: Kernel, tx: Transaction, name: string): voi
   }
 }
 
-/** A vnode that was promised to a reservation was deleted. */
+/** Called when a vnode that was promised to a reservation was deleted. */
 export function resvVnodeGone(kernel: Kernel, tx: Transaction, id: string): void {
   const resv = kernel.state.resvs.get(id);
   if (resv !== undefined) settleHealth(kernel, tx, resv);
 }
 
-/** Sets the state that follows from the state of its vnodes. */
+/** Sets the state of a reservation that follows from the states of its vnodes. */
 export function settleHealth(kernel: Kernel, tx: Transaction, resv: Resv): void {
   const { reserve_state, reserve_substate, promised } = resv.attrs;
   if (promised === undefined || isMaintenance(resv.id)) return;
@@ -77,7 +78,10 @@ export function settleHealth(kernel: Kernel, tx: Transaction, resv: Resv): void 
   }
 }
 
-/** Occurrences that need another place: they have none, or one with a vnode that is lost or too small. patient: vnodes still have time to say hello (I2). */
+/**
+ * Which occurrences need another place: those without a place, and those with a vnode that is lost or too small. patient: a vnode that has not
+ * said hello since the start of the server does not count as lost yet (I2).
+ */
 export function placesLost(kernel: Pick<Kernel, "state" | "timers">, attrs: ResvAttrs, patient = true): readonly boolean[] {
   const { promised = { occurrences: [], places: [] }, short = [] } = attrs;
   const waits = patient && kernel.timers.at(HELLO_TIMER) !== undefined;
@@ -98,8 +102,9 @@ function isVnodeLost(state: ServerState, name: string, waits: boolean): boolean 
 const LOST: ReadonlySet<string> = new Set(["offline", "down", "stale", "state-unknown", "unresolvable", "sleep"]);
 
 /**
- * A vnode was created. A reservation that was promised this vnode earlier, or its whole host, loses the amounts that
- * were promised to others meanwhile. If it is for maintenance, the others lose them instead.
+ * Called when a vnode was created. A reservation may have been promised this vnode before it was deleted, or its whole
+ * host. If its promise conflicts with newer promises, that reservation loses its place. A maintenance reservation keeps it, and the
+ * others lose theirs.
  */
 export function vnodeCreated(kernel: Kernel, tx: Transaction, name: string): void {
   const { state } = kernel;
@@ -113,9 +118,9 @@ export function vnodeCreated(kernel: Kernel, tx: Transaction, name: string): voi
 }
 
 /**
- * The sharing of a vnode has changed. A reservation that was promised this vnode, or another vnode of its host, may
- * now have the vnode, or the whole host, exclusively. Of two
- * reservations that conflict, the later one loses its place.
+ * Called when the attribute sharing of a vnode has changed. A reservation with this vnode, or with another vnode of its
+ * host, may now need the vnode or the whole host exclusively. If two reservations conflict because of this, the later
+ * one loses its place.
  */
 export function sharingChanged(kernel: Kernel, tx: Transaction, name: string): void {
   const { state } = kernel;
@@ -134,8 +139,7 @@ const isOn = (exec_vnode: string, names: ReadonlySet<string>): boolean =>
     .some(({ vnode }) => names.has(vnode));
 
 /**
- * Whether an occurrence needs a vnode exclusively that is promised to another reservation, or another reservation needs one of
- * its vnodes exclusively.
+ * Whether an occurrence conflicts with another reservation: both have a vnode at the same time, and one of them needs it exclusively.
  */
 function isInTheWay(state: ServerState, { id, attrs }: Resv, { start_s, end_s, place }: Occurrence): boolean {
   const spots = spotsOf(state, attrs.Resource_List["place"], attrs.promised?.places[place]);
@@ -145,7 +149,7 @@ function isInTheWay(state: ServerState, { id, attrs }: Resv, { start_s, end_s, p
   );
 }
 
-/** A maintenance reservation takes vnodes: other reservations lose their promises there for that time. */
+/** Called when a maintenance reservation takes vnodes: other reservations lose their places on these vnodes at that time. */
 export function giveWay(tx: Transaction, state: ServerState, maintenance: Resv): void {
   const [first] = maintenance.attrs.promised?.occurrences ?? [];
   if (first === undefined) return;
@@ -157,7 +161,7 @@ export function giveWay(tx: Transaction, state: ServerState, maintenance: Resv):
   }
 }
 
-/** Occurrences lose their places, and new places are searched. */
+/** Takes the places of some occurrences away, and lets schedulers search for new ones. */
 function losePlaces(tx: Transaction, resv: Resv, loses: (occurrence: Occurrence) => boolean): void {
   const { promised } = resv.attrs;
   if (promised === undefined) return;
@@ -170,7 +174,7 @@ function losePlaces(tx: Transaction, resv: Resv, loses: (occurrence: Occurrence)
 
 type Occurrence = Promised["occurrences"][number];
 
-/** A maintenance reservation is gone: the reservations that gave way are confirmed again when a scheduler has found places for them. */
+/** Called when a maintenance reservation is gone: lets schedulers search for places for the reservations that lost theirs. */
 export function reconfirmConflicting(tx: Transaction): void {
   for (const resv of [...tx.state.resvs.values()])
     if (resv.attrs.reserve_substate === IN_CONFLICT)

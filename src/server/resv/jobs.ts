@@ -1,4 +1,5 @@
-// Jobs and reservations: jobs in a reservation's queue, jobs that become a reservation (pbs_rsub --job, -W qmove, qsub -W create_resv_from_job).
+// Jobs of reservations: the jobs in a reservation's queue, and the jobs that reservations are made from (pbs_rsub --job, pbs_rsub -W qmove, qsub -W
+// create_resv_from_job).
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -13,7 +14,7 @@ import { resvOfQueue } from "../state/resv-holding.ts";
 import type { Job, Resv } from "../state/state.ts";
 import { admitJob } from "../submit/admission.ts";
 
-/** Deletes the jobs in the reservation's queue; a running job ends when its mom reports it. */
+/** Deletes the jobs in the reservation's queue. A running job is deleted when its mom reports that it has ended. */
 export function deleteJobs(tx: Transaction, resv: Resv, which: "all" | "running"): void {
   for (const id of [...(tx.state.queues.get(resv.attrs.queue)?.jobs ?? [])]) {
     const job = tx.state.jobs.get(id);
@@ -24,7 +25,7 @@ export function deleteJobs(tx: Transaction, resv: Resv, which: "all" | "running"
   }
 }
 
-/** Waiting subjobs end with their array. The array ends with its last running subjob; running subjobs are jobs of their own here. */
+/** Deletes the waiting subjobs of an array. Running subjobs are in the queue as jobs of their own; with the last of them the array ends. */
 function deleteArray(tx: Transaction, array: Job, which: "all" | "running"): void {
   if (which === "running") return;
   if (array.own.termination === undefined) {
@@ -54,9 +55,9 @@ function deleteRunning(tx: Transaction, job: Job): void {
 }
 
 /**
- * The job that a reservation is made from. running: the job must run (--job); otherwise it must wait (qmove).
- * Refuses with 15001 an unknown job, with 15007 another
- * user's, with 15182 an array, with 15181 a job in a reservation, with 15016 a job in another state.
+ * Returns the job that a reservation is made from. running: the job must run (--job); otherwise it must wait (qmove).
+ * Refuses with 15001 an unknown job, with 15007 a job of another user, with 15182 an array, with 15181 a job in a
+ * reservation, with 15016 a job in another state.
  */
 export function sourceJob(tx: Transaction, id: string, running: boolean): Job {
   const job = tx.state.jobs.get(id);

@@ -1,8 +1,9 @@
-// A reservation's life after its submission: confirmed or denied, begun, ended, deleted (docs/reference/commands.md 5,
-// docs/reference/scheduler.md 9). The states are in src/model/resv-state.ts.
+// What happens to a reservation after its submission: it is confirmed or denied, begins, ends, and is deleted
+// (docs/reference/commands.md 5, docs/reference/scheduler.md 9). Its states are in src/model/resv-state.ts. Its place: the
+// vnodes and amounts that are promised to it.
 //
-// I1. A reservation and its queue are deleted together, and only when the queue holds no job.
-// I2. A promise is kept until the end, an agreed alteration, or a maintenance reservation over it.
+// I1. A reservation and its queue are deleted together, and only when the queue has no job.
+// I2. A promise is kept until the reservation ends, until an alteration is confirmed, or until a maintenance reservation takes the vnodes.
 
 import { RESV_STATE } from "#model/resv-state.ts";
 import { SCHED_COMMAND, type SchedCommand } from "#protocol/sched-link.ts";
@@ -19,8 +20,8 @@ import { accountBegun, accountConfirmed, accountRemoved, logResv, resvRequestor 
 const { CONFIRMED, RUNNING, BEING_DELETED, DELETING_JOBS, DEGRADED, BEING_ALTERED, UNCONFIRMED, IN_CONFLICT } = RESV_STATE;
 
 /**
- * A place was found: by a scheduler, for its partition, or by the server itself (partition null). The next state depends on the
- * reservation: a new one, one that is being altered, or one that had lost its place.
+ * Called when a place was found: by a scheduler for its partition, or by the server itself (partition null). What follows depends on
+ * the state: the reservation is new, is being altered, or had lost its place.
  */
 export function confirm(tx: Transaction, resv: Resv, found: Promised, partition: string | null): void {
   switch (resv.attrs.reserve_state) {
@@ -51,7 +52,7 @@ function confirmNew(tx: Transaction, resv: Resv, found: Promised, partition: str
 
 const set_partition = (partition: string | null): Attrs => (partition === null ? {} : { partition });
 
-/** The new times and amounts hold. If the start of a period that had begun now lies in the future, the period has not begun. */
+/** Puts the new times and amounts of an alteration into effect. If the period had begun and its new start lies in the future, it counts as not begun. */
 function confirmAlteration(tx: Transaction, resv: Resv, found: Promised): void {
   const { reserve_start = 0 } = resv.attrs;
   const ahead = isBegun(resv) && reserve_start > tx.now_s;
@@ -86,7 +87,7 @@ function settle(tx: Transaction, resv: Resv, promised: Promised, more: Attrs = {
   tx.apply({ kind: "changed", object: "resv", name: resv.id, set, unset });
 }
 
-/** The queue admits the users of the reservation, and has its amounts as limits. */
+/** Updates the queue of a reservation: it admits the users of the reservation, and its limits are the reserved amounts. */
 export function followQueue(tx: Transaction, { attrs }: Resv): void {
   const queue = tx.state.queues.get(attrs.queue);
   if (queue === undefined) return;
@@ -95,7 +96,10 @@ export function followQueue(tx: Transaction, { attrs }: Resv): void {
   if (!same) tx.apply({ kind: "changed", object: "queue", name: queue.name, set, unset: [] });
 }
 
-/** No scheduler can place it. A new reservation is deleted, an altered one stays as it was, a degraded one is tried again later. */
+/**
+ * Called when no scheduler has found a place. A new reservation is deleted, an alteration is taken back, and for a degraded reservation the
+ * search is repeated later.
+ */
 export function deny(tx: Transaction, resv: Resv): void {
   switch (resv.attrs.reserve_state) {
     case UNCONFIRMED:
@@ -117,7 +121,7 @@ function giveUp(tx: Transaction, resv: Resv): void {
   logResv(tx, LOG_EVENT.DEBUG, resv.id, "reservation deleted");
 }
 
-/** The alteration is denied: restores everything. */
+/** Takes an alteration back that was denied: restores the reservation. */
 function takeBack(tx: Transaction, resv: Resv): void {
   const { alteration, reserve_substate } = resv.attrs;
   const before = alteration?.before ?? {};
@@ -138,7 +142,7 @@ function takeBack(tx: Transaction, resv: Resv): void {
 
 const RETRY_S_DEFAULT = 600;
 
-/** The next search for a place: after reserve_retry_time, at the latest at the start of the period. */
+/** Sets the time of the next search for a place: after reserve_retry_time, at the latest at the start of the period. */
 export function retryLater(tx: Transaction, resv: Resv, change: { readonly set?: Attrs; readonly unset?: readonly string[] } = {}): void {
   const { server } = tx.state;
   const wait_s = Number(server["reserve_retry_time"] ?? server["reserve_retry_init"] ?? RETRY_S_DEFAULT);
@@ -149,13 +153,13 @@ export function retryLater(tx: Transaction, resv: Resv, change: { readonly set?:
   logResv(tx, LOG_EVENT.DEBUG2, resv.id, `An attempt to reconfirm reservation will be made on ${tx.config.ctime(reserve_retry)}`);
 }
 
-/** No scheduler has confirmed it within the time that its owner gave. */
+/** Deletes a reservation that was not confirmed within the time that its owner has given. */
 export function expire(tx: Transaction, resv: Resv): void {
   tx.act({ kind: "answer-resv", resv: resv.id, word: "delete, wait period expired" });
   end(tx, resv);
 }
 
-/** An occurrence begins. */
+/** Called when an occurrence begins. */
 export function begin(tx: Transaction, resv: Resv): void {
   const { reserve_state, reserve_substate } = resv.attrs;
   const set: Attrs = { begun: tx.now_s };
@@ -168,7 +172,7 @@ export function begin(tx: Transaction, resv: Resv): void {
   triggerScheds(tx, resv, SCHED_COMMAND.JOBRESV);
 }
 
-/** The rest of an occurrence is for cleaning up: jobs no longer run there (resv_post_processing_time). */
+/** Called when the remaining time of an occurrence is for cleaning up (resv_post_processing_time): its jobs are ended. */
 export function cleanUp(tx: Transaction, resv: Resv): void {
   tx.apply({ kind: "changed", object: "resv", name: resv.id, set: { cleaning: true }, unset: [] });
   setStarted(tx, resv, false);
@@ -179,7 +183,7 @@ function setStarted(tx: Transaction, { attrs: { queue } }: Resv, started: boolea
   if (tx.state.queues.has(queue)) tx.apply({ kind: "changed", object: "queue", name: queue, set: { started }, unset: [] });
 }
 
-/** The schedulers of the reservation's vnodes: one for its partition, or several for maintenance. */
+/** Triggers the schedulers of the reservation's vnodes: that of its partition, or, for a maintenance reservation, several. */
 function triggerScheds(tx: Transaction, resv: Resv, command: SchedCommand): void {
   const { partition } = resv.attrs;
   const vnodes = [...resv.vnodes].flatMap((name) => tx.state.vnodes.get(name) ?? []);
@@ -188,7 +192,7 @@ function triggerScheds(tx: Transaction, resv: Resv, command: SchedCommand): void
   for (const sched of names) tx.act({ kind: "trigger-sched", sched, command });
 }
 
-/** An occurrence ends: a standing reservation continues with the next one, any other ends. */
+/** Called when an occurrence ends: a standing reservation goes on to its next occurrence; any other reservation ends. */
 export function endPeriod(tx: Transaction, resv: Resv): void {
   if (isBegun(resv)) mail(tx, resv, "e", "Reservation period ended");
   const { standing, reserve_index = 1 } = resv.attrs;
@@ -197,7 +201,7 @@ export function endPeriod(tx: Transaction, resv: Resv): void {
   nextOccurrence(tx, resv, standing, start_s);
 }
 
-/** Only running jobs are deleted. Alterations of the finished occurrence no longer hold. */
+/** Goes on to the next occurrence. Only running jobs are deleted. Alterations of the finished occurrence have no further effect. */
 function nextOccurrence(tx: Transaction, resv: Resv, standing: NonNullable<Resv["attrs"]["standing"]>, start_s: number): void {
   const { attrs } = resv;
   const promised = { occurrences: attrs.promised?.occurrences.slice(1) ?? [], places: attrs.promised?.places ?? [] };
@@ -227,7 +231,7 @@ function nextOccurrence(tx: Transaction, resv: Resv, standing: NonNullable<Resv[
   if (waited) tx.act({ kind: "answer-resv", resv: resv.id, word: "DENIED" });
 }
 
-/** The reservation ends for good, by time or by hand: its jobs are deleted, and it is deleted with the last of them. */
+/** Ends a reservation for good, because of its time or of a request: deletes its jobs; the reservation is deleted when the last job is gone. */
 export function end(tx: Transaction, resv: Resv): void {
   if (resv.attrs.reserve_state !== BEING_DELETED) {
     accountRemoved(tx, resv);
@@ -241,7 +245,7 @@ export function end(tx: Transaction, resv: Resv): void {
   removeWhenEmpty(tx, resv);
 }
 
-/** A reservation that is over is deleted with its queue once the queue has no job. */
+/** Deletes a reservation that has ended, with its queue, if the queue has no job. */
 export function removeWhenEmpty(tx: Transaction, resv: Resv): void {
   const { queue, reserve_state } = resv.attrs;
   if (reserve_state !== BEING_DELETED || !tx.state.resvs.has(resv.id) || (tx.state.queues.get(queue)?.jobs.size ?? 0) > 0) return;

@@ -1,11 +1,12 @@
 // Vnodes that have less than was promised of them, because an administrator, or a report of the mom, has lowered
-// resources_available. The first promises are kept; the other reservations are degraded (health.ts) until they have
-// another place or the vnode has enough again.
+// resources_available. Promises are kept in a fixed order as long as the vnode has enough. The other reservations are
+// degraded (health.ts) until they have another place or the vnode has enough again.
 //
 // I1. `short` of a reservation names its vnodes that are too small for it. It is computed again whenever
-//     resources_available of one of them changes, and removed with a new place. A reservation that is short of a vnode in
-//     one occurrence gives it up in all of them.
-// I2. Maintenance needs no resources, and a place that a manager forced (pbs_ralter -W force) stays: neither is ever short.
+//     resources_available of one of them changes, and removed with a new place. If the vnode is too small for one
+//     occurrence of a reservation, it counts as too small for all of them.
+// I2. For maintenance reservations no vnode is ever too small, because they need no resources. Neither is one for a place
+//     that a manager forced (pbs_ralter -W force).
 
 import { parseResvId } from "#model/job-id.ts";
 import type { Transaction } from "../engine/transaction.ts";
@@ -15,7 +16,7 @@ import { isBegun } from "../state/resv-holding.ts";
 import type { Resv, ServerState } from "../state/state.ts";
 import { type Claim, claimsOn } from "./promises.ts";
 
-/** Notes for every reservation of a vnode whether the vnode is too small for it now (I1). */
+/** Notes in every reservation that was promised this vnode whether the vnode is too small for it now (I1). */
 export function noteShort(tx: Transaction, name: string): void {
   const { state } = tx;
   const ids = [...(state.vnodes.get(name)?.resvs.keys() ?? [])];
@@ -31,7 +32,7 @@ export function noteShort(tx: Transaction, name: string): void {
   }
 }
 
-/** Ids of reservations for which a vnode has too little. */
+/** Ids of the reservations for which a vnode is too small. */
 function shortOn(state: ServerState, name: string): ReadonlySet<string> {
   const by_resv = Map.groupBy(claimsOn(state, new Set([name])).get(name) ?? [], ({ id }) => id);
   const short = new Set<string>();
@@ -53,7 +54,7 @@ export function inTurn(state: ServerState, ids: Iterable<string>): readonly Resv
   return resvs.sort((a, b) => Number(isBegun(b)) - Number(isBegun(a)) || a.attrs.ctime - b.attrs.ctime || sequence(a) - sequence(b));
 }
 
-/** The sum is largest at the start of some promise. */
+/** Whether a vnode has enough for one more promise beside others. It suffices to check the start of each promise, because sums grow only there. */
 function fits(state: ServerState, name: string, claim: Claim, kept: readonly Claim[]): boolean {
   const vnode = state.vnodes.get(name);
   if (vnode === undefined) return true;

@@ -8,10 +8,10 @@ import { pairOf, type SelectChunk, selectText } from "#model/request/select.ts";
 import { partitionOf } from "../state/partitions.ts";
 import type { ServerState, Vnode } from "../state/state.ts";
 
-/** The place of a maintenance reservation. place: an exec_vnode text; asked: the equivalent request; partition: of all its vnodes, null if there are several. */
+/** The vnodes of a maintenance reservation. place: as exec_vnode; asked: the equivalent request; partition: that of all its vnodes, null: several. */
 export type Maintenance = { readonly place: string; readonly asked: ResourceValues; readonly partition: string | null };
 
-/** All vnodes of some hosts. Refuses with 15062 a host without a vnode with cpus, with 15055 a host that is named twice. */
+/** Finds all vnodes of the hosts. Refuses with 15062 a host that has no vnode with cpus, with 15055 a host that is named twice. */
 export function maintenanceOf(state: ServerState, hosts: readonly string[]): Maintenance {
   const chunks: SelectChunk[] = [];
   const held: ExecChunk[] = [];

@@ -1,6 +1,7 @@
-// The amounts of vnodes that are promised to reservations over time, and whether there is room for one more promise.
+// The amounts of vnodes that are promised to reservations at each time, and the check whether one more promise is possible.
 //
-// I1. At no time is more of a vnode promised than it has. A vnode that is promised exclusively is promised to no other reservation.
+// I1. At no time are larger amounts of a vnode promised than the vnode has. While a vnode is promised exclusively, it is promised to no other
+//     reservation.
 
 import { isPromised } from "#model/resv-state.ts";
 import { nth } from "#support/assert.ts";
@@ -15,12 +16,12 @@ import type { Promised, ResvSpot, ServerState } from "../state/state.ts";
 /** An amount of a vnode that is promised for a period. */
 export type Claim = Times & ResvSpot & { readonly id: string };
 
-/** The reservation that the promise is for (null: one that is not made yet), and its place. */
+/** The reservation that a promise is for. id null: it does not exist yet. place: its request for exclusiveness (-l place). */
 export type Claimant = { readonly id: string | null; readonly place: unknown };
 
 /**
- * Refuses with 15044 a promise for which there is no room (I1). Vnodes with equal amounts and promises are checked once, and an occurrence
- * is compared only with those near it: a year of nights on a thousand vnodes costs hardly more than on one.
+ * Refuses with 15044 a promise that is not possible (I1). Vnodes with equal amounts and equal promises are checked only once, and an occurrence is
+ * compared only with occurrences at about the same time. A reservation of every night of a year on 1000 vnodes costs hardly more than on one vnode.
  */
 export function checkPromises(state: ServerState, claimant: Claimant, promised: Promised): void {
   const spots = promised.places.map((text) => spotsOf(state, claimant.place, text));
@@ -40,7 +41,7 @@ export function checkPromises(state: ServerState, claimant: Claimant, promised: 
   }
 }
 
-/** The properties that distinguish vnodes: their amounts of the requested resources, the request, and the promises to others, place by place. */
+/** A text that is equal for vnodes which need only one check: their amounts of the requested resources, what is requested of them, and their promises. */
 function likeness(state: ServerState, name: string, spots: readonly ReadonlyMap<string, ResvSpot>[], there: readonly Grant[]): string {
   const vnode = state.vnodes.get(name);
   const wanted = new Set(spots.flatMap((vnodes) => [...(vnodes.get(name)?.amounts.keys() ?? [])]));
@@ -55,7 +56,7 @@ function likeness(state: ServerState, name: string, spots: readonly ReadonlyMap<
 const spotText = (spot: ResvSpot | undefined): string =>
   spot === undefined ? "" : `${spot.exclusive} ${[...spot.amounts].map(([resource, amount]) => `${resource}=${amount}`).join()}`;
 
-/** Promises of a vnode in the order of their starts. longest_s: duration of the longest one. */
+/** The promises of a vnode in the order of their starts. longest_s: duration of the longest promise. */
 type Timeline = { readonly claims: readonly Claim[]; readonly longest_s: number };
 
 function timeline(name: string, there: readonly Grant[]): Timeline {
@@ -90,7 +91,7 @@ function claimsDuring({ claims, longest_s }: Timeline, from_s: number, to_s: num
   return found;
 }
 
-/** The sum is largest at the start of some promise. */
+/** Refuses a promise if the sum of promises would be too large at some time. Sums grow only at the starts of promises, so only these are checked. */
 function checkRoom(
   state: ServerState,
   name: string,
@@ -111,7 +112,7 @@ function checkRoom(
   }
 }
 
-/** The promises of a reservation on some vnodes. spots: by place. */
+/** The promises to one reservation on some vnodes. spots: for each of the reservation's places, what is promised of each vnode. */
 type Grant = {
   readonly id: string;
   readonly occurrences: Promised["occurrences"];
@@ -131,7 +132,7 @@ function promisesOn(state: ServerState, names: ReadonlySet<string>, except: stri
   });
 }
 
-/** By vnode, the promises to reservations. except: one that is left out. */
+/** The promises to reservations by vnode. except: the id of a reservation that is left out. */
 export function claimsOn(
   state: ServerState,
   names: ReadonlySet<string>,

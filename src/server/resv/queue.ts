@@ -6,7 +6,7 @@ import { LOG_EVENT } from "#support/log-event.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import type { Attrs, ResvAttrs, ServerState } from "../state/state.ts";
 
-/** Makes the queue: disabled until the reservation is confirmed, not started until its period begins. */
+/** Makes the queue of a reservation. It is disabled until the reservation is confirmed, and not started until the period begins. */
 export function makeQueue(tx: Transaction, attrs: ResvAttrs): void {
   tx.apply({
     kind: "created",
@@ -24,12 +24,12 @@ export function removeQueue(tx: Transaction, queue: string): void {
   logQueue(tx, queue, "deleted");
 }
 
-/** The queue of a reservation is made by the server, whatever user made the reservation. */
+/** Logs that the queue was created or deleted by the server, whoever made the reservation. */
 function logQueue(tx: Transaction, queue: string, what: "created" | "deleted"): void {
   tx.log({ event: LOG_EVENT.ADMIN, class: "Que", object: queue, text: `${what} at request of pbs_server@${tx.config.host}` });
 }
 
-/** The users who may submit: the lists of the reservation are those of its queue. */
+/** The access lists of the queue, which are those of the reservation. */
 export function accessOf(attrs: ResvAttrs): Attrs {
   const access: Attrs = { acl_user_enable: true, acl_users: attrs.Authorized_Users };
   const groups = attrs["Authorized_Groups"];

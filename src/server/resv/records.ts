@@ -9,7 +9,7 @@ export function logResv(tx: Transaction, event: number, id: string, text: string
   tx.log({ event, class: "Resv", object: id, text });
 }
 
-/** `alice@host` of the caller; actions of the server itself have another form. */
+/** Who has requested something, as `alice@host`. For actions of the server itself, the text has another form. */
 export function resvRequestor(tx: Transaction): string {
   return tx.token === 0 && tx.who.root ? serverRequestor(tx) : `${tx.who.user}@${tx.who.host}`;
 }
@@ -55,13 +55,13 @@ export function accountBegun(tx: Transaction, resv: Resv): void {
   tx.account({ type: "B", id: resv.id, text: items.map((item) => `${item} `).join("") });
 }
 
-/** The record type of a deletion: k by the owner, K by others. A denial by schedulers is an action of the server. */
+/** Writes the record of a deletion: k if the owner deletes the reservation, else K. If schedulers have denied it, the server counts as the requestor. */
 export function accountRemoved(tx: Transaction, resv: Resv): void {
   const requestor = tx.token === 0 ? serverRequestor(tx) : resvRequestor(tx);
   tx.account({ type: requestor === resv.attrs.Reserve_Owner ? "k" : "K", id: resv.id, text: `requestor=${requestor}` });
 }
 
-/** Resource_List for display: in the order that PBS gives it, which an alteration sorts. */
+/** Resource_List for display, in the order of PBS, which sorts the list at an alteration. */
 export function resvResources(state: Pick<ServerState, "resources">, attrs: ResvAttrs): { readonly [resource: string]: string } {
   const sorted = renderResourceList(attrs.Resource_List as ResourceValues, state.resources);
   if (attrs["resources_sorted"] === true) return sorted;

@@ -1,4 +1,5 @@
-// A reservation request: its attributes are looked up, checked and typed, its times computed, its chunks resolved (docs/reference/commands.md 5).
+// Reads the request for a reservation: looks up its attributes, checks and converts their values, computes its times, and resolves its chunks
+// (docs/reference/commands.md 5).
 //
 // Order of checks: 1. attributes one by one  2. times  3. resources together.
 
@@ -85,7 +86,7 @@ export function resolve(
 
 const hasNodes = (asked: ResourceValues): boolean => asked["nodes"] !== undefined;
 
-/** The duration of a reservation is its walltime; default walltimes are for jobs only. */
+/** The server's attributes without default walltimes, which are for jobs only: the walltime of a reservation is its duration. */
 function withoutTime(server: Attrs): Attrs {
   const next: Attrs = { ...server };
   for (const name of ["resources_default", "resources_max"]) {
@@ -98,8 +99,8 @@ function withoutTime(server: Attrs): Attrs {
 const TIMES: ReadonlySet<string> = new Set(["walltime", "min_walltime", "max_walltime", "soft_walltime"]);
 
 /**
- * Returns null for a reservation that is not standing. Refuses with 15135 an unknown time zone, and otherwise as
- * startsOfRule; starts must lie in the future.
+ * Computes the starts of a standing reservation, which must lie in the future. Returns null for a reservation that is
+ * not standing. Refuses an unknown time zone with 15135, and a rule as startsOfRule does.
  */
 export function standingOf(tx: Transaction, attrs: Attrs, times: Times): { readonly starts: readonly number[] } | null {
   const { reserve_rrule, reserve_timezone } = attrs;
@@ -109,8 +110,8 @@ export function standingOf(tx: Transaction, attrs: Attrs, times: Times): { reado
   return { starts: startsOfRule(String(reserve_rrule), zone, times.start_s, times.duration_s) };
 }
 
-/** Seconds added to every reservation for cleaning up, after its jobs (resv_post_processing_time). */
+/** Seconds for cleaning up that are added to the end of every reservation (resv_post_processing_time). */
 export const postProcessing_s = ({ state }: Transaction): number => Number(state.server["resv_post_processing_time"] ?? 0);
 
-/** The value that was set when the reservation was made. */
+/** The attribute that keeps this number of seconds, because the server's value may change later. */
 export const postAttrs = (post_s: number): Attrs => (post_s > 0 ? { post_processing: post_s } : {});

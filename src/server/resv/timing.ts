@@ -1,7 +1,7 @@
-// Effects of a change of a reservation, and of time. Timers: resv:ID is for the next event by the clock; resv-wait:ID ends the wait of a client for the
-// answer.
+// What happens to a reservation when it has changed and when a time has come. Timers: resv:ID is for its next event, for example its start; resv-wait:ID
+// ends the wait of a client for the answer; resv-idle:ID deletes a reservation that was unused too long.
 //
-// I1. Timers depend only on the attributes: a restart sets them again, and handles late what was due meanwhile.
+// I1. The timer resv:ID depends only on attributes. After a restart the server sets it again, and events that were due meanwhile happen late.
 
 import { parseResvId } from "#model/job-id.ts";
 import { RESV_STATE } from "#model/resv-state.ts";
@@ -13,7 +13,7 @@ import { askAll, isRefused, questionOf } from "./asking.ts";
 import { reconfirmConflicting, settleHealth } from "./health.ts";
 import { begin, cleanUp, deny, end, endPeriod, expire, removeWhenEmpty } from "./life.ts";
 
-/** before: attributes before the change; null: it is new. */
+/** Called when a reservation was created or has changed. before: its attributes before the change; null: it is new. */
 export function resvChanged(kernel: Kernel, id: string, before: ResvAttrs | null): void {
   const resv = kernel.state.resvs.get(id);
   if (resv === undefined) return;
@@ -33,7 +33,7 @@ export function resvGone(kernel: Kernel, id: string): void {
   if (parseResvId(id)?.letter === "M") reconfirmConflicting(tx);
 }
 
-/** A scheduler has connected, disconnected, or been switched on or off: other schedulers may have to be asked. */
+/** Called when a scheduler has connected, disconnected, or been switched on or off: other schedulers may have to be asked about reservations. */
 export function askersChanged(kernel: Kernel): void {
   for (const resv of [...kernel.state.resvs.values()]) {
     if (questionOf(resv.attrs) === null) continue;
@@ -52,7 +52,7 @@ export function armResv(kernel: Kernel, resv: Resv): void {
     kernel.timers.set(`resv-wait:${resv.id}`, (ctime - interactive) * 1000);
 }
 
-/** Time of the next event (epoch seconds): its start, its end, or the next search for a place. */
+/** The time of the reservation's next event (epoch seconds): its start, its end, or the next search for vnodes. */
 function nextTime({ attrs }: Resv): number | null {
   const { reserve_state, reserve_substate, reserve_end, reserve_retry, promised } = attrs;
   if (reserve_state === RESV_STATE.UNCONFIRMED) return reserve_end ?? null;
@@ -64,7 +64,7 @@ function nextTime({ attrs }: Resv): number | null {
   return retries ? Math.min(period_s, reserve_retry) : period_s;
 }
 
-/** Time at which the jobs of the present occurrence must be gone, for cleaning up; null: there is no such time, or it has passed. */
+/** The time at which jobs of the present occurrence are ended, so that it can be cleaned up; null: there is no such time, or it has passed. */
 function cleaningAt({ promised, begun, cleaning, post_processing = 0 }: ResvAttrs): number | null {
   const present = promised?.occurrences[0];
   return begun === undefined || cleaning === true || post_processing === 0 || present === undefined
@@ -74,7 +74,7 @@ function cleaningAt({ promised, begun, cleaning, post_processing = 0 }: ResvAttr
 
 const isDegraded = (substate: number): boolean => substate === RESV_STATE.DEGRADED || substate === RESV_STATE.IN_CONFLICT;
 
-/** The timer resv:ID. */
+/** Called by the timer resv:ID: carries out the event that is due. */
 export function resvDue(kernel: Kernel, id: string): void {
   const resv = kernel.state.resvs.get(id);
   if (resv === undefined) return;
@@ -89,12 +89,12 @@ export function resvDue(kernel: Kernel, id: string): void {
   else if (!isBegun(resv) && present !== undefined && tx.now_s >= present.start_s) begin(tx, resv);
   else if (isDegraded(reserve_substate) && tx.now_s >= reserve_retry)
     tx.apply({ kind: "changed", object: "resv", name: id, set: { reconfirm: true }, unset: [] });
-  // Several events may have become due.
+  // Several events may be due.
   const still = kernel.state.resvs.get(id);
   if (still !== undefined) armResv(kernel, still);
 }
 
-/** A job has entered or left the reservation's queue. */
+/** Called when a job has entered or left the reservation's queue. */
 export function resvJobsChanged(kernel: Kernel, id: string): void {
   const resv = kernel.state.resvs.get(id);
   if (resv === undefined) return;
@@ -102,7 +102,7 @@ export function resvJobsChanged(kernel: Kernel, id: string): void {
   removeWhenEmpty(ownTransaction(kernel), resv);
 }
 
-/** delete_idle_time counts while the period runs and no job is in the queue; it starts again after a restart of the server. */
+/** Sets the timer for delete_idle_time, which counts while the period runs and the queue has no job. After a restart it counts from the beginning. */
 function armIdle(kernel: Kernel, resv: Resv): void {
   const idle_s = resv.attrs["delete_idle_time"];
   const timer = `resv-idle:${resv.id}`;
@@ -111,13 +111,13 @@ function armIdle(kernel: Kernel, resv: Resv): void {
   else if (kernel.timers.at(timer) === undefined) kernel.timers.set(timer, kernel.now_ms + idle_s * 1000);
 }
 
-/** The timer resv-idle:ID: the reservation was unused for too long. */
+/** Called by the timer resv-idle:ID: the reservation was unused for too long. */
 export function idleTooLong(kernel: Kernel, id: string): void {
   const resv = kernel.state.resvs.get(id);
   if (resv !== undefined) end(ownTransaction(kernel), resv);
 }
 
-/** The timer resv-wait:ID: no answer has come in time. */
+/** Called by the timer resv-wait:ID: no scheduler has answered in time. */
 export function waitOver(kernel: Kernel, id: string): void {
   const resv = kernel.state.resvs.get(id);
   const tx = ownTransaction(kernel);

@@ -10,13 +10,16 @@ import { whyNotReached } from "./remote.ts";
 import { logSched } from "./state.ts";
 import { isFault, isProblem, isServersComment, NEEDS_ATTENTION, PROBLEM, READY_TO_USE, silentText } from "./supervisor.ts";
 
-/** Writes the comment, or removes it if the text is null. */
+/** Sets the comment of a scheduler; null removes it. more: other attributes to set. */
 function write(kernel: Kernel, name: string, comment: string | null, more: Attrs = {}): void {
   const set = comment === null ? more : { ...more, comment };
   ownTransaction(kernel).apply({ kind: "changed", object: "sched", name, set, unset: comment === null ? ["comment"] : [] });
 }
 
-/** A directory or configuration is unusable: sets the comment and scheduling False. When it is usable again, the comment is removed. */
+/**
+ * Called when a scheduler reports a fault, an unusable directory or configuration: sets the comment and sets scheduling to False. text
+ * null: the fault is gone, and the comment is removed.
+ */
 export function tellFault(kernel: Kernel, name: string, text: string | null): void {
   const sched = kernel.state.scheds.get(name);
   if (sched === undefined) return;
@@ -35,7 +38,7 @@ export function tellFault(kernel: Kernel, name: string, text: string | null): vo
   else ownTransaction(kernel).apply({ kind: "changed", object: "sched", name, set: { scheduling: false }, unset: [] });
 }
 
-/** A problem of the scheduler's modules, for the administrator. The comment does not replace a fault. */
+/** Writes a problem of the scheduler's modules into the comment, for the administrator; null: it is gone. A comment about a fault stays. */
 export function tellProblem(kernel: Kernel, name: string, text: string | null): void {
   const sched = kernel.state.scheds.get(name);
   if (sched === undefined) return;
@@ -46,28 +49,28 @@ export function tellProblem(kernel: Kernel, name: string, text: string | null): 
   write(kernel, name, text === null ? null : `${PROBLEM}${text}`);
 }
 
-/** The scheduler ended by itself too often. */
+/** Sets the comment when the scheduler has ended by itself too often. */
 export function tellAttention(kernel: Kernel, sched: Sched): void {
   if (isServersComment(sched.attrs["comment"])) write(kernel, sched.name, NEEDS_ATTENTION);
 }
 
-/** The scheduler completed a cycle after that. */
+/** Replaces that comment when the scheduler has completed a cycle again. */
 export function tellReady(kernel: Kernel, sched: Sched): void {
   if (sched.attrs["comment"] === NEEDS_ATTENTION) write(kernel, sched.name, READY_TO_USE);
 }
 
-/** The scheduler does not answer; the comment does not replace a fault. */
+/** Sets the comment of a scheduler that does not answer. A comment about a fault stays. */
 export function tellSilent(kernel: Kernel, sched: Sched, text: string): void {
   const { comment } = sched.attrs;
   if (isServersComment(comment) && !isFault(comment)) write(kernel, sched.name, `${PROBLEM}${text}`);
 }
 
-/** The scheduler answers again, or has ended. */
+/** Called when the scheduler answers again or has ended: replaces the comment that it does not answer. */
 export function tellAnswers(kernel: Kernel, sched: Sched): void {
   if (isProblem(sched.attrs["comment"])) write(kernel, sched.name, ownComment(kernel, sched));
 }
 
-/** The server's comment for the present state of a scheduler; null: none. */
+/** The comment that the server gives a scheduler in its present state; null: none. */
 function ownComment(kernel: Kernel, sched: Sched): string | null {
   const { fault, problem, attention, link, silent } = runtimeOf(kernel, sched.name);
   if (fault !== null) return fault;
@@ -79,15 +82,15 @@ function ownComment(kernel: Kernel, sched: Sched): string | null {
   return problem === null ? null : `${PROBLEM}${problem}`;
 }
 
-/** The scheduler should run and has no partition. */
+/** Whether the scheduler should run and has no partition. */
 const lacksPartition = (sched: Sched): boolean => sched.attrs["scheduling"] === true && partitionsOf(sched).length === 0;
 
-/** Makes the log of a scheduler that does not run say that the scheduler lacks a partition. */
+/** Writes into the log of a scheduler that does not run that it lacks a partition. */
 export function sayNoPartition(kernel: Kernel, sched: Sched): void {
   if (lacksPartition(sched)) kernel.out.actions.push({ kind: "say-sched", sched: sched.name, text: NO_PARTITION });
 }
 
-/** After a change of the scheduler's attributes. names: those that changed; unset: those that were removed. */
+/** Updates the comment after a change of the scheduler's attributes. names: the changed attributes; unset: those of them that were removed. */
 export function commentFollows(kernel: Kernel, sched: Sched, names: readonly string[], unset: readonly string[]): void {
   const { comment } = sched.attrs;
   if (comment === NO_PARTITION && !lacksPartition(sched)) return write(kernel, sched.name, ownComment(kernel, sched));

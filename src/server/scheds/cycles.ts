@@ -1,7 +1,7 @@
 // Cycles of the schedulers, their triggers, and qrun.
 //
-// I2. Only an idle scheduler gets a cycle. Triggers that come meanwhile are combined into one more cycle; jobs to run by hand keep their order
-//     (docs/reference/scheduler.md 1).
+// I2. Only an idle scheduler gets a cycle. Triggers that come during a cycle are combined into one further cycle. Requests of qrun each get a
+//     cycle, in their order (docs/reference/scheduler.md 1).
 // I3. A scheduler with scheduling False gets cycles only for qrun.
 
 import { PBSE, type Reject, reject } from "#model/pbse.ts";
@@ -28,7 +28,7 @@ export function trigger(kernel: Kernel, name: string, command: SchedCommand): vo
   else startCycle(kernel, sched, runtime, command);
 }
 
-/** The frames of a batch leave. The cycles that begin with the batch do not know later changes. */
+/** Called when the frames of a batch leave. From now on, a trigger needs a further cycle, because the cycles that leave do not see later changes. */
 export function cyclesLeave(kernel: Kernel): void {
   for (const runtime of kernel.scheds.by_name.values()) runtime.unsent = null;
 }
@@ -36,10 +36,10 @@ export function cyclesLeave(kernel: Kernel): void {
 const logError = (kernel: Kernel, text: string): void =>
   void kernel.out.logs.push({ event: LOG_EVENT.ERROR, class: "Svr", object: logName(kernel), text });
 
-/** A job's scheduler is not connected. */
+/** Logs that a job's scheduler is not connected. */
 export const logUnreachable = (kernel: Kernel, job: string): void => logError(kernel, unreachableText(job));
 
-/** A job has entered an execution queue in state Q: its scheduler gets a cycle, at once or after job_accumulation_time. */
+/** Called when a job has entered an execution queue in state Q: triggers its scheduler, at once or after job_accumulation_time. */
 export function jobQueued(kernel: Kernel, queue: Queue, job: string): void {
   const sched = schedOfQueue(kernel.state, queue);
   if (sched === undefined) {
@@ -62,8 +62,8 @@ export function jobQueued(kernel: Kernel, queue: Queue, job: string): void {
 }
 
 /**
- * A job has ended: its scheduler gets a cycle and is no longer asked to run the job by hand. A qrun that still waits for
- * the scheduler is refused.
+ * Called when a job has ended: triggers its scheduler. A qrun of the job that still waits for the scheduler is withdrawn
+ * and refused.
  */
 export function jobGone(kernel: Kernel, { id, attrs }: Job): void {
   for (const runtime of kernel.scheds.by_name.values()) {
@@ -77,8 +77,8 @@ export function jobGone(kernel: Kernel, { id, attrs }: Job): void {
 }
 
 /**
- * qrun without -H: the job's scheduler runs a cycle for that job alone, one for all clients that request it meanwhile. Refuses with 15099 if the scheduler
- * cannot be reached.
+ * Requests a cycle for one job only, for a qrun without -H. If several clients request it for the same job, they share the cycle. Refuses with 15099 if the
+ * scheduler cannot be reached.
  */
 export function requestRun(kernel: Kernel, name: string, job: string, token: number | null): void {
   const sched = kernel.state.scheds.get(name);
@@ -92,7 +92,7 @@ export function requestRun(kernel: Kernel, name: string, job: string, token: num
   if (!isOccupied(runtime)) nextCycle(kernel, sched, runtime);
 }
 
-/** Whether no cycle can begin, because a cycle runs, or hooks run whose answers the next cycle must see (jobs/start-wait.ts W1). */
+/** Whether no cycle can begin: a cycle runs, or hooks run whose answers the next cycle must know (jobs/start-wait.ts W1). */
 export const isOccupied = (runtime: SchedRuntime): boolean => runtime.busy || runtime.asking.size > 0;
 
 function startCycle(kernel: Kernel, sched: Sched, runtime: SchedRuntime, command: SchedCommand, job?: string): void {
@@ -131,7 +131,7 @@ export function cycleEnd(kernel: Kernel, runtime: SchedRuntime): void {
   if (!isOccupied(runtime)) nextCycle(kernel, sched, runtime);
 }
 
-/** Jobs to run by hand come first, then the trigger that came meanwhile. */
+/** Begins the next cycle, if one is due: first for a job of a qrun, else for a trigger that came during the last cycle. */
 export function nextCycle(kernel: Kernel, sched: Sched, runtime: SchedRuntime): void {
   const job = runtime.qruns[0];
   if (job !== undefined) return startCycle(kernel, sched, runtime, SCHED_COMMAND.AJOB, job);
@@ -153,7 +153,7 @@ export function configure(kernel: Kernel, name: string): void {
   kernel.out.scheds.push({ link, type: "sched-configure", data: {} });
 }
 
-/** Answers the clients that wait for a qrun of the job. error null: the job was sent for execution. */
+/** Answers the clients that wait for a qrun of the job. error null: the job was sent to its mom. */
 export function answerQrun(kernel: Kernel, job: string, error: Reject | null): void {
   const tokens = kernel.scheds.qruns.get(job) ?? [];
   kernel.scheds.qruns.delete(job);

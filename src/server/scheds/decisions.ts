@@ -1,6 +1,7 @@
 // Decisions of the schedulers and their verdicts.
 //
-// I4. Decisions are examined in their order and answered frame by frame. Decisions behind a preemption wait until it has worked or failed (jobs/preemption.ts).
+// I4. Decisions are examined in their order and answered frame by frame. Decisions after a preemption wait until the preemption has succeeded or
+//     failed (jobs/preemption.ts).
 
 import { PBSE, Reject, refusalOf } from "#model/pbse.ts";
 import { type Decision, SCHED_COMMAND, type Verdict } from "#protocol/sched-link.ts";
@@ -16,7 +17,7 @@ import { awaitStart, runWaitOf } from "../jobs/start-wait.ts";
 import { confirmResv, denyResv, refuseFor } from "../resv/answers.ts";
 import { answerQrun, isOccupied, nextCycle, trigger } from "./cycles.ts";
 
-/** Continues with the schedulers whose preemptions have settled. */
+/** Examines further decisions of the schedulers whose preemptions have succeeded or failed. */
 export function decideOnSettled(kernel: Kernel): void {
   for (const name of kernel.scheds.settled) {
     kernel.scheds.settled.delete(name);
@@ -25,7 +26,7 @@ export function decideOnSettled(kernel: Kernel): void {
   }
 }
 
-/** Examines the decisions up to a preemption that is under way. The verdicts of a frame leave together, frame after frame. */
+/** Examines the decisions of a scheduler, up to a preemption that is still under way. Then sends the verdicts of the frames that are complete. */
 export function decideOn(kernel: Kernel, runtime: SchedRuntime): void {
   const tx = schedTransaction(kernel);
   for (const frame of runtime.deciding) if (!decideFrame(kernel, tx, runtime, frame)) break;
@@ -36,7 +37,7 @@ export function decideOn(kernel: Kernel, runtime: SchedRuntime): void {
   }
 }
 
-/** Returns false if the decision waits for preemptions. */
+/** Examines the decisions of a frame. Returns false if the next one must wait for preemptions. */
 function decideFrame(kernel: Kernel, tx: Transaction, runtime: SchedRuntime, frame: Deciding): boolean {
   for (; ; frame.at++) {
     const decision = frame.decisions[frame.at];
@@ -55,7 +56,10 @@ function decideFrame(kernel: Kernel, tx: Transaction, runtime: SchedRuntime, fra
   }
 }
 
-/** A start waits for its hooks or its mom; later decisions need not wait for it. If the link breaks meanwhile, the decision is void. */
+/**
+ * Examines one decision. The verdict on a start may have to wait for hooks or for the mom; later decisions do not wait for it. If the
+ * link breaks during that wait, the decision has no effect.
+ */
 function decideOne(
   kernel: Kernel,
   tx: Transaction,
@@ -91,7 +95,10 @@ function decideOne(
   });
 }
 
-/** The scheduler continues as if the job ran. If the job may not run, its comment says so, and the next cycle sees it waiting (jobs/start-wait.ts W1). */
+/**
+ * Asks the runjob hooks about a start whose scheduler does not wait for them. If the job may not run, its comment says so, and the next
+ * cycle finds the job waiting (jobs/start-wait.ts W1).
+ */
 function askLater(kernel: Kernel, runtime: SchedRuntime, decision: Extract<Decision, { kind: "run" }>): void {
   const { job, exec_vnode } = decision;
   runtime.asking.add(job);
@@ -107,7 +114,7 @@ function askLater(kernel: Kernel, runtime: SchedRuntime, decision: Extract<Decis
   });
 }
 
-/** A job cannot be started by hand: the client gets the refusal when the scheduler gives up. */
+/** The verdict on a start that is refused. If the job is to be started by qrun, the refusal is kept for the client. */
 function refusedRun(runtime: SchedRuntime, job: string, error: Reject): Verdict {
   if (runtime.running === job) runtime.refusal = error;
   return { ok: false, code: error.code, text: error.text ?? "" };
@@ -119,7 +126,7 @@ const runOptions = (runtime: SchedRuntime, decision: Extract<Decision, { kind: "
   ...(decision.walltime_s === undefined ? {} : { walltime_s: decision.walltime_s }),
 });
 
-/** Decisions of a scheduler are carried out in its name. */
+/** The transaction in which a scheduler's decisions are carried out. */
 const schedTransaction = (kernel: Kernel): Transaction => transaction(kernel, schedulerIdentity(kernel.config.host), 0);
 
 function decide(kernel: Kernel, tx: Transaction, runtime: SchedRuntime, decision: Exclude<Decision, { kind: "preempt" }>): Verdict {
@@ -146,7 +153,7 @@ function decide(kernel: Kernel, tx: Transaction, runtime: SchedRuntime, decision
         break;
       case "confirm-resv":
         confirmResv(kernel, tx, runtime.name, decision);
-        // The cycle that confirmed a reservation looked at no job (docs/reference/scheduler.md 3).
+        // A cycle that confirms a reservation looks at no job (docs/reference/scheduler.md 3), so another cycle is needed.
         kernel.resvs.vain_confirms.delete(decision.resv);
         trigger(kernel, runtime.name, SCHED_COMMAND.NEW);
         break;
@@ -165,13 +172,13 @@ function decide(kernel: Kernel, tx: Transaction, runtime: SchedRuntime, decision
   }
 }
 
-/** Number of consecutive cycles because a confirmation could no longer be honoured (docs/reference/scheduler.md 3). */
+/** Number of consecutive times that a scheduler may try again after the server could not accept its confirmation (docs/reference/scheduler.md 3). */
 const VAIN_CONFIRMS_MAX = 5;
 
 /**
- * The scheduler may try again a limited number of times, because its next mirror shows the obstacle. If the two
- * disagree permanently (an exclusive host
- * with vnodes of other partitions, which the scheduler does not see), the refusal is final, because a cycle that confirms looks at no job.
+ * Lets a scheduler try again whose confirmation of a reservation was refused. Usually the scheduler sees the obstacle in its
+ * next cycle. It may also never see it (an exclusive host with vnodes of other partitions). After some attempts the scheduler
+ * therefore counts as having refused, because a cycle that confirms a reservation looks at no job.
  */
 function tryAgain(kernel: Kernel, sched: string, id: string): void {
   const resv = kernel.state.resvs.get(id);

@@ -1,37 +1,38 @@
-// The heartbeat between server and schedulers: the server repeatedly asks each scheduler whether it is alive. A process
-// that was stopped (SIGSTOP, a debugger) keeps its connection open and answers nothing, and its jobs wait.
+// The heartbeat between server and schedulers: the server repeatedly asks each scheduler whether it is alive. This is
+// needed because a stopped process (SIGSTOP, a debugger) keeps its connection open and answers nothing, and its jobs wait.
 //
-// B1. If a scheduler sends nothing for sched_silence_timeout (45 s), the server looks at its process. A stopped process is silent.
-// B2. A process that is not stopped may be in a long cycle: it is silent only after another sched_cycle_length.
+// B1. If a scheduler sends nothing for sched_silence_timeout (45 s), the server looks at its process. If it is stopped, it counts as silent.
+// B2. A process that is not stopped may be in a long cycle: it counts as silent only after another sched_cycle_length.
 // B3. A silent scheduler is down: its connection is closed, so that its pending decisions do not count. When it
 //     continues, it says hello and gets a snapshot.
-// B4. If a silent process stays silent for another sched_silence_timeout, the server looks at it again. A process that
-//     was stopped and now runs may still be in its cycle and has another sched_cycle_length. Any other is killed; its end
-//     is a crash like any other (session.ts).
+// B4. If a silent process stays silent for another sched_silence_timeout, the server looks at it again. If it was stopped
+//     and now runs, it may still be in its cycle and gets another sched_cycle_length. In all other cases it is killed, which
+//     counts as a crash (session.ts).
 // B5. Time in which the server itself stood still does not count as silence of schedulers (moms/heartbeat.ts H3).
-// B6. Only schedulers that announce it in their hello are asked. A scheduler that has not said hello yet is silent only if its process is stopped.
+// B6. Only schedulers that announce in their hello that they answer pings are asked. A scheduler that has not said hello yet counts as silent
+//     only if its process is stopped.
 
 import { limitOf } from "#model/limits/server-limits.ts";
 import type { Kernel } from "../engine/kernel.ts";
 import type { SchedRuntime, Silence } from "../engine/sched-runtime.ts";
 import { nextLook, stoodStill } from "../engine/silence.ts";
 
-/** The shell's finding: the process is stopped, is not stopped, or does not exist. pid: of the process that was found; 0: none */
+/** What the shell has found out about a process: it is stopped, runs, or does not exist. pid: of that process; 0: none was found. */
 export type SchedSight = { readonly pid: number; readonly process: "stopped" | "runs" | "none" };
 
-/** sched_cycle_length where the scheduler has none */
+/** sched_cycle_length of a scheduler for which it is not set */
 const CYCLE_LENGTH_S = 1200;
 
 /** sched_silence_timeout in ms; 0: schedulers are not asked. */
 export const schedSilence_ms = ({ state }: Kernel): number => 1000 * limitOf(state, "sched_silence_timeout");
 
-/** Starts the heartbeat, unless it runs: a scheduler was started, or has said hello. */
+/** Called when a scheduler was started or has said hello: asks it, and starts the heartbeat unless it is already running. */
 export function beginSchedHeartbeat(kernel: Kernel, runtime: SchedRuntime): void {
   if (schedSilence_ms(kernel) > 0) ping(kernel, runtime);
   if (kernel.timers.at("sched-heartbeat") === undefined) arm(kernel);
 }
 
-/** The attribute has changed: the new time counts from now. */
+/** Called when sched_silence_timeout has changed: the new time counts from now. */
 export function schedHeartbeatChanged(kernel: Kernel): void {
   for (const runtime of kernel.scheds.by_name.values()) {
     runtime.heard_ms = kernel.now_ms;
@@ -42,7 +43,7 @@ export function schedHeartbeatChanged(kernel: Kernel): void {
   arm(kernel);
 }
 
-/** The timer sched-heartbeat. */
+/** Called by the timer sched-heartbeat: asks all schedulers, and has the processes of those examined that have been silent too long. */
 export function schedHeartbeat(kernel: Kernel): void {
   const silence_ms = schedSilence_ms(kernel);
   const stood_still = stoodStill(kernel.now_ms, kernel.scheds.heartbeat_ms, silence_ms);
@@ -55,7 +56,7 @@ export function schedHeartbeat(kernel: Kernel): void {
   arm(kernel);
 }
 
-/** The shell has looked at the process. Returns in which way the scheduler is silent; null: it is not silent, or it has sent a message since. */
+/** Called when the shell has examined a process. Returns how the scheduler is silent; null: it is not, or it has sent a message meanwhile. */
 export function silenceOf(kernel: Kernel, runtime: SchedRuntime, { pid, process }: SchedSight): Silence | null {
   const silence_ms = schedSilence_ms(kernel);
   if (silence_ms === 0 || !isAwaited(runtime) || pid === 0 || process === "none") return null;
@@ -66,11 +67,11 @@ export function silenceOf(kernel: Kernel, runtime: SchedRuntime, { pid, process 
   return kernel.now_ms - runtime.heard_ms < limit_ms ? null : { pid, stopped, heard_ms: runtime.heard_ms };
 }
 
-/** sched_cycle_length of that scheduler. */
+/** sched_cycle_length of a scheduler, in ms. */
 export const cycleLength_ms = ({ state }: Kernel, name: string): number =>
   1000 * Number(state.scheds.get(name)?.attrs["sched_cycle_length"] ?? CYCLE_LENGTH_S);
 
-/** B4: for another sched_silence_timeout, or longer. */
+/** Sets the timer for the next look at a silent process (B4): after sched_silence_timeout, or after ms. */
 export function armKill(kernel: Kernel, name: string, ms = schedSilence_ms(kernel)): void {
   if (schedSilence_ms(kernel) > 0) kernel.timers.set(`sched-silent:${name}`, kernel.now_ms + ms);
 }
@@ -85,7 +86,7 @@ function arm(kernel: Kernel): void {
   kernel.timers.set("sched-heartbeat", kernel.scheds.heartbeat_ms);
 }
 
-/** B6. A message from the scheduler is expected: it is connected and answers pings, or it is starting. */
+/** Whether a message from the scheduler is expected (B6): it is connected and answers pings, or it is starting. */
 const isAwaited = ({ link, pongs, started, leaving, silent }: SchedRuntime): boolean =>
   silent === null && (link !== null ? pongs : started && !leaving);
 

@@ -1,12 +1,12 @@
-// The part of the state that each scheduler sees, and the messages that bring it up to date: a snapshot first, then
-// deltas in order (src/protocol/sched-link.ts).
+// The part of the state that each scheduler sees. The scheduler has a copy of it, its mirror. The server sends a snapshot
+// first and then deltas in order, which keep the mirror up to date (src/protocol/sched-link.ts).
 //
 // I1. A scheduler sees the execution queues and vnodes of its partitions, the jobs in those queues and on those vnodes, and all global objects.
-//     An array stands for its waiting subjobs; running subjobs are jobs.
-// I2. A mirror is told to drop an object that it was told to put and may no longer see.
-// I3. While the decisions of a cycle come in parts, no deltas are sent. Changes of that time are sent in their latest
-//     form, before the verdicts on the last part. If a subjob is over by then, only its usage is sent. Because large
-//     deltas take time, the last decisions are committed first.
+//     A job array stands for its waiting subjobs; running subjobs are sent as jobs of their own.
+// I2. When a scheduler may no longer see an object that it was sent, it is told to drop the object.
+// I3. If the decisions of a cycle come in several frames, no deltas are sent until the last frame. Then the changes are
+//     sent in their latest form, before the verdicts on the last frame. If a subjob has ended by then, only its usage is
+//     sent. Because large deltas take time, the last decisions are committed before the deltas are made.
 
 import { arrayIdOf } from "#model/job-id.ts";
 import type { Change, SchedClock, SchedJob, SchedNode, SchedQueue, SchedResource, SchedResv, Snapshot } from "#protocol/sched-link.ts";
@@ -26,7 +26,10 @@ import { NO_PLACE } from "../state/resv-occurrences.ts";
 import type { Job, Queue, Resv, Sched, ServerState, Vnode } from "../state/state.ts";
 import { remainingText, type Subjobs } from "../state/subjobs.ts";
 
-/** The frames that bring every connected scheduler up to date with the pending changes. Frames to schedulers that must wait for theirs are removed from `out`. */
+/**
+ * The frames that bring every connected scheduler up to date with the pending changes. If the changes for a scheduler are kept back (I3),
+ * its other frames are taken out of `out` and follow later.
+ */
 export function deltas(kernel: Kernel): SchedFrame[] {
   const frames: SchedFrame[] = [];
   for (const runtime of kernel.scheds.by_name.values()) {
@@ -60,8 +63,8 @@ export function deltas(kernel: Kernel): SchedFrame[] {
 }
 
 /**
- * A job has changed, and with a subjob its array. Also tells the scheduler whose comment the job had, for example
- * when another client overwrites that comment.
+ * Notes that a job has changed; for a subjob, also its array. The scheduler that wrote the job's comment is told, too,
+ * because someone may have overwritten that comment.
  */
 export function jobIsNews({ scheds }: Kernel, id: string): void {
   const array = id.includes("[") ? arrayIdOf(id) : null;
@@ -86,7 +89,7 @@ function takeOut(frames: SchedFrame[], link: number): SchedFrame[] {
 /** The source of a mirror: the state, and the answers about reservations. */
 export type MirrorSource = AskSource;
 
-/** Everything that the scheduler sees. The scheduler's runtime notes the objects that the mirror contains from now on. */
+/** Everything that the scheduler sees. The runtime record of the scheduler notes which objects it has been sent. */
 export function snapshot(kernel: MirrorSource, sched: Sched, runtime: SchedRuntime): Snapshot {
   const { state } = kernel;
   const { known } = runtime;
@@ -117,7 +120,7 @@ export function snapshot(kernel: MirrorSource, sched: Sched, runtime: SchedRunti
   };
 }
 
-/** Objects that jobs refer to are sent before the jobs. */
+/** Notes the subjobs that have begun while changes for the scheduler are kept back (I3). */
 function noteBegun({ state, changes }: Kernel, sched: Sched, { known, begun }: SchedRuntime): void {
   let view: ReturnType<typeof viewOf> | null = null;
   for (const id of changes.jobs) {
@@ -139,7 +142,7 @@ function changesFor(kernel: Kernel, sched: Sched, runtime: SchedRuntime, changes
     const def = state.resources.get(name);
     list.push(def === undefined ? { drop: "resource", id: name } : { put: "resource", value: schedResource(def) });
   }
-  /** jobs that become visible or invisible with their queue or vnode */
+  /** jobs that the scheduler may begin or cease to see because of a change of their queue or vnode */
   const moved = new Set<string>();
   for (const name of union(changes.queues, changes.told.queues)) {
     const queue = state.queues.get(name);
@@ -149,7 +152,7 @@ function changesFor(kernel: Kernel, sched: Sched, runtime: SchedRuntime, changes
       for (const clock of state.clocks.values())
         if (sees && clock.key?.queue === name) list.push({ put: "clock", value: schedClock(clock) });
     }
-    // Jobs of another scheduler's queue on vnodes of this one; they carry the kill_delay of their queue.
+    // Jobs of another scheduler's queue that run on this scheduler's vnodes are sent again, because they carry the kill_delay of their queue.
     if (!sees && changes.queues.has(name)) for (const id of queue?.jobs ?? []) if (known.jobs.has(id)) moved.add(id);
     tell(list, "queue", name, known.queues, sees ? schedQueue(queue) : null);
   }
@@ -212,7 +215,7 @@ function viewOf(state: ServerState, sched: Sched) {
   const queue = (object: Queue): boolean => object.attrs["queue_type"] === "Execution" && partitions.has(partitionOf(object));
   const node = (object: Vnode): boolean => partitions.has(partitionOf(object));
   const job = (object: Job): boolean => {
-    // A subjob that waits for another run is among those that its array offers.
+    // A requeued subjob counts among the waiting subjobs of its array.
     if (object.attrs["array_id"] !== undefined && !isWithMom(object)) return false;
     const own = state.queues.get(object.attrs.queue);
     if (own !== undefined && queue(own)) return true;
@@ -236,7 +239,7 @@ const schedServer = (state: ServerState): Snapshot["server"] => ({
 });
 const schedClock = ({ id, value_s, at_s, goes }: Clock): SchedClock => ({ id, value_s, at_s, goes });
 
-/** Clocks of the jobs in its queues. */
+/** Whether the scheduler sees a clock: it belongs to jobs in a queue of the scheduler, or to no queue. */
 function seesClock(state: ServerState, view: ReturnType<typeof viewOf>, { key }: Clock): boolean {
   const queue = key === null ? undefined : state.queues.get(key.queue);
   return key === null || (queue !== undefined && view.queue(queue));
@@ -268,21 +271,24 @@ function schedResv(kernel: MirrorSource, sched: Sched, resv: Resv): SchedResv {
   };
 }
 
-/** If a host's vnodes are in partitions of several schedulers, an event on one of them changes what is sent about the others. */
+/**
+ * Adds to changed vnodes the other vnodes of their hosts, where this is needed: if the vnodes of a host are in partitions of several
+ * schedulers, a change of one vnode changes what is sent about the others.
+ */
 function withNeighbours(state: ServerState, view: View, names: Iterable<string>): Iterable<string> {
   const all = new Set(names);
   for (const name of [...all]) {
     const vnode = state.vnodes.get(name);
     if (vnode === undefined || view.node(vnode)) continue;
-    // All vnodes of the host are concerned: a vnode with ignore_excl disturbs no other vnode, but the others disturb it (crowding).
+    // All vnodes of the host are added: a vnode with ignore_excl does not disturb the others, but the others disturb it (crowding).
     for (const other of state.hosts.get(hostOf(vnode)) ?? []) all.add(other);
   }
   return all;
 }
 
 /**
- * Whether a job or running reservation of a partition that the scheduler does not see is on a vnode's host. One walk over the vnodes of a mom answers for all
- * of them, because a mom may serve thousands.
+ * Returns a function that says whether the host of a vnode is crowded: the scheduler does not see all vnodes of the host, and on one that it does not see
+ * is a job or a running reservation. The vnodes of a mom are examined once for all, because a mom may have thousands.
  */
 function crowding(state: ServerState, view: View): (vnode: Vnode) => boolean {
   const known = new Map<string, ReadonlySet<string>>();
@@ -294,7 +300,7 @@ function crowding(state: ServerState, view: View): (vnode: Vnode) => boolean {
   };
 }
 
-/** The hosts of a mom that are used by such a job or by a running reservation. Vnodes with ignore_excl disturb no other vnode. */
+/** The crowded hosts of a mom. Vnodes with ignore_excl do not count, because they disturb no other vnode. */
 function crowdedHosts(state: ServerState, mom: string, view: View): ReadonlySet<string> {
   const hosts = new Set<string>();
   for (const name of state.hosts.get(mom) ?? []) {
@@ -308,7 +314,7 @@ function crowdedHosts(state: ServerState, mom: string, view: View): ReadonlySet<
 
 type View = ReturnType<typeof viewOf>;
 
-/** isCrowded: crowding() at that moment. */
+/** A vnode in the form for schedulers. isCrowded: made by crowding() from the present state. */
 function schedNode(vnode: Vnode, isCrowded: (vnode: Vnode) => boolean): SchedNode {
   return {
     name: vnode.name,
@@ -320,7 +326,7 @@ function schedNode(vnode: Vnode, isCrowded: (vnode: Vnode) => boolean): SchedNod
   };
 }
 
-/** Ids of the jobs on a vnode: first those with cpu slots, in the order of their first slot, then those without a slot. */
+/** Ids of the jobs on a vnode: first the jobs with cpu slots, in the order of their first slot, then the jobs without a slot. */
 function jobsInSlotOrder(vnode: Vnode): string[] {
   const ids = new Set(vnode.slots);
   ids.delete("");
@@ -328,7 +334,7 @@ function jobsInSlotOrder(vnode: Vnode): string[] {
   return [...ids];
 }
 
-/** Optional attributes and the names that schedulers use for them. */
+/** Optional attributes of jobs, under the names that they have in messages to schedulers. */
 const OPTIONAL = {
   account: "Account_Name",
   etime_s: "etime",
@@ -355,7 +361,7 @@ function schedArray(subjobs: Subjobs, max_run_subjobs: unknown): SchedJob["array
   };
 }
 
-/** Jobs in the form that schedulers see, at one moment. */
+/** Returns a function that gives a job the form for schedulers, from the present state. */
 function jobView(state: ServerState, sched: Sched, view: View): (job: Job) => SchedJob {
   const seen = (job: Job): SchedJob => {
     const queue = state.queues.get(job.attrs.queue);

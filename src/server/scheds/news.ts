@@ -1,5 +1,5 @@
-// The consequences of changes of objects for schedulers: their processes, their comments, the deltas that they get,
-// and the values that the default scheduler shares with the server.
+// What a change of an object means for schedulers: for their processes, their comments and the deltas that they get, and
+// for the values that the default scheduler shares with the server.
 //
 // N1. scheduling and scheduler_iteration of the server and of the default scheduler are one value (docs/reference/attributes.md 2, 3).
 
@@ -22,14 +22,14 @@ import { setServerState } from "./state.ts";
 
 // --- objects that schedulers see
 
-/** A vnode was moved to another partition. Jobs there may have waited for a vnode, so the partition's scheduler gets a cycle. */
+/** Called when a vnode was moved to another partition: triggers that partition's scheduler, because jobs may have waited for a vnode. */
 export function vnodeMoved(kernel: Kernel, _tx: Transaction, name: string): void {
   const vnode = kernel.state.vnodes.get(name);
   const sched = vnode === undefined ? undefined : schedOfPartition(kernel.state, partitionOf(vnode));
   if (sched !== undefined) trigger(kernel, sched.name, SCHED_COMMAND.NEW);
 }
 
-/** An execution queue was started: the eligible time of its jobs goes on. */
+/** Called when an execution queue was started: the eligible time of its jobs goes on, so if such time is counted, all schedulers are triggered. */
 export function queueStarted(kernel: Kernel, _tx: Transaction, name: string): void {
   const queue = kernel.state.queues.get(name);
   if (queue === undefined || isRoute(queue) || kernel.state.server["eligible_time_enable"] !== true) return;
@@ -48,13 +48,13 @@ export function serverChanged(kernel: Kernel, _tx: Transaction, change: AttrChan
   for (const runtime of kernel.scheds.by_name.values()) formulaChanged(kernel, runtime);
 }
 
-/** A formula that names `pressure` needs the pressure of all jobs. */
+/** Called when job_sort_formula has changed: a formula that names `pressure` needs the pressure of all jobs. */
 function formulaChanged({ state }: Kernel, runtime: SchedRuntime): void {
   const sched = state.scheds.get(runtime.name);
   if (sched !== undefined && wantsPressure(state, sched)) runtime.needs_snapshot ||= runtime.link !== null;
 }
 
-/** N1. */
+/** The attributes that the server and the default scheduler share (N1). */
 const MIRRORED = ["scheduling", "scheduler_iteration"] as const;
 
 export function serverMirrored(kernel: Kernel, tx: Transaction, { set }: AttrChange): void {
@@ -70,7 +70,7 @@ function schedMirrored(kernel: Kernel, tx: Transaction, attrs: Attrs): void {
   if (Object.keys(set).length > 0) mirrorOnce(kernel, () => tx.apply({ kind: "server-changed", set, unset: [] }));
 }
 
-/** A value that is being copied is not copied back. */
+/** Copies a value between the server and the default scheduler, and prevents that the change of the copy is copied back. */
 function mirrorOnce({ scheds }: Kernel, copy: () => void): void {
   if (scheds.mirroring) return;
   scheds.mirroring = true;
@@ -95,7 +95,7 @@ export function schedDeleted(kernel: Kernel, _tx: Transaction, name: string): vo
   const link = kernel.scheds.by_name.get(name)?.link ?? null;
   if (link !== null) {
     kernel.out.actions.push({ kind: "drop-link", link });
-    // Requests that wait for the scheduler are settled now. When the link breaks, the server no longer knows whose link it was.
+    // Requests that wait for the scheduler are answered now. When the link breaks later, the server no longer knows whose link it was.
     lost(kernel, link);
   }
   kernel.scheds.by_name.delete(name);
@@ -132,7 +132,7 @@ export function schedChanged(kernel: Kernel, tx: Transaction, name: string, chan
 /** Attributes that decide whether the server keeps a process for a scheduler. */
 const DECIDE_START: ReadonlySet<string> = new Set(["scheduling", "partition", "sched_host", "sched_port"]);
 
-/** Attributes that the server sets itself or that only trigger a cycle: the scheduler need not read its files again. */
+/** Attributes whose change does not make the scheduler read its files again: the server sets them itself, or they only trigger a cycle. */
 const SILENT: ReadonlySet<string> = new Set(["scheduling", "comment", "state"]);
 
 function rearmIteration(kernel: Kernel, name: string, iteration_s: number): void {

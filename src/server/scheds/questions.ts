@@ -1,7 +1,7 @@
-// Questions of clients to schedulers: why a job waits, and what a scheduler is doing. A scheduler answers at any time, also during a cycle. Answers are not
-// stored.
+// Questions that clients ask schedulers through the server: why a job waits, and what a scheduler is doing. A scheduler can answer at any time, even
+// during a cycle. Answers are not stored.
 //
-// I1. A question is answered once: by the scheduler, because of its loss, or after a time limit.
+// I1. A question is answered once: when the scheduler answers, when the scheduler is lost, or after a time limit.
 
 import { arrayIdOf } from "#model/job-id.ts";
 import { limitOf } from "#model/limits/server-limits.ts";
@@ -14,7 +14,10 @@ import { whyUnserved } from "./unserved.ts";
 
 const ANSWER_MS_MAX = 60_000;
 
-/** Refuses with 15044 a user with too many open questions, and with 15099 if the scheduler cannot be reached. token: of the request */
+/**
+ * Sends a question to a scheduler. Refuses with 15044 a user with too many open questions, and with 15099 if the scheduler cannot be reached.
+ * token: of the client's request.
+ */
 export function askSched(kernel: Kernel, name: string, question: SchedQuestion, user: string, token: number): void {
   const max = limitOf(kernel.state, "max_user_questions");
   let open = 0;
@@ -34,7 +37,7 @@ export function askSched(kernel: Kernel, name: string, question: SchedQuestion, 
   kernel.out.scheds.push({ link, type: "sched-ask", data: { token, question } });
 }
 
-/** The scheduler's answer. value null: the scheduler does not know the object of the question. */
+/** Passes a scheduler's answer to the client. value null: the scheduler does not know the job that the question is about. */
 export function schedAnswered(kernel: Kernel, name: string, token: number, value: unknown): void {
   const asked = kernel.scheds.asked.get(token);
   if (asked?.sched !== name) return;
@@ -43,7 +46,7 @@ export function schedAnswered(kernel: Kernel, name: string, token: number, value
   else kernel.out.clients.push({ kind: "ok", token, value: asked.question.kind === "explain" ? completed(kernel, value) : value });
 }
 
-/** An explanation with the facts that only the server knows. */
+/** Adds to an explanation the facts that only the server knows. */
 function completed(kernel: Kernel, answer: unknown): unknown {
   const value = withServerFacts(kernel.state, answer, kernel.now_ms / 1000);
   if (!isExplanation(value)) return value;
@@ -52,12 +55,12 @@ function completed(kernel: Kernel, answer: unknown): unknown {
   return unserved === null ? value : withUnserved(value, unserved);
 }
 
-/** The scheduler will no longer answer. */
+/** Called when a scheduler will no longer answer: ends all questions to it. */
 export function askedInVain(kernel: Kernel, name: string): void {
   for (const [token, { sched }] of kernel.scheds.asked) if (sched === name) questionOver(kernel, token);
 }
 
-/** There is no answer. An explanation still holds the facts that the server knows. */
+/** Ends a question without an answer of the scheduler. If the client wants to know why a job waits, the server answers as far as it knows. */
 export function questionOver(kernel: Kernel, token: number): void {
   const asked = kernel.scheds.asked.get(token);
   if (asked === undefined) return;
@@ -67,7 +70,7 @@ export function questionOver(kernel: Kernel, token: number): void {
   else kernel.out.clients.push({ kind: "ok", token, value });
 }
 
-/** null: a scheduler looks at the job, or the job is gone. */
+/** The server's own explanation why no scheduler looks at a job; null: a scheduler does, or the job is gone. */
 function ownAnswer(kernel: Kernel, id: string): unknown {
   const { state, now_ms } = kernel;
   const job = state.jobs.get(id) ?? state.jobs.get(arrayIdOf(id) ?? "");

@@ -1,5 +1,5 @@
-// Schedulers with another host as sched_host, or with a sched_port. The server cannot reach them in this release: such a scheduler is stopped, stays down,
-// and its comment says why.
+// Schedulers whose sched_host is another host, or that have a sched_port. This release does not support them: such a scheduler is stopped and stays down, and
+// its comment says why.
 
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
@@ -8,7 +8,7 @@ import { isRemote } from "../state/partitions.ts";
 import type { Sched } from "../state/state.ts";
 import { isServersComment, NOT_REACHED } from "./supervisor.ts";
 
-/** The comment of such a scheduler, which is also the answer if one connects. null: the scheduler belongs to this host. */
+/** The comment of such a scheduler, which is also the refusal if its process connects. null: the scheduler belongs to this host. */
 export function whyNotReached(sched: Sched, own: OwnHost): string | null {
   if (!isRemote(sched, own)) return null;
   const { sched_host, sched_port } = sched.attrs;
@@ -16,7 +16,7 @@ export function whyNotReached(sched: Sched, own: OwnHost): string | null {
   return `${NOT_REACHED}${which}, and schedulers on other hosts are not supported. Unset it and the scheduler runs on ${own.host}.`;
 }
 
-/** Sets or removes the comment. An administrator's comment stays; the log has the reason in any case. */
+/** Sets or removes that comment. A comment of an administrator stays; the reason is logged in any case. */
 export function tellWhetherReached(kernel: Kernel, sched: Sched): void {
   const why = whyNotReached(sched, kernel.config);
   const { comment } = sched.attrs;

@@ -1,6 +1,6 @@
-// The server's side of its schedulers: connections, crashes and restarts. cycles.ts has their cycles, decisions.ts their decisions.
+// How the server handles its schedulers: connections, crashes and restarts. Cycles are in cycles.ts, decisions in decisions.ts.
 //
-// I1. One scheduler for each name: a second one is refused with 15230, an unknown name with 15213.
+// I1. Each scheduler name has at most one connected process: a second process is refused with 15230, an unknown name with 15213.
 
 import { PBSE, pbseText, reject } from "#model/pbse.ts";
 import { SCHED_COMMAND, type SchedHello, WATCH_SIGNAL } from "#protocol/sched-link.ts";
@@ -21,7 +21,7 @@ import { whyNotReached } from "./remote.ts";
 import { happened, logSched, setServerState } from "./state.ts";
 import { afterCrash, silentText } from "./supervisor.ts";
 
-/** Time within which a lost connection may come back before the process counts as dead. */
+/** Time in which a scheduler may connect again after a loss of its connection; after that, its process counts as dead. */
 const RECONNECT_MS = 3000;
 
 export function frame(kernel: Kernel, link: number, { type, data }: FrameOf<"sched-to-server">): void {
@@ -127,12 +127,12 @@ export function lost(kernel: Kernel, link: number): void {
   logSched(kernel, runtime.name, "scheduler disconnected");
   happened(kernel, runtime.name, "lost");
   askersChanged(kernel);
-  // The process may live on and come back. If this server did not start it, nothing else reports its end.
+  // The process may still exist and connect again. If it is not a child of this server, nothing else reports its end.
   if (runtime.silent === null && (runtime.again || !runtime.leaving) && shouldRun(sched, kernel.config))
     kernel.timers.set(`sched-start:${runtime.name}`, kernel.now_ms + RECONNECT_MS);
 }
 
-/** The shell has looked at the process of a silent scheduler (heartbeat.ts B3, B4). */
+/** Called when the shell has examined the process of a scheduler that sends nothing (heartbeat.ts B3, B4). */
 export function seen(kernel: Kernel, name: string, sight: SchedSight): void {
   const runtime = kernel.scheds.by_name.get(name);
   const sched = kernel.state.scheds.get(name);
@@ -151,18 +151,18 @@ export function seen(kernel: Kernel, name: string, sight: SchedSight): void {
   tellSilent(kernel, sched, text);
 }
 
-/** The timer sched-silent (heartbeat.ts B4). */
+/** Called by the timer sched-silent: has the silent process examined again (heartbeat.ts B4). */
 export function schedStillSilent(kernel: Kernel, name: string): void {
   const silent = kernel.scheds.by_name.get(name)?.silent ?? null;
   if (silent === null) return;
   kernel.out.actions.push({ kind: "look-at-sched", sched: name, pid: silent.pid });
-  // If the process cannot be killed at once (state D), it is tried again.
+  // The timer is set again, because a kill may have no effect at once (process state D).
   armKill(kernel, name);
 }
 
 function seenAgain(kernel: Kernel, runtime: SchedRuntime, silent: Silence, { pid, process }: SchedSight): void {
-  // The first look found the process stopped. It may still be in the cycle in which it was stopped, and notices the
-  // loss of its connection only afterwards.
+  // The process was stopped when it was examined first, and runs now. It may still be in its cycle; only after the cycle
+  // it notices that its connection is lost.
   if (silent.stopped && process === "runs" && pid === silent.pid) {
     runtime.silent = { ...silent, stopped: false };
     armKill(kernel, runtime.name, cycleLength_ms(kernel, runtime.name));
@@ -176,7 +176,7 @@ function seenAgain(kernel: Kernel, runtime: SchedRuntime, silent: Silence, { pid
   kernel.out.actions.push({ kind: "kill-sched", sched: runtime.name, pid: silent.pid });
 }
 
-/** The scheduler continues, or another process has taken its place. */
+/** Called when a scheduler that was silent answers again, or another process has taken its place. */
 function answersAgain(kernel: Kernel, runtime: SchedRuntime, sched: Sched): void {
   kernel.timers.clear(`sched-silent:${runtime.name}`);
   if (runtime.silent === null) return;
@@ -196,7 +196,10 @@ export function startAll(kernel: Kernel): void {
   setServerState(kernel);
 }
 
-/** Starts the process unless it exists; a process that is ending is started again at its end. The shell checks whether an earlier process holds the lock. */
+/**
+ * Starts the process of a scheduler unless there is one. If the process is just ending, a new one is started after its end. The shell checks
+ * whether an earlier process holds the lock.
+ */
 export function startProcess(kernel: Kernel, name: string): void {
   const runtime = runtimeOf(kernel, name);
   kernel.timers.clear(`sched-start:${name}`);
@@ -209,7 +212,7 @@ export function startProcess(kernel: Kernel, name: string): void {
   kernel.out.actions.push({ kind: "start-sched", sched: name });
 }
 
-/** Makes the process end. It is not started again. */
+/** Makes the process of a scheduler end. It is not started again. */
 export function stopProcess(kernel: Kernel, name: string): void {
   const runtime = kernel.scheds.by_name.get(name);
   if (runtime === undefined) return;
@@ -220,10 +223,10 @@ export function stopProcess(kernel: Kernel, name: string): void {
   kernel.out.actions.push({ kind: "stop-sched", sched: name, pid: endablePid(runtime) });
 }
 
-/** The pid whose end the shell must report; 0: only the child process is known. */
+/** The pid of the process that the shell must end; 0: unknown, so that only a child of the server can be ended. */
 export const endablePid = ({ silent, link, pid }: SchedRuntime): number => silent?.pid ?? (link === null ? 0 : pid);
 
-/** Ends the process and starts a new one, because its user has changed. */
+/** Ends the process of a scheduler and starts a new one, because sched_user has changed. */
 export function restartProcess(kernel: Kernel, name: string): void {
   const runtime = kernel.scheds.by_name.get(name);
   if (runtime?.started !== true) return;
@@ -231,14 +234,14 @@ export function restartProcess(kernel: Kernel, name: string): void {
   runtime.again = true;
 }
 
-/** The process of a scheduler has ended. pid: which process, if that is known. */
+/** How the process of a scheduler has ended. stopped: the server made it end. pid: of that process, if known. */
 export type SchedEnd = { readonly code: number | null; readonly signal: string | null; readonly stopped: boolean; readonly pid?: number };
 
 export function exited(kernel: Kernel, name: string, how: SchedEnd): void {
   const runtime = kernel.scheds.by_name.get(name);
   const sched = kernel.state.scheds.get(name);
   if (runtime === undefined || sched === undefined) return;
-  // Another process of that name is connected: the one that ended is not, or no longer, the scheduler.
+  // Another process with that name is connected, so the process that ended is not the scheduler.
   if (runtime.link !== null && how.pid !== undefined && how.pid !== runtime.pid) return;
   if (runtime.link !== null && how.code !== 0 && how.signal === null) return;
   if (runtime.link !== null) lost(kernel, runtime.link);
@@ -251,7 +254,7 @@ export function exited(kernel: Kernel, name: string, how: SchedEnd): void {
   crashed(kernel, sched, runtime, endText(how, sched));
 }
 
-/** The process was not started, because of a fault that must be mended first. */
+/** Called when the process was not started because of a fault that the administrator must mend first. */
 export function unfit(kernel: Kernel, name: string, text: string): void {
   const runtime = kernel.scheds.by_name.get(name);
   if (runtime === undefined) return;
@@ -261,7 +264,7 @@ export function unfit(kernel: Kernel, name: string, text: string): void {
   tellFault(kernel, name, text);
 }
 
-/** When the scheduler is back, its own log and comment name the module. */
+/** How the process ended, for the log. After an alarm of a module, the log and comment of the restarted scheduler name that module. */
 function endText({ code, signal }: SchedEnd, sched: Sched): string {
   if (signal === null) return `exit status ${code}`;
   if (signal !== WATCH_SIGNAL) return `signal ${signal}`;
@@ -283,7 +286,7 @@ function crashed(kernel: Kernel, sched: Sched, runtime: SchedRuntime, why: strin
   else kernel.timers.set(`sched-start:${sched.name}`, kernel.now_ms + delay_ms);
 }
 
-/** The timer `sched-start`: the delay is over, or a lost scheduler did not come back. */
+/** Called by the timer `sched-start`: the delay after a crash is over, or a scheduler whose connection was lost has not come back. */
 export function startDue(kernel: Kernel, name: string): void {
   const sched = kernel.state.scheds.get(name);
   if (sched !== undefined && shouldRun(sched, kernel.config) && kernel.ending.stopping === "no") startProcess(kernel, name);

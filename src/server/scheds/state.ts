@@ -10,7 +10,7 @@ import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 export type SchedState = "down" | "idle" | "scheduling";
 export type ServerStateWord = (typeof SERVER_STATES)[number];
 
-/** An event of a scheduler as the server sees it. */
+/** An event that changes the state of a scheduler. */
 export type SchedHappening = "connected" | "cycle-begun" | "cycle-ended" | "lost";
 
 /** The state after an event. */
@@ -31,7 +31,7 @@ function nextSchedState(state: SchedState, happening: SchedHappening): SchedStat
   }
 }
 
-/** The value of server_state: the activity of the default scheduler, unless the server is ending. A server with scheduling off is Active, as in OpenPBS. */
+/** The value of server_state: what the default scheduler is doing, unless the server is ending. If scheduling is False, it is Active, as in OpenPBS. */
 function serverState(server: { readonly defaultSched: SchedState; readonly ending?: "immediate" | "delay" | "quick" }): ServerStateWord {
   if (server.ending === "delay") return "Terminating_Delayed";
   if (server.ending !== undefined) return "Terminating";
@@ -40,7 +40,7 @@ function serverState(server: { readonly defaultSched: SchedState; readonly endin
 
 // --- events of a scheduler
 
-/** States of schedulers are not stored: down after a restart until the hello. */
+/** Sets the state of a scheduler after an event. The state is not stored: after a restart of the server it is down until the scheduler's hello. */
 export function happened(kernel: Kernel, name: string, happening: SchedHappening): void {
   const sched = kernel.state.scheds.get(name);
   if (sched === undefined) return;
@@ -50,7 +50,7 @@ export function happened(kernel: Kernel, name: string, happening: SchedHappening
   if (name === DEFAULT_SCHED) setServerState(kernel);
 }
 
-/** server_state follows the default scheduler and the manner of shutting down (docs/reference/attributes.md 2). */
+/** Sets server_state from the state of the default scheduler and the manner in which the server ends (docs/reference/attributes.md 2). */
 export function setServerState(kernel: Kernel): void {
   const defaultSched = (kernel.state.scheds.get(DEFAULT_SCHED)?.attrs["state"] ?? "down") as SchedState;
   const { stopping } = kernel.ending;

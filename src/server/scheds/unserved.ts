@@ -1,10 +1,10 @@
-// Why no scheduler looks at the jobs of a queue: its partition has no scheduler, the scheduler runs no cycles, or the
-// partition has no vnodes. The server itself gives this reason, in the job's comment, in `partita explain` and in
-// `partita top`.
+// The reason why no scheduler looks at the jobs of a queue: its partition has no scheduler, the scheduler runs no cycles,
+// or the partition has no vnodes. The server itself gives this reason, in the job's comment, in `partita explain` and
+// in `partita top`.
 //
-// U1. The reason is not stored. The text replaces the scheduler's comment when the job is shown, so it ends with its cause.
+// U1. The reason is not stored. Its text replaces the scheduler's comment whenever the job is shown, so it disappears together with its cause.
 // U2. The comment of an administrator, and that of an array that has begun, stay as they are.
-// U3. A cause that usually passes quickly becomes a comment only after TELL_AFTER_S; an explanation names it at once.
+// U3. A cause that usually passes quickly is shown in the comment only after TELL_AFTER_S; `partita explain` names it at once.
 
 import type { SchedRuntime } from "../engine/sched-runtime.ts";
 import type { Timers } from "../engine/timers.ts";
@@ -15,7 +15,7 @@ import { isRemote, partitionOf, schedOfPartition } from "../state/partitions.ts"
 import type { Attrs, Queue, Sched, ServerState } from "../state/state.ts";
 import { isFault, silentText } from "./supervisor.ts";
 
-/** The part of the kernel that the answer depends on. */
+/** The fields of the kernel that the reason depends on. */
 export type ServedWorld = {
   readonly state: ServerState;
   readonly scheds: { readonly by_name: ReadonlyMap<string, SchedRuntime> };
@@ -24,10 +24,10 @@ export type ServedWorld = {
   readonly now_ms: number;
 };
 
-/** Seconds that a job must have waited, or that a scheduler may take to start, before the comment says so. */
+/** Seconds until the comment gives such a reason: since the job became eligible, or since the scheduler began to start (U3). */
 const TELL_AFTER_S = 20;
 
-/** Returns null if a scheduler looks at the jobs of this queue in its cycles. */
+/** The reason why no scheduler looks at the jobs of this queue; null: a scheduler does. */
 export function whyUnserved(world: ServedWorld, queue: Queue): Unserved | null {
   const { state } = world;
   const partition = partitionOf(queue);
@@ -63,7 +63,7 @@ function hasVnodes(state: ServerState, partition: string): boolean {
 
 type Away = Omit<Unserved, "sched" | "partition">;
 
-/** The reason why a scheduler runs no cycles; null: it does run them. */
+/** The reason why a scheduler runs no cycles; null: it runs cycles. */
 function whyAway(world: ServedWorld, sched: Sched): Away | null {
   const { name, attrs } = sched;
   const runtime = world.scheds.by_name.get(name);
@@ -83,7 +83,7 @@ function whyAway(world: ServedWorld, sched: Sched): Away | null {
   return whyDown(world, sched, runtime, start);
 }
 
-/** The scheduler should run here and is not connected. */
+/** The reason for a scheduler that should run here and is not connected. */
 function whyDown({ timers, now_ms }: ServedWorld, { name, attrs }: Sched, runtime: SchedRuntime | undefined, start: string): Away {
   if (runtime !== undefined && runtime.silent !== null) {
     const { pid } = runtime.silent;
@@ -119,13 +119,13 @@ function whyDown({ timers, now_ms }: ServedWorld, { name, attrs }: Sched, runtim
 
 // --- as a comment
 
-/** The text in a job's comment. */
+/** The comment that a job shows. */
 const unservedComment = ({ text, remedy }: Unserved): string => `Not Running: ${text} (to mend: ${remedy})`;
 
-/** The comments of schedulers, which the server's text replaces (U2). */
+/** Matches comments of schedulers. Only these are replaced by the server's text (U2). */
 const SCHEDS_WORD = /^(Not Running|Can Never Run): /;
 
-/** Jobs for display: attributes with the present comment. Each queue is checked once. */
+/** Returns a function that gives a job's attributes the comment to show. Each queue is examined once for all jobs. */
 export function commentNow(world: ServedWorld): (attrs: Attrs) => Attrs {
   const known = new Map<unknown, Unserved | null>();
   const now_s = Math.floor(world.now_ms / 1000);
@@ -145,7 +145,7 @@ function unservedQueue(world: ServedWorld, name: string): Unserved | null {
   return queue === undefined || queue.attrs["queue_type"] !== "Execution" ? null : whyUnserved(world, queue);
 }
 
-/** U3. */
+/** Whether the comment gives the reason already (U3). */
 function isTold({ code, since_ms = 0 }: Unserved, etime_s: number, now_s: number): boolean {
   if (code === "SCHEDULING_OFF") return now_s - etime_s >= TELL_AFTER_S;
   return code !== "SCHED_STARTING" || now_s - since_ms / 1000 >= TELL_AFTER_S;

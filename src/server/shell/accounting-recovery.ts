@@ -1,5 +1,5 @@
-// Accounting records that were committed with their batch but may be missing in the accounting file, because the server was killed in between. The
-// next start writes those that the file lacks.
+// Accounting records are committed with their batch and then written into the accounting file. If the server is killed in between, records may be missing
+// in the file. The next start of the server writes them.
 //
 // I1. A line that is in the file is not written again; whole lines are compared, including the time.
 
@@ -9,12 +9,12 @@ import type { AccountingLog } from "#support/accounting-log.ts";
 import { localStamper } from "#support/local-time.ts";
 import type { DueRecord } from "../state/rows.ts";
 
-/** Only the end of a file can hold the records of the last batch: the size of that batch, and this much for later batches without rows. */
+/** Only the end of the file is searched for the records: a length that the records may have, and this many bytes for records of later batches. */
 const TAIL_BYTES = 256 * 1024;
 const LINE_BYTES = 200;
 const BYTES_A_CHAR = 3;
 
-/** Writes the missing records; returns their number. place: the directory of daily files, or the one file if it is not daily. */
+/** Writes the missing records and returns their number. daily: there is a file for each day, and place is their directory; else place is the file. */
 export function recoverAccounting(due: readonly DueRecord[], accounting: AccountingLog, place: string, daily: boolean): number {
   const stamper = localStamper();
   const files = new Map<string, Map<string, number>>();
@@ -37,7 +37,7 @@ export function recoverAccounting(due: readonly DueRecord[], accounting: Account
   return written;
 }
 
-/** The lines at the end of a file with the number of times each occurs; none if it cannot be read. A last line without its line end does not count. */
+/** The lines at the end of a file, and how often each occurs; none if the file cannot be read. An incomplete last line does not count. */
 function lastLines(path: string, tail_bytes: number): Map<string, number> {
   const lines = new Map<string, number>();
   let fd: number;

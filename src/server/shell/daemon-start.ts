@@ -1,19 +1,19 @@
-// The agreement between the process that starts the server and the server in the background.
+// How the server in the background reports to the process that has started it.
 
 import { closeSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { Conf } from "#support/conf.ts";
 
-/** The background process reports on this descriptor that it answers, or why it does not. */
+/** The descriptor on which the background process reports that the server answers, or why it does not. */
 export const READY_FD = 3;
 export const READY_ENV = "PARTITA_READY_FD";
 
-/** In server_priv: attributes of the server that the installation requests once, when the store is empty. Lines NAME=VALUE. */
+/** A file in server_priv with attributes that the installation wants to be set at the first start, when the store is empty. Lines NAME=VALUE. */
 export const FIRST_START = "first_start";
 
 export const storeFile = (conf: Conf): string => join(conf.home, "server_priv/partita.db");
 
-/** The message to the waiting process; in the foreground a fault goes to stderr. */
+/** Sends a message to the process that waits for the start. If the server runs in the foreground, a fault is written to stderr. */
 export function tellStarter(text: string): void {
   if (process.env[READY_ENV] === undefined) {
     if (text !== "ready\n") writeSync(2, text);

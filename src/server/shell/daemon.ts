@@ -25,12 +25,15 @@ import type { OpenHome } from "./open-home.ts";
 import { startService } from "./service.ts";
 import { timeZone } from "./time-zone.ts";
 
-/** The server's log names jobs and their owners: only root and a group of the site read it, unless pbs.conf says otherwise (three octal digits). */
+/** The mode of the server's log. Only its user and group may read it, because it names jobs and owners. pbs.conf can set another (three octal digits). */
 export function logMode(stated: string | undefined): number {
   return /^0?[0-7]{3}$/.test(stated ?? "") ? (Number.parseInt(stated as string, 8) & 0o666) | 0o600 : 0o640;
 }
 
-/** Serves until it is ended. Resolves with the exit status of the process. The waiting process gets the word "ready", or the reason of a failure. */
+/**
+ * Serves until the server is ended. Resolves with the exit status of the process. The process that waits for the start gets the word "ready" or
+ * the reason of a failure.
+ */
 export async function serve(options: ServerOptions, conf: Conf, { lock, opened, notices }: OpenHome): Promise<number> {
   const host = shortHostName(conf.server);
   const log = openLog({
@@ -137,7 +140,7 @@ export async function serve(options: ServerOptions, conf: Conf, { lock, opened, 
   });
 }
 
-/** SIGUSR2: gives memory back as far as possible, so that the memory of jobs can be measured. */
+/** Called at SIGUSR2: frees as much memory as possible, so that the memory that jobs need can be measured. */
 function collectGarbage(): void {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as (options: object) => void;
@@ -155,7 +158,7 @@ const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 let second = Number.NaN;
 let text_of_second = "";
 
-/** As ctime(3): `Fri Nov 20 09:26:28 2026`, local time. The text of a second is made once, because a cycle starts thousands of jobs in it. */
+/** Local time as ctime(3) writes it: `Fri Nov 20 09:26:28 2026`. The last text is kept, because thousands of jobs may start in one second. */
 function ctime(epoch_s: number): string {
   if (epoch_s === second) return text_of_second;
   const date = new Date(epoch_s * 1000);
@@ -166,7 +169,7 @@ function ctime(epoch_s: number): string {
   return text_of_second;
 }
 
-/** The attributes that the installation requests for a server that starts with an empty store. An unreadable file counts as empty. */
+/** The attributes in the file FIRST_START. If the file cannot be read, there are none. */
 function wantedAtFirst(conf: Conf): Record<string, string> {
   try {
     return parseConfText(readFileSync(join(conf.home, "server_priv", FIRST_START), "utf8"));

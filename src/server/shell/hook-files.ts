@@ -1,5 +1,6 @@
-// server_priv/hooks: a copy of every hook for people and site tools, `NAME.HK` attributes, `NAME.PY` or `NAME.JS` script, `NAME.CF` configuration
-// (docs/reference/files.md 1). The store counts: the files are written after its commit and made anew at the start; the server never reads them.
+// Writes a copy of every hook into server_priv/hooks, for people and site tools: `NAME.HK` attributes, `NAME.PY` or `NAME.JS` script, `NAME.CF`
+// configuration (docs/reference/files.md 1). Only the store is authoritative: the files are written after its commits and again at the start of the server,
+// which never reads them.
 
 import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,13 +11,13 @@ const SCRIPT_SUFFIX = { python: "PY", javascript: "JS" } as const;
 const SUFFIXES = ["HK", "PY", "JS", "CF"] as const;
 
 export type HookFiles = {
-  /** the directories, and the files of these hooks and of no other */
+  /** makes the directories and the files of these hooks, and removes files of other hooks */
   prepare(hooks: Iterable<Hook>): void;
-  /** hook undefined: the hook was deleted */
+  /** writes the files of a hook. hook undefined: the hook was deleted, so its files are removed */
   write(name: string, hook: Hook | undefined): void;
 };
 
-/** directory: server_priv/hooks. complain: reports files that cannot be written; the server works without them. */
+/** directory: server_priv/hooks. complain: called about files that cannot be written. The server works without these files. */
 export function hookFiles(directory: string, complain: (text: string) => void): HookFiles {
   const attempt = (work: () => void): void => {
     try {

@@ -1,4 +1,4 @@
-// Hooks that the core requests; the hosts of src/hooks run them.
+// Runs the hooks that the core wants to run. The hook hosts of src/hooks execute them.
 
 import { type HookRunner, hookRunner } from "#hooks/hook-runner.ts";
 import type { Conf } from "#support/conf.ts";
@@ -11,12 +11,12 @@ export type HookRunsOptions = {
   readonly conf: Conf;
   readonly system: boolean;
   readonly users: UserDatabase;
-  /** objects that a running hook asks for, of the present core */
+  /** answers a running hook that asks for objects of the server */
   readonly answer: Core["hookQuery"];
   complain(text: string): void;
 };
 
-/** The first hook starts the runner. */
+/** The port for hooks. The runner is started when the first hook is run. */
 export function hookRuns({ conf, system, users, answer, complain }: HookRunsOptions): HooksPort {
   let runner: HookRunner | null = null;
   const start = (): HookRunner => {

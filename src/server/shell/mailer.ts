@@ -1,8 +1,8 @@
-// Passes mails to the mail program of the server (attribute mailer), without a shell and without the server's environment.
+// Sends mail with the program that the server's attribute mailer names. The program is started without a shell and without the server's environment.
 //
-// M0. In system mode the program has an unprivileged identity (unprivileged.ts), and only root can change its file.
-// M1. A program that is missing, fails or hangs causes a log line. The server never waits for a program.
-// M2. At most RUNNING_MAX programs run, other mails wait. More than WAITING_MAX waiting mails are dropped with a log line.
+// M0. In system mode the program runs as an unprivileged user (unprivileged.ts), and its file must be one that only root can change.
+// M1. If the program is missing, fails or hangs, this is logged. The server never waits for the program.
+// M2. At most RUNNING_MAX mail programs run at the same time; other mails wait. If WAITING_MAX mails wait, further mails are dropped, which is logged.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { codeOf, messageOf } from "#support/caught.ts";
@@ -12,22 +12,22 @@ import type { Unprivileged } from "./unprivileged.ts";
 
 const RUNNING_MAX = 16;
 const WAITING_MAX = 10_000;
-/** A mail program that takes longer is killed. */
+/** Time after which a mail program is killed. */
 const SENDING_MS_MAX = 120_000;
 
 export type Mailer = { send(mail: Mail): void };
 
 export type MailerOptions = {
-  /** domain for recipients without a domain, and for owners (PBS_MAIL_HOST_NAME); undefined: none */
+  /** the mail domain of recipients without a domain, and of owners (PBS_MAIL_HOST_NAME); undefined: there is none */
   readonly domain: string | undefined;
-  /** the identity of the program; null: the server's own (user mode); a text: the reason why there is no identity, so that no mail is sent */
+  /** the identity under which the program runs; null: that of the server (user mode). A text: the reason why there is none, so that no mail is sent */
   readonly identity: Unprivileged | string | null;
   readonly problem: (text: string) => void;
 };
 
 export function mailer({ domain, identity, problem }: MailerOptions): Mailer {
   const waiting: Mail[] = [];
-  /** missing programs; each is reported once */
+  /** programs that were reported as missing; each is reported once */
   const missing = new Set<string>();
   let running = 0;
 
@@ -61,11 +61,11 @@ export function mailer({ domain, identity, problem }: MailerOptions): Mailer {
         stdio: ["pipe", "ignore", "ignore"],
         cwd: "/",
         env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" },
-        // Node drops all supplementary groups when it is given an identity.
+        // If an identity is given, Node.js also drops all supplementary groups.
         ...(identity === null || typeof identity === "string" ? {} : identity),
       });
     } catch (error) {
-      // The next mail is not begun within this call, because 10,000 nested calls would exhaust the stack.
+      // The failure is handled after this call, because it begins the next mail: 10,000 nested calls would exhaust the stack.
       setImmediate(() => failed(error));
       return;
     }
@@ -86,13 +86,13 @@ export function mailer({ domain, identity, problem }: MailerOptions): Mailer {
   };
 }
 
-/** The file that is run (M0). Throws with a text if no file may be run. */
+/** The path of the mail program (M0). Throws an error with the reason if no program may be run. */
 function programOf({ mailer }: Mail, identity: MailerOptions["identity"]): string {
   if (typeof identity === "string") throw new Error(identity);
   return identity === null ? mailer : trustedFile(mailer, [0]);
 }
 
-/** An owner is known by the host; if the site has a mail domain, the owner reads mail there. */
+/** The addresses of a mail. An owner's name contains a host; if the site has a mail domain, the domain replaces the host. */
 export function addressesOf({ to, to_owner }: Pick<Mail, "to" | "to_owner">, domain: string | undefined): readonly string[] {
   if (domain === undefined) return to;
   return to.map((address) => {

@@ -1,5 +1,6 @@
-// Opens PBS_HOME for the one server that may use it: directories, lock, store. It is in a bundle of its own that is
-// loaded before the service: while V8 loads the service, SQLite's threads check the store and read the first jobs.
+// Opens PBS_HOME for the only server that may use it: makes directories, takes the lock, opens the store. This file is in a
+// bundle of its own that is loaded before the service. While V8 loads the service, SQLite's threads already check the store
+// and read the first jobs.
 
 import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -11,12 +12,12 @@ import { returnLargeBlocks } from "#support/libc/large-blocks.ts";
 import { type HeldLock, takeLock } from "#support/libc/lock-file.ts";
 import { storeFile } from "./daemon-start.ts";
 
-/** notices: log lines about slow or unusual steps. opened: rejects with a StoreError. */
+/** A PBS_HOME that is open. opened: the store; may reject with a StoreError. notices: log lines about slow or unusual steps. */
 export type OpenHome = { readonly lock: HeldLock; readonly opened: Promise<Store>; readonly notices: readonly string[] };
 
 /**
- * Resolves when SQLite's threads are at work, or with the reason why this process may not serve. create: the server
- * begins anew, whatever the store has lost.
+ * Resolves when SQLite's threads have begun to work, or with the reason why this process may not serve. create: the store
+ * begins anew, so it does not matter if the old store has lost data.
  */
 export async function openHome(conf: Conf, create: boolean): Promise<OpenHome | string> {
   // The process title is set because `ps` shows it and site tools look for the name (docs/reference/files.md 9).
@@ -37,7 +38,7 @@ export async function openHome(conf: Conf, create: boolean): Promise<OpenHome | 
   return { lock, opened: opened.opened, notices };
 }
 
-/** Directories of the server that are missing (docs/reference/files.md 1). */
+/** Makes the directories of the server that are missing (docs/reference/files.md 1). */
 function makeHome(conf: Conf): void {
   const directories: readonly (readonly [path: string, mode: number])[] = [
     ["server_logs", 0o755],

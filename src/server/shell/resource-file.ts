@@ -1,5 +1,5 @@
-// server_priv/resourcedef (docs/reference/files.md 1): the custom resources, `NAME type=T flag=F` on each line, for site tools. The store counts: the
-// file is written after its commit and made anew at the start; the server never reads it.
+// Writes server_priv/resourcedef (docs/reference/files.md 1), a list of the custom resources for site tools: lines `NAME type=T flag=F`. Only the store is
+// authoritative: the file is written after its commits and again at the start of the server, which never reads it.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { writeWholeFile } from "#support/whole-file.ts";
 
 const MODE = 0o644;
 
-/** directory: server_priv. Returns the fault; null: none. */
+/** Writes the file. directory: server_priv. Returns the fault; null: none. */
 export function keepResourceFile(directory: string, resources: Iterable<ResourceDef>): string | null {
   const path = join(directory, "resourcedef");
   const text = resourceLines(resources);

@@ -1,9 +1,10 @@
-// Prepares the directories of a scheduler before the server starts it (docs/schedulers.md). Default-named directories
-// that are missing are made with the shipped files; directories that were set must exist, and the scheduler itself checks
-// them.
+// Prepares the directories of a scheduler before the server starts it (docs/schedulers.md). Missing directories with the
+// default names are made, with the default files of the installation. Directories that an administrator has set must
+// exist; the scheduler itself checks them.
 //
-// I1. sched_priv may belong to sched_user while the server is root: the server only creates new files in it and follows no link.
-// I2. Only files that no other user than root could change are given to sched_user: root's directory, and root's plain files in it.
+// I1. sched_priv may belong to sched_user while the server runs as root. Therefore the server only creates new files in it and follows no link.
+// I2. The server changes the owner to sched_user only if no other user than root could have changed the file: for a directory of root, and for
+//     plain files of root in it.
 
 import {
   chmodSync,
@@ -27,7 +28,7 @@ import { join } from "node:path";
 import { schedDirectories } from "#model/tables/sched-attributes.ts";
 import { codeOf } from "#support/caught.ts";
 
-/** File of sched_priv and the shipped default it is copied from (docs/reference/files.md 9). */
+/** The files of sched_priv, each with the default file of the installation that it is copied from (docs/reference/files.md 9). */
 const FILES = [
   ["sched_config", "pbs_sched_config"],
   ["holidays", "pbs_holidays"],
@@ -40,13 +41,13 @@ export type SchedDirectories = {
   readonly home: string;
   readonly sched_priv: string;
   readonly sched_log: string;
-  /** directory of the shipped defaults */
+  /** the directory with the default files of the installation */
   readonly defaults: string;
-  /** the scheduler's user when it is not the server's own */
+  /** the user of the scheduler; null: the user of the server */
   readonly owner: { readonly uid: number; readonly gid: number } | null;
 };
 
-/** Throws the file system's error. */
+/** Makes the directories and files. Throws the file system's error. */
 export function makeSchedDirectories(dirs: SchedDirectories): void {
   const named = schedDirectories(dirs.name, dirs.home);
   if (dirs.sched_priv === named.sched_priv) {
@@ -66,7 +67,7 @@ export function makeSchedDirectories(dirs: SchedDirectories): void {
 
 const OTHERS_WRITE = 0o022;
 
-/** A directory that was made while the scheduler was to run as root is given to its user (I2). */
+/** Gives a directory to the scheduler's user that was made when the scheduler was to run as root (I2). */
 function handOver(dir: string, owner: SchedDirectories["owner"]): void {
   if (owner === null) return;
   const mine = (stat: Stats): boolean => stat.uid === 0 && (stat.mode & OTHERS_WRITE) === 0;
@@ -80,7 +81,7 @@ function handOver(dir: string, owner: SchedDirectories["owner"]): void {
   lchownSync(dir, owner.uid, owner.gid);
 }
 
-/** An existing entry, even a link that leads nowhere, is left to the scheduler's own check. */
+/** Makes a file unless there is an entry with its name. An existing entry, even a link that leads nowhere, is checked by the scheduler itself. */
 function makeFile(path: string, bytes: Uint8Array, owner: SchedDirectories["owner"]): void {
   let fd: number;
   try {
@@ -98,7 +99,7 @@ function makeFile(path: string, bytes: Uint8Array, owner: SchedDirectories["owne
   }
 }
 
-/** sched_out, opened to append: stdout and stderr of the scheduler. null: it is not a file of the scheduler. */
+/** Opens sched_out for appending, which gets stdout and stderr of the scheduler. null: it is not a plain file that belongs to the scheduler. */
 export function openSchedOut(sched_priv: string): number | null {
   const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
   let fd: number;
@@ -113,7 +114,7 @@ export function openSchedOut(sched_priv: string): number | null {
   return null;
 }
 
-/** An existing file stays as it is. */
+/** Makes a directory, unless something with that name exists. */
 function makeDirectory(path: string, mode: number, owner: SchedDirectories["owner"]): void {
   if (existsSync(path)) return;
   mkdirSync(path, { mode });

@@ -1,8 +1,9 @@
 // Processes of local schedulers: starts them as children that outlive the server, watches them and stops them. The
-// core decides which should run (scheds/session.ts).
+// core decides which schedulers should run (scheds/session.ts).
 //
-// I1. A scheduler is started with the directories that its attributes name, if they pass their checks.
-// I2. While a process holds the lock of a sched_priv, no second one is started: a process of an earlier server connects by itself.
+// I1. A scheduler is started with the directories that its attributes name, if these pass their checks.
+// I2. While a process has the lock of a sched_priv, no second process is started there. If an earlier server has started that process, it connects by
+//     itself.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, existsSync, readFileSync, statSync } from "node:fs";
@@ -23,19 +24,19 @@ import { makeSchedDirectories, openSchedOut } from "./sched-directories.ts";
 export type SchedProcessesOptions = {
   readonly home: string;
   readonly exec: string;
-  /** system mode: sched_user is obeyed */
+  /** whether the complex is in system mode, where schedulers run as their sched_user */
   readonly system: boolean;
   readonly users: UserDatabase;
   /** attributes of a scheduler; undefined: it was deleted */
   attrsOf(name: string): { readonly [name: string]: unknown } | undefined;
   exited(name: string, how: SchedEnd): void;
-  /** it was not started, because a directory fails its check. text: for the comment */
+  /** called when a scheduler was not started because a directory fails its check. text: for the scheduler's comment */
   unfit(name: string, text: string): void;
   log(name: string, text: string): void;
 };
 
 export type SchedProcesses = ProcessesPort & {
-  /** resolves when no process that was told to stop is left */
+  /** resolves when all processes that were told to stop have ended */
   stopped(): Promise<void>;
 };
 
@@ -52,12 +53,12 @@ type Child = { readonly process: ChildProcess; stopped: boolean };
 class LocalScheds implements SchedProcesses {
   readonly #options: SchedProcessesOptions;
   readonly #children = new Map<string, Child>();
-  /** all processes that were started here: their ends are reported, before or after those of their connections */
+  /** pids of all processes that were started here. The end of each is reported, before or after the loss of its connection */
   readonly #started = new Set<number>();
-  /** names of schedulers whose lock is awaited */
+  /** names of schedulers whose lock another process has, so that they wait for it */
   readonly #waiting = new Set<string>();
   readonly #stopping = new Set<Promise<void>>();
-  /** killed processes that are not children, until they are gone: each end is reported once */
+  /** killed processes that are not children and have not ended yet; each end is reported once */
   readonly #dying = new Set<number>();
 
   constructor(options: SchedProcessesOptions) {
@@ -86,7 +87,7 @@ class LocalScheds implements SchedProcesses {
     this.#follow(name, { process: child, stopped: false }, lockOf(attrs));
   }
 
-  /** The directories of a scheduler that does not run; faults are reported when it is started. */
+  /** Makes the directories of a scheduler that does not run. Faults are reported only when it is started. */
   prepare(name: string): void {
     const options = this.#options;
     const attrs = options.attrsOf(name);
@@ -131,7 +132,7 @@ class LocalScheds implements SchedProcesses {
     const options = this.#options;
     if (this.#ownerOf(name) !== pid) {
       options.log(name, `process ${pid} is not the scheduler any more`);
-      // The process has ended without ever having had a connection, so nothing else reports its end.
+      // The process has ended and never had a connection, so nothing else reports its end.
       if (!this.#children.has(name) && !isAlive(pid)) options.exited(name, { code: null, signal: "unknown", stopped: false, pid });
       return;
     }
@@ -162,7 +163,7 @@ class LocalScheds implements SchedProcesses {
     await Promise.all(this.#stopping);
   }
 
-  /** A lock that another process holds: its owner connects, or ends and releases the lock. */
+  /** Waits until the process that has the lock has connected, or has ended and released the lock. */
   #awaitLock(name: string): void {
     if (this.#waiting.has(name)) return;
     this.#waiting.add(name);
@@ -172,7 +173,7 @@ class LocalScheds implements SchedProcesses {
     }, LOCK_POLL_MS).unref();
   }
 
-  /** Reports the end of a child. lock: the lock of its sched_priv. */
+  /** Reports the end of a child when it comes. lock: the lock file in its sched_priv. */
   #follow(name: string, entry: Child, lock: string): void {
     const options = this.#options;
     const { process: child } = entry;
@@ -194,8 +195,8 @@ class LocalScheds implements SchedProcesses {
   }
 
   /**
-   * The process of a scheduler: the child, or the holder of its lock. The lock file belongs to the scheduler's user, who could write any pid into it.
-   * Therefore a process of another user is not accepted.
+   * The pid of a scheduler's process: the child, or the process that the lock file names. The file belongs to the scheduler's user, who could write any
+   * pid into it. Therefore a process of another user is not accepted.
    */
   #ownerOf(name: string): number | null {
     const child = this.#children.get(name)?.process.pid;
@@ -212,13 +213,13 @@ class LocalScheds implements SchedProcesses {
 
 const lockOf = (attrs: SchedAttrs): string => join(String(attrs["sched_priv"]), "sched.lock");
 
-/** A zombie counts as dead, because the process that should reap it (process 1 of a container, for example) may never do so. */
+/** Whether a process exists. A zombie counts as dead, because the process that should reap it (for example process 1 of a container) may never do so. */
 function isAlive(pid: number): boolean {
   const state = processState(pid);
   return state !== null && !/[ZX]/.test(state);
 }
 
-/** The letter of proc(5): T and t are stopped, Z is a zombie. null: no such process */
+/** The state of a process as a letter of proc(5): T and t are stopped, Z is a zombie. null: there is no such process. */
 function processState(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
@@ -244,7 +245,7 @@ function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // The process has ended meanwhile.
+    // The process has just ended.
   }
 }
 
@@ -258,10 +259,10 @@ async function terminate(pid: number, lives: () => boolean): Promise<void> {
 }
 
 type SchedAttrs = { readonly [name: string]: unknown };
-/** The user of a scheduler; null: that of the server. */
+/** The user and group under which a scheduler runs; null: those of the server. */
 type Runner = { readonly uid: number; readonly gid: number } | null;
 
-/** Throws when there is no such user. */
+/** The user under which a scheduler must run. Throws if there is no such user. */
 function runnerOf({ system, users }: SchedProcessesOptions, attrs: SchedAttrs): Runner {
   const name = attrs["sched_user"];
   if (!system || typeof name !== "string") return null;
@@ -275,7 +276,7 @@ function makeOwnDirectories({ home, exec }: SchedProcessesOptions, name: string,
   makeSchedDirectories({ name, home, sched_priv, sched_log, defaults: defaultsDirectory(exec), owner: runner });
 }
 
-/** The fault of the directories of a scheduler; null: none. text: the fault as the scheduler itself would report it. */
+/** The fault of a scheduler's directories; null: none. text: the fault in the words of the scheduler itself. */
 function whyUnfit(
   { system }: SchedProcessesOptions,
   attrs: SchedAttrs,
@@ -289,7 +290,7 @@ function whyUnfit(
   return priv === null ? null : { text: PRIV_FAULT, why: priv };
 }
 
-/** The user, other than the trusted ones, who could replace this directory; null: none. */
+/** Names a user who could replace this directory and is not one of the trusted owners; null: there is none. */
 function whyUntrusted(path: string, owners: readonly number[]): string | null {
   try {
     trustedDirectory(path, owners);
@@ -302,7 +303,7 @@ function whyUntrusted(path: string, owners: readonly number[]): string | null {
 function launch(name: string, attrs: SchedAttrs, runner: Runner, more: { readonly [variable: string]: string } = {}): ChildProcess {
   const [sched_priv, sched_log] = [String(attrs["sched_priv"]), String(attrs["sched_log"])];
   const command = [process.execPath, schedProgram(), ...(name === "default" ? [] : ["-I", name]), "-N"];
-  // libuv alone would drop the user's supplementary groups.
+  // setpriv is needed because Node.js (libuv) alone would drop the user's supplementary groups.
   if (runner !== null) command.unshift("setpriv", `--reuid=${runner.uid}`, `--regid=${runner.gid}`, "--init-groups", "--");
   const out = openSchedOut(sched_priv) ?? "ignore";
   const env = { ...process.env, [SCHED_ENV.priv]: sched_priv, [SCHED_ENV.log]: sched_log, ...more };
@@ -311,13 +312,13 @@ function launch(name: string, attrs: SchedAttrs, runner: Runner, more: { readonl
   return child;
 }
 
-/** The scheduler beside this program: its bundle in dist/, or its source if the server runs from source. */
+/** The path of the scheduler program, which is beside this program: the bundle in dist/, or the source file if the server runs from source. */
 function schedProgram(): string {
   const self = fileURLToPath(import.meta.url);
   return basename(dirname(self)) === "shell" ? join(dirname(self), "../../sched/main.ts") : join(dirname(self), "pbs_sched.mjs");
 }
 
-/** The pristine defaults: PBS_EXEC/etc, or etc/ beside the program. */
+/** The directory with the default files of the installation: PBS_EXEC/etc, or etc/ beside the program. */
 function defaultsDirectory(exec: string): string {
   const self = dirname(fileURLToPath(import.meta.url));
   const candidates = [join(exec, "etc"), join(self, "../etc"), join(self, "../../etc"), join(self, "../../../etc")];

@@ -1,5 +1,5 @@
-// The service of pbs_server: the driver of the core (../driver/server-driver.ts) with real ports: sockets, the store, the clock, child processes,
-// files, logs.
+// The service of pbs_server. It connects the driver of the core (../driver/server-driver.ts) with real ports: sockets, the store, the clock,
+// child processes, files, logs.
 
 import { randomBytes } from "node:crypto";
 import { lookup } from "node:dns";
@@ -37,20 +37,20 @@ export type ServiceOptions = {
   readonly accounting: AccountingLog;
   readonly users: UserDatabase;
   readonly state: ServerState;
-  /** called once with the new core, before anything else happens: first-start.ts */
+  /** called once with the new core, before anything else happens (first-start.ts) */
   readonly prepare: (core: Core) => void;
-  /** everything is closed: the process may end */
+  /** called when everything is closed and the process may end */
   readonly ended: () => void;
 };
 
 export type Service = {
-  /** qterm -t quick by signal */
+  /** ends the server as qterm -t quick does; called at a signal */
   stop(): void;
-  /** SIGHUP */
+  /** opens the log files again; called at SIGHUP */
   reopenLogs(): void;
 };
 
-/** Resolves when the server answers. */
+/** Starts the service. Resolves when the server answers. */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { conf, config, store, accounting, users, state } = options;
   const system = conf.mode === "system";
@@ -143,7 +143,7 @@ function logPort(log: Log, host: string): LogPort {
   };
 }
 
-/** directory: server_priv. */
+/** The port that writes copies of data into files. directory: server_priv. */
 function fileCopies(directory: string, complain: (text: string) => void) {
   const attempt = (fault: string | null): void => {
     if (fault !== null) complain(fault);

@@ -1,10 +1,10 @@
-// Time zones by their names, from the tz data that the runtime brings along.
+// Finds time zones by their names, in the tz data that is part of Node.js.
 
 import { DAY_S, dayNumber, type TimeZone } from "#model/civil-time.ts";
 
-/** null: there is no zone of that name. */
+/** The time zone with that name; null: there is none. */
 export function timeZone(name: string): TimeZone | null {
-  // Offsets like +05:30 are no names.
+  // An offset such as +05:30 is not a name.
   const format = /^[A-Za-z][A-Za-z0-9_+/-]*$/.test(name) ? formatOf(name) : null;
   if (format === null) return null;
   return {

@@ -1,10 +1,10 @@
-// The identity of programs that the server starts in system mode and that need none of root's rights: the mail program, and hosts of JavaScript hooks.
+// The user under which the server in system mode starts programs that need no rights of root: the mail program, and the hook hosts of JavaScript hooks.
 
 import type { UserDatabase } from "#support/passwd.ts";
 
 export type Unprivileged = { readonly uid: number; readonly gid: number };
 
-/** The number that the kernel gives to unknown users, if the system has no user with that name. */
+/** Used if the system has no user `nobody`: the number that Linux gives to unknown users. */
 const NOBODY: Unprivileged = { uid: 65534, gid: 65534 };
 
 /** The user `nobody`. */
@@ -13,7 +13,7 @@ export function nobody(users: UserDatabase): Unprivileged {
   return found === null ? NOBODY : { uid: found.uid, gid: found.gid };
 }
 
-/** The user that a line of pbs.conf names (undefined: `nobody`). A text: why that user cannot be used. key: of the line. */
+/** The user that a setting of pbs.conf names; name undefined: `nobody`. key: the name of the setting. If that user cannot be used, returns the reason. */
 export function unprivilegedUser(users: UserDatabase, key: string, name: string | undefined): Unprivileged | string {
   if (name === undefined || name === "") return nobody(users);
   const found = users.userByName(name);

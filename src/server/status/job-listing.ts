@@ -1,9 +1,10 @@
-// All jobs, or those of a queue: live ones by queue rank, between them the history page by page, and behind each array its subjobs if they are requested.
+// Lists all jobs, or those of a queue, in order of queue rank. The finished jobs are read from the history page by page and merged with the live jobs. If subjobs are
+// requested, they follow their array.
 //
-// L1. A job comes once. A job that ends meanwhile is live and in the history: the first occurrence counts.
-// L2. A long listing is given in slices (SLICE_JOBS), with other requests served in between. Jobs that end meanwhile are left out, unless finished jobs are
-//     requested.
-// L3. Records of subjobs follow one another in order of index, behind the record of their array or among the live ones.
+// L1. A job is listed once. A job that ends during the listing may be found as live and in the history: it is listed where it is found first.
+// L2. A long listing is made in slices (SLICE_JOBS), and other requests are served in between. Jobs that end during the listing are left out, unless finished
+//     jobs are requested.
+// L3. The history gives the records of subjobs in order of index, after the record of their array if that is in the history.
 
 import { nth } from "#support/assert.ts";
 import type { Answer, HistoryStream, Slices, Transaction } from "../engine/transaction.ts";
@@ -12,19 +13,19 @@ import { type Expansion, expansionOf, hasRecords, type Shown, shownArray, shownA
 
 export type Listing = {
   readonly queue?: string;
-  /** arrays with their subjobs */
+  /** whether arrays are listed with their subjobs */
   readonly expand: boolean;
-  /** finished jobs, too */
+  /** whether finished jobs are listed, too */
   readonly history: boolean;
   readonly give: (tx: Transaction, shown: readonly Shown[]) => void;
   /** the value of the reply */
   readonly value?: () => unknown;
 };
 
-/** Jobs and subjobs that are shown at a time. */
+/** Number of jobs and subjobs in a slice. */
 export const SLICE_JOBS = 2000;
 
-/** live: by queue rank. */
+/** live: the live jobs to list, in order of queue rank. */
 export function listJobs(tx: Transaction, live: readonly Job[], listing: Listing): Answer {
   const merge = mergeOf(live, listing);
   const { queue, value } = listing;
@@ -65,17 +66,17 @@ function arraysWithRecords(live: readonly Job[]): number[] {
 
 type Merge = {
   record(tx: Transaction, record: Job): Shown[];
-  /** the number of jobs that have not been shown yet, approximately */
+  /** returns about `count` of the jobs that have not been shown yet */
   some(tx: Transaction, count: number): Shown[];
   readonly done: boolean;
 };
 
 function mergeOf(live: readonly Job[], { expand, history }: Listing): Merge {
-  // Without the history no job can come a second time.
+  // Without the history no job can be found twice.
   const live_ids = new Set(history || expand ? live.map((job) => job.id) : []);
   const given = new Set<string>();
   let next = 0;
-  /** the array whose subjobs come next */
+  /** the array whose subjobs are shown next */
   let open: Expansion | null = null;
 
   const close = (): Shown[] => {
@@ -120,7 +121,7 @@ function mergeOf(live: readonly Job[], { expand, history }: Listing): Merge {
       const shown: Shown[] = [];
       for (; next < live.length && shown.length < count; next++) {
         const job = nth(live, next);
-        // The job has ended since the listing began, and finished jobs are not requested.
+        // The job has ended during the listing, and finished jobs are not requested.
         if (!history && !tx.state.jobs.has(job.id)) continue;
         for (const each of add(tx, job, true)) shown.push(each);
       }

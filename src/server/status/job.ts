@@ -1,7 +1,7 @@
-// Status of jobs: live ones from memory, finished and moved ones from the store's history (docs/reference/commands.md 2).
+// Status of jobs (docs/reference/commands.md 2). Live jobs are in memory, finished and moved jobs in the history in the store.
 //
-// I1. Items come in the order of the requested ids, else in the order of queue rank.
-// I2. A finished job is an error item (15139) unless the history is requested; requesting it while the server keeps none is refused (15140).
+// I1. Items have the order of the requested ids; without ids, the order of queue rank.
+// I2. A finished job gives an error item (15139), unless finished jobs are requested. If the server keeps no history, such a request is refused (15140).
 // I3. While query_other_jobs is False, users see only their own jobs; the id of another user's job counts as unknown.
 
 import { type IndexRange, indexAt, indexCount } from "#model/array-indices.ts";
@@ -22,7 +22,7 @@ import { localQueue } from "../submit/admission.ts";
 import { listJobs, SLICE_JOBS } from "./job-listing.ts";
 import { type Expansion, expansionOf, hasRecords, type Shown, type ShownArray, shownArray, shownAttrs } from "./subjob.ts";
 
-/** Items of one part frame. */
+/** The largest number of items in one frame of a reply. */
 const PART_ITEMS_MAX = 500;
 
 export function jobStatus(tx: Transaction, request: StatusRequest): Answer {
@@ -42,12 +42,12 @@ export function jobStatus(tx: Transaction, request: StatusRequest): Answer {
   });
 }
 
-/** Refuses with 15140 a request for finished jobs while they are not kept. */
+/** Refuses with 15140 a request for finished jobs while the server keeps no history. */
 export function checkHistory(tx: Transaction, history: "with" | "only" | undefined): void {
   if (history !== undefined && tx.state.server["job_history_enable"] !== true) throw reject(PBSE.JOBHISTNOTSET);
 }
 
-/** Live jobs and arrays, of one queue or all, by queue rank. Subjobs come only with their array. */
+/** The live jobs and arrays of one queue or of all queues, in order of queue rank. Subjobs are not in the list. */
 export function liveJobs(state: ServerState, queue?: string): Job[] {
   const all =
     queue === undefined ? [...state.jobs.values()] : [...(state.queues.get(queue)?.jobs ?? [])].map((id) => mustGet(state.jobs, id));
@@ -61,7 +61,7 @@ export function mayQuery(tx: Transaction, { attrs }: { readonly attrs: Attrs }):
   return tx.who.level !== "user" || tx.state.server["query_other_jobs"] !== false || isOwner(tx, String(attrs["Job_Owner"]));
 }
 
-/** Jobs with equal attributes (waiting subjobs) are encoded once. */
+/** Sends items of jobs. Waiting subjobs that share one record of attributes are encoded once. */
 function giveJobs(tx: Transaction, columns: Columns, shown: readonly Shown[], brief: boolean): void {
   const encodeNext = encoder(columns);
   const commentNow = tx.commentNow();
@@ -83,19 +83,19 @@ function giveJobs(tx: Transaction, columns: Columns, shown: readonly Shown[], br
 
 // --- jobs by id
 
-/** The objects that an id names. walk: subjobs of an array whose records must be read. */
+/** What an id names: an error, jobs, or subjobs of an array. walk: the records of these subjobs must be read from the history. */
 type Asked =
   | { readonly kind: "refused"; readonly code: number }
   | { readonly kind: "jobs"; readonly shown: readonly Shown[] }
   | { readonly kind: "walk"; readonly shown: readonly Shown[]; readonly expansion: Expansion };
-/** The job or array of an id at the time of the request. */
+/** The job or array that an id names at the time of the request. */
 type Named = { readonly id: string } & (
   | { readonly kind: "refused"; readonly code: number }
   | { readonly kind: "hidden" }
   | { readonly kind: "found"; readonly job: Job; readonly live: boolean; readonly reads: boolean }
 );
 
-/** Up to this number of records of subjobs in ranges are read by their ids; more are read page by page. */
+/** If ranges name at most this number of subjobs, their records are read by id; otherwise page by page. */
 const RECORDS_BY_ID_MAX = 500;
 
 function namedJobs(tx: Transaction, request: StatusRequest, columns: Columns): Answer {
@@ -111,7 +111,7 @@ function namedJobs(tx: Transaction, request: StatusRequest, columns: Columns): A
   return {};
 }
 
-/** A reply to a list of ids, while it is being sent. walk: the rest of the walk for the id before `next`. */
+/** A reply to a list of ids that is being sent. next: the index of the next id. walk: what is still missing for the id before that. */
 type Giving = {
   readonly columns: Columns;
   readonly named: readonly Named[];
@@ -120,7 +120,7 @@ type Giving = {
   walk: Expansion | null;
 };
 
-/** Gives about a slice of the available items; stops at a walk. Returns whether more follow. */
+/** Sends about one slice of items. Stops at an id whose records must be read from the history. Returns whether more items follow. */
 function giveSome(tx: Transaction, giving: Giving): boolean {
   for (let left = SLICE_JOBS; giving.next < giving.named.length && giving.walk === null && left > 0; ) {
     const named = nth(giving.named, giving.next++);
@@ -133,7 +133,7 @@ function giveSome(tx: Transaction, giving: Giving): boolean {
   return giving.walk !== null || giving.next < giving.named.length;
 }
 
-/** Sends the rest: slices of available items, and walks through the records of arrays. */
+/** The stream of all further items: slices of items that are available, and walks through records of arrays in the history. */
 function goOn(giving: Giving): Stream {
   const { walk } = giving;
   if (walk === null)
@@ -155,15 +155,16 @@ function goOn(giving: Giving): Stream {
 }
 
 /**
- * The ids whose records must be read, because neither the named job nor its array is live. Records of ranges are
- * included until a limit on their number is reached. read: ids of subjobs and ranges whose records are included.
+ * The ids of records that must be read from the history for an id of a request. Records of subjobs in ranges are included
+ * until the budget is used up. read: gets the ids of subjobs and ranges whose records are included.
  */
 function recordsNeeded(tx: Transaction, id: string, budget: { records: number }, read: Set<string>): string[] {
   const parsed = parseJobId(id);
   if (parsed === null || (parsed.kind !== "subjob" && parsed.kind !== "range")) return tx.state.jobs.has(id) ? [] : [id];
   const array_id = jobIdText({ ...parsed, kind: "array" });
   const needed = tx.state.jobs.has(array_id) ? [] : [array_id];
-  // A request names at most max_status_jobs single subjobs; a walk through all records of their array for each would take much longer.
+  // Records of single subjobs are always read by id: a request has at most max_status_jobs of them, and a walk through all records of an array for each would
+  // take much longer.
   const ranges = parsed.kind === "subjob" ? [oneIndex(parsed.index)] : parsed.ranges;
   const count = parsed.kind === "subjob" ? 0 : ranges.reduce((sum, range) => sum + indexCount(range), 0);
   if (count > budget.records) return needed;
@@ -173,7 +174,7 @@ function recordsNeeded(tx: Transaction, id: string, budget: { records: number },
   return needed;
 }
 
-/** reads: records of the subjobs that the id names are available. */
+/** Finds what an id names. reads: whether the records of the subjobs that it names have been read. */
 function namedJob(tx: Transaction, { history }: StatusRequest, id: string, reads: boolean): Named {
   const parsed = parseJobId(id);
   const array_id = parsed?.kind === "subjob" || parsed?.kind === "range" ? jobIdText({ ...parsed, kind: "array" }) : id;
@@ -196,7 +197,7 @@ function askedFor(tx: Transaction, named: Named, subjobs: boolean): Asked {
   return subjobsAsked(tx, array, named, job.id === id ? [whole] : []);
 }
 
-/** An array with its subjobs, or those an id names. */
+/** What an id names if it is an array with its subjobs, a subjob, or a range. */
 function subjobsAsked(
   tx: Transaction,
   array: ShownArray,
@@ -219,7 +220,7 @@ function subjobsAsked(
 
 const oneIndex = (index: number): IndexRange => ({ first: index, last: index, step: 1 });
 
-/** A job of the history. */
+/** The job with this id in the history; undefined: there is none. */
 export function finishedJob(tx: Transaction, id: string): Job | undefined {
   return tx.state.history_count === 0 ? undefined : tx.history(id);
 }
@@ -229,7 +230,7 @@ function errorItem(id: string, code: number): StatusItem {
   return { id, code, text };
 }
 
-/** The stored form of an id: with the server's name. Returns null if the text is not a job id. */
+/** The full form of an id, with the server's name. Returns null if the text is not a job id. */
 export function fullJobId(state: ServerState, text: string): string | null {
   if (state.jobs.has(text)) return text;
   const id = parseJobId(text);

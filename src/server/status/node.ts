@@ -12,7 +12,7 @@ import type { Attrs, ResourceRecord, ServerState, Vnode } from "../state/state.t
 import { mayQuery } from "./job.ts";
 import { named } from "./object.ts";
 
-/** Without any node: 15064, for all and for each name. */
+/** The status of vnodes. If the server has no vnodes at all, the answer is 15064, also for each name. */
 export function nodeStatus(tx: Transaction, { ids, attrs }: StatusRequest): StatusItem[] {
   const { state } = tx;
   if (state.vnodes.size === 0) throw reject(PBSE.NONODES);
@@ -21,7 +21,7 @@ export function nodeStatus(tx: Transaction, { ids, attrs }: StatusRequest): Stat
   return named(state.vnodes, ids, PBSE.UNKNODE, (vnode) => encode(columns, vnode.attrs, facts(tx, vnode, wanted)));
 }
 
-/** Resources that are always listed as assigned, with 0 where nothing is. */
+/** Resources that resources_assigned always lists, with 0 if nothing is assigned. */
 const ALWAYS_ASSIGNED = ["accelerator_memory", "hbmem", "mem", "naccelerators", "ncpus", "vmem"] as const;
 
 function facts(tx: Transaction, vnode: Vnode, wanted: ReadonlySet<string>): Attrs {

@@ -1,4 +1,4 @@
-// Status of the server, queues, schedulers and resources, including values that are computed and not stored (docs/reference/attributes.md 2-4).
+// Status of the server, queues, schedulers and resources. Some values are computed and not stored (docs/reference/attributes.md 2-4).
 
 import { mayRead } from "#model/attribute.ts";
 import { stateCountText } from "#model/job-state.ts";
@@ -42,7 +42,7 @@ function queueFacts(state: ServerState, queue: Queue): Attrs {
   };
 }
 
-/** Returns undefined if nothing is assigned. */
+/** The value of resources_assigned; undefined: nothing is assigned. */
 function assignedRecord(state: ServerState, assigned: Amounts): ResourceRecord | undefined {
   if (assigned.size === 0) return undefined;
   return Object.fromEntries([...assigned].map(([name, amount]) => [name, amountValue(state.resources.get(name), amount)]));
@@ -53,7 +53,7 @@ export function schedStatus(tx: Transaction, { ids, attrs }: StatusRequest): Sta
   return named(tx.state.scheds, ids, PBSE.UNKSCHED, (sched) => encode(columns, sched.attrs));
 }
 
-/** Without names: all resources, including the built-in ones. Resources with flag i are not shown to users. */
+/** The status of resources; without names, of all, including built-in ones. Resources with flag i are not shown to users. */
 export function resourceStatus(tx: Transaction, { ids }: StatusRequest): StatusItem[] {
   const visible = new Map([...tx.state.resources].filter(([, def]) => mayRead(def, tx.who)));
   return named(visible, ids, PBSE.UNKRESC, (def) => ({
@@ -62,7 +62,7 @@ export function resourceStatus(tx: Transaction, { ids }: StatusRequest): StatusI
   }));
 }
 
-/** An item for each name, or for all; unknown names are items with the code. */
+/** Makes an item for each name; without names, for all objects. An unknown name gives an error item with the code. */
 export function named<T extends { readonly name: string }>(
   objects: ReadonlyMap<string, T>,
   ids: readonly string[],

@@ -1,4 +1,4 @@
-// Status of reservations (pbs_rstat): in the order of their creation, or of the requested ids.
+// Status of reservations (pbs_rstat), in the order of the requested ids; without ids, in the order of creation.
 
 import { PBSE, reject } from "#model/pbse.ts";
 import { RESV_ATTRIBUTES } from "#model/tables/resv-attributes.ts";
@@ -10,7 +10,7 @@ import { fullResvId } from "../resv/access.ts";
 import { resvResources } from "../resv/records.ts";
 import type { Attrs, Resv } from "../state/state.ts";
 
-/** The attributes. The job that a reservation was made from is shown to users who may see that job (query_other_jobs). */
+/** The attributes that the caller may see. The job that a reservation was made from is shown only to users who may see that job (query_other_jobs). */
 function seenBy(tx: Transaction, { attrs }: Resv): Attrs {
   const { reserve_job, qmove, ...others } = attrs as Attrs;
   if ((reserve_job === undefined && qmove === undefined) || seesOthers(tx) || isOwner(tx, String(attrs["Reserve_Owner"]))) return attrs;

@@ -1,5 +1,5 @@
-// Subjobs for display (docs/reference/commands.md 1.4). A started subjob is a job of its own, one that is over has a record in the history, and all others are
-// shown from their array. The waiting subjobs of a large array therefore share one record of attributes.
+// Subjobs for display (docs/reference/commands.md 1.4). A subjob that has started is a job of its own; a subjob that has ended has a record in the history. For all
+// others, the attributes are computed from those of the array. The waiting subjobs of a large array therefore share one record of attributes.
 
 import { subjobId, subjobIndex } from "#model/job-id.ts";
 import { SUBSTATE } from "#model/job-state.ts";
@@ -19,10 +19,10 @@ import {
   subjobState,
 } from "../state/subjobs.ts";
 
-/** An array, live or of the history, with its subjobs. */
+/** An array with its subjobs. live: it is a live job; else it is in the history. */
 export type ShownArray = { readonly job: Job; readonly live: boolean; readonly subjobs: Subjobs };
 
-/** null: the job is not an array. */
+/** The array that a job is; null: the job is not an array. */
 export function shownArray(job: Job, live: boolean): ShownArray | null {
   if (job.subjobs !== undefined) return { job, live, subjobs: job.subjobs };
   if (job.attrs["array"] !== true) return null;
@@ -33,19 +33,19 @@ export function shownArray(job: Job, live: boolean): ShownArray | null {
   return { job, live, subjobs: loadSubjobs(array_indices_submitted, subjobs) };
 }
 
-/** A job's attributes, with computed ones for an array; state U for a job that is stopped because its host has other users. */
+/** The attributes of a job for display. For an array, some are computed. A job that is stopped because someone uses its host has state U. */
 export function shownAttrs(job: Job): Attrs {
   const { attrs, subjobs } = job;
   if (subjobs === undefined) return isIdled(job) && isRunning(job) ? { ...attrs, job_state: "U" } : attrs;
   return { ...attrs, array_state_count: subjobCountText(subjobs), array_indices_remaining: remainingText(subjobs) };
 }
 
-/** A subjob that is over: X while its array lives. */
+/** The attributes of a subjob that has ended. Its state is X as long as its array is live. */
 function recordAttrs(record: Job, live: boolean): Attrs {
   return live ? { ...record.attrs, job_state: "X" } : record.attrs;
 }
 
-/** The attributes of a subjob that is neither a job of its own nor in the history. They come from its array. */
+/** The attributes of a subjob that is neither a job of its own nor in the history, computed from those of its array. */
 function viewAttrs({ job, live }: ShownArray, state: Exclude<SubjobState, typeof SUBJOB.LIVE>): Attrs {
   const attrs = subjobAttrs(job.attrs);
   if (state === SUBJOB.QUEUED) {
@@ -68,16 +68,16 @@ const OVER = {
 
 export type Shown = { readonly id: string; readonly attrs: Attrs };
 
-/** A walk through an array's subjobs in order of index; records of the history are supplied from outside in that order. */
+/** A walk through an array's subjobs in order of index. The caller reads their records from the history and supplies them in that order. */
 export type Expansion = {
   readonly array: ShownArray;
-  /** returns the subjobs before that of the record, and then the record. Returns nothing if the record was already passed or was not requested */
+  /** returns the subjobs before that of the record, and then that of the record; nothing if it was already passed or is not requested */
   record(record: Job): Shown[];
   /** returns the subjobs after the last record */
   rest(): Shown[];
 };
 
-/** asked: only these indices, in order. Subjobs that look alike share one object of attributes. */
+/** Begins a walk. asked: only these indices, in order. Subjobs with equal attributes share one record of them. */
 export function expansionOf(state: ServerState, array: ShownArray, asked: Iterable<number> = allIndices(array.subjobs)): Expansion {
   const { subjobs, job } = array;
   const indices = asked[Symbol.iterator]();
@@ -105,7 +105,7 @@ export function expansionOf(state: ServerState, array: ShownArray, asked: Iterab
       if (next.done === true || next.value !== index) return shown;
       next = indices.next();
       const standing = subjobState(subjobs, index);
-      // A record is skipped if it belongs to an earlier array with the same number.
+      // If the record belongs to an earlier array with the same number, it is not used.
       if (standing === SUBJOB.QUEUED || standing === SUBJOB.LIVE || record.attrs.ctime !== job.attrs.ctime) shown.push(...show(index));
       else shown.push({ id: record.id, attrs: recordAttrs(record, array.live) });
       return shown;
@@ -118,6 +118,6 @@ export function expansionOf(state: ServerState, array: ShownArray, asked: Iterab
   };
 }
 
-/** Whether records of the history say more about some subjobs than their array does. */
+/** Whether some subjobs have records in the history. */
 export const hasRecords = ({ subjobs }: ShownArray): boolean =>
   subjobs.counts[SUBJOB.FINISHED] + subjobs.counts[SUBJOB.FAILED] + subjobs.counts[SUBJOB.DELETED] > 0;

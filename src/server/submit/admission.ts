@@ -4,7 +4,8 @@
 // Order: 1. enabled 15021  2. from_route_only 15022  3. lists of hosts, users and groups 15007  4. numbers of jobs 15046, 15142
 //        5. size of an array 15107  6. bounds of resources 15036  7. amounts of resources 15143.
 //
-// I1. All limits must hold: old style, numbers of jobs, amounts of resources; of the queue, then of the complex (docs/reference/errors.md 3).
+// I1. The job must be within all limits, of the old and the new style, for numbers of jobs and amounts of resources. The limits of the queue are
+//     checked first, then those of the complex (docs/reference/errors.md 3).
 
 import { indexCount, parseArrayIndices } from "#model/array-indices.ts";
 import type { EntityLimits, ResourceEntityLimits, ResourceValue, ResourceValues } from "#model/attribute.ts";
@@ -35,15 +36,15 @@ import { SUBJOBS_MAX } from "../state/subjobs.ts";
 export type Entry = {
   readonly from_route: boolean;
   readonly submitter: Submitter;
-  /** the queue's bounds were already checked, with this outcome */
+  /** the refusal by the bounds of the queue, if they were checked already; null: they allow the job */
   readonly bounds?: Reject | null;
-  /** the present counts of the job */
+  /** the job as it is counted at present */
   readonly already?: Counted;
-  /** a waiting array: the number of subjobs that count (deleted ones do not) */
+  /** for a waiting array: the number of its subjobs without deleted ones */
   readonly weight?: number;
 };
 
-/** Refuses a job that the queue does not accept. attrs: as they would be in the queue. */
+/** Refuses a job that the queue does not accept. attrs: the job's attributes as they would be in the queue. */
 export function checkEntry(tx: Transaction, attrs: JobAttrs, queue: Queue, entry: Entry): void {
   const { state } = tx;
   if (queue.attrs["enabled"] !== true) throw reject(PBSE.QUNOENB);
@@ -62,7 +63,7 @@ export function checkEntry(tx: Transaction, attrs: JobAttrs, queue: Queue, entry
   );
 }
 
-/** Changes of a job that comes from another queue: defaults of the new queue replace those of the old one. */
+/** Checks a job that comes from another queue and returns its changed attributes: defaults of the new queue replace those of the old one. */
 export function admitJob(tx: Transaction, job: Job, queue: Queue, how: { readonly from_route: boolean }): Attrs {
   const { state } = tx;
   const { attrs } = job;
@@ -79,7 +80,10 @@ export function admitJob(tx: Transaction, job: Job, queue: Queue, how: { readonl
   return { Resource_List: resolved.Resource_List, schedselect: resolved.schedselect };
 }
 
-/** Resources that equal a default of the old queue are taken for that default. Chunk resources of a job with select are sums and are computed again. */
+/**
+ * The resources that a job loses when it leaves its queue: those that equal a default of the queue, because they probably come from it. Chunk
+ * resources of a job with select are sums and are computed again.
+ */
 function defaultsGoing(state: ServerState, job: Job): { readonly [resource: string]: ResourceValue | undefined } {
   const list = job.attrs.Resource_List;
   const { resources_default, resources_max } = (state.queues.get(job.attrs.queue)?.attrs ?? {}) as {
@@ -96,7 +100,7 @@ function defaultsGoing(state: ServerState, job: Job): { readonly [resource: stri
 
 // --- reservations
 
-/** A job in the queue may not request more exclusiveness than the reservation has (15156). */
+/** Refuses with 15156 a job in the queue of a reservation that requests more exclusiveness than the reservation has. */
 function checkJobInResv(state: ServerState, attrs: JobAttrs, queue: Queue): void {
   const resv = resvOfQueue(state, queue.name);
   if (resv === undefined) return;
@@ -108,7 +112,7 @@ function checkJobInResv(state: ServerState, attrs: JobAttrs, queue: Queue): void
 
 // --- arrays
 
-/** The number of jobs that a submission counts as: an array counts as its subjobs. */
+/** The number of jobs that a submission counts as: for an array the number of its subjobs, else 1. */
 function subjobCount(attrs: Attrs): number {
   const range = parseArrayIndices(String(attrs["array_indices_submitted"] ?? ""));
   return range === null ? 1 : indexCount(range);
@@ -130,9 +134,9 @@ const MAX_ARRAY_SIZE_DEFAULT = 10_000;
 type Resources = ReadonlyMap<string, ResourceDef>;
 
 /**
- * Refuses with 15036 a job that resources_min and resources_max of the queue forbid; the server's maximum counts if
- * the queue has none. list: Resource_List with
- * defaults and sums. Values without an order are not bounded.
+ * Refuses with 15036 a job that resources_min or resources_max of the queue forbid. For a resource without a maximum of
+ * the queue, the server's maximum counts. list: Resource_List with defaults and sums. Values without an order are not
+ * bounded.
  */
 export function checkBounds(list: ResourceValues, queue: Attrs, server: Attrs, resources: Resources): void {
   const queue_max = resourcesOf(queue, "resources_max");
@@ -154,12 +158,12 @@ function bound(list: ResourceValues, bounds: ResourceValues, resources: Resource
 // --- limits of queue and server
 
 /**
- * The place in which the job is counted at present. The job is left out of these counts when it changes within its
- * queue or moves within the complex.
+ * The job as it is counted at present, for a job that changes within its queue or moves to another queue. It adds to
+ * the counts only the difference.
  */
 export type Counted = { readonly attrs: JobAttrs };
 
-/** The job that would enter or change. weight: the number of jobs that it counts for. */
+/** The job as it would be after it enters the queue or changes. weight: the number of jobs that it counts as. */
 type Asked = { readonly attrs: JobAttrs; readonly weight: number };
 
 type Place = { readonly scope: LimitScope; readonly name: string; readonly limits: Attrs };
@@ -171,7 +175,7 @@ const FAMILIES: readonly (readonly [family: LimitFamily, counts: string, amounts
 
 /**
  * Refuses with 15046, 15142 or 15143 a job that would exceed a limit. already: the same job as it is counted now.
- * weight: an array counts for its subjobs.
+ * weight: the number of jobs that it counts as; for an array, the number of its subjobs.
  */
 export function checkQueueLimits(state: ServerState, attrs: JobAttrs, queue: Queue, already?: Counted, weight = 1): void {
   const enters = already === undefined || already.attrs.queue !== queue.name;
@@ -194,7 +198,7 @@ function checkPlace(state: ServerState, asked: Asked, place: Place, already: Cou
     const resources = place.limits[amounts] as ResourceEntityLimits | undefined;
     if (limits === undefined && resources === undefined) continue;
     if (family === "waiting" && !isWaitingToRun(asked.attrs)) continue;
-    // A job that is already counted there adds only the difference. For entities that it did not count for, it adds its whole amount.
+    // A job that this limit counts already adds only the difference. For entities that it did not count for, it adds its whole amount.
     const counted = already !== undefined && (family === "queued" || isWaitingToRun(already.attrs)) ? already : undefined;
     if (limits !== undefined) checkCount(state, asked, place, family, limits, counted);
     if (resources !== undefined) checkAmounts(state, asked, place, family, resources, counted);
@@ -240,7 +244,7 @@ function checkAmounts(
   }
 }
 
-/** The addition for each entity: the whole job if it did not count for the entity, else the difference. */
+/** What the job adds to the use of each entity: if the job already counts for the entity, the difference; else its whole amount. */
 function addedFor(who: JobEntities, counted: Counted | undefined, now: number, before: number): EntityUse {
   const old = counted === undefined ? undefined : entitiesOf(counted.attrs);
   const of = (kind: keyof JobEntities): number => (old?.[kind] === who[kind] ? now - before : now);
@@ -262,7 +266,7 @@ export function localQueue(tx: Transaction, destination: string): Queue {
   return queue;
 }
 
-/** The server's own name, `default`, or either as a full host name. */
+/** Whether a name means this server: its own name or `default`, also as a full host name. */
 export function isOwnName(tx: Transaction, server: string): boolean {
   const short = server.toLowerCase().split(".")[0];
   return (

@@ -1,10 +1,10 @@
 // Alterations of a job by qalter or by a hook (docs/reference/commands.md 3).
 //
-// Order of checks: 1. attributes one by one: row, right, whether it may change while the job runs, value  2. resources together
-//                  3. bounds and limits of the queue.
-// I1. Of a running job, or an array that has begun, only run-alterable attributes and resources change. Users may lower a limit of a running job; raising one
-//     needs an operator.
-// I2. All attributes change or none.
+// Order of checks: 1. attributes one by one: does it exist, may the user set it, may it change while the job runs, is the value legal
+//                  2. resources together  3. bounds and limits of the queue.
+// I1. For a running job, or an array that has begun, only run-alterable attributes and resources can be changed. Users may lower a limit of a running job;
+//     only operators may raise one.
+// I2. Either all attributes are changed or none.
 
 import {
   type AttributeDef,
@@ -47,7 +47,7 @@ import { checkBounds, checkQueueLimits } from "./admission.ts";
 import { completePath, executionUser, workdirOf } from "./new-job.ts";
 import { checkedItems, checkRunCount, refuseLater } from "./submission.ts";
 
-/** Applies an alteration: to the job, to those it depends on, and to its mom. */
+/** Applies an alteration: to the job, to the jobs that it depends on, and to its mom. */
 export function alterJob(tx: Transaction, job: Job, { set, unset, asked }: Alteration): void {
   if (asked === undefined) settleJob(tx, job, set, unset);
   else {
@@ -59,13 +59,13 @@ export function alterJob(tx: Transaction, job: Job, { set, unset, asked }: Alter
   if (isWithMom(job)) tx.act({ kind: "modify-job-on-mom", job: job.id, attrs: set });
 }
 
-/** An array with started subjobs is changed like a running job. */
+/** Whether the job is an array with subjobs that have started. Such an array is altered like a running job. */
 const hasBegun = (job: Job): boolean => job.subjobs !== undefined && job.attrs.stime !== undefined;
 
-/** The attributes that an alteration sets and unsets. asked: the requested dependencies, which other jobs must record. */
+/** The attributes that an alteration sets and unsets. asked: the requested dependencies, which also change the lists of other jobs. */
 export type Alteration = { readonly set: Attrs; readonly unset: string[]; readonly asked?: Asked };
 
-/** The result of qalter's operations on a job under the rights of the caller; nothing is changed yet. Refuses operations with the number that PBS gives. */
+/** Computes what qalter's operations would change, with the rights of the caller. Changes nothing. Refuses operations with the error numbers of PBS. */
 export function alterationOf(tx: Transaction, job: Job, ops: readonly AttrOp[]): Alteration {
   const { who } = tx;
   checkGivenText(tx.state, ops);
@@ -97,7 +97,7 @@ export function alterationOf(tx: Transaction, job: Job, ops: readonly AttrOp[]):
   return { ...delta(job.attrs, after, touched), ...(asked === undefined ? {} : { asked }) };
 }
 
-/** Refuses a condition that can never be met: with 15229 if a finished job did not fulfil it, otherwise with 15054. */
+/** Computes new dependencies. Refuses one that can never be met: with 15229 if a finished job is the reason, otherwise with 15054. */
 function newDependencies(tx: Transaction, job: Job, after: Attrs, touched: Set<string>): Asked {
   const items = listOf(after, "depend");
   tx.historyOf(recordsOfDependencies(tx, items));
@@ -109,7 +109,7 @@ function newDependencies(tx: Transaction, job: Job, after: Attrs, touched: Set<s
   return asked;
 }
 
-/** An attribute that a job always has returns to its default when it is unset. */
+/** The new value of an attribute. If an attribute that every job has is unset, it gets its default. */
 function newValue(tx: Transaction, def: AttributeDef, old: AttributeValue | undefined, op: AttrOp): AttributeValue | undefined {
   const value = alterValue(def, old, op, tx.state.resources);
   return value ?? def.default;
@@ -130,7 +130,7 @@ function finishPlain(tx: Transaction, job: Job, after: Attrs, touched: Set<strin
     if (!tx.state.accrual.enabled) throw reject(PBSE.ETEERROR);
     after["eligible_time"] = keptEligible(tx.state, job.attrs, Number(after["eligible_time"] ?? 0), tx.now_s);
   }
-  // The user at the job's terminal would have gone when the job ran again.
+  // An interactive job cannot run again, because the user at its terminal would be gone by then.
   if (touched.has("Rerunable") && after["Rerunable"] === true && after["interactive"] !== undefined)
     throw reject(PBSE.BADATVAL, "Rerunable");
   if (touched.has("Job_Name")) after["Job_Name"] ??= job.attrs.Job_Name;
@@ -140,7 +140,10 @@ function finishPlain(tx: Transaction, job: Job, after: Attrs, touched: Set<strin
   }
 }
 
-/** A change by a manager keeps the user of the job, because the groups of the owner are known only in the owner's own requests. */
+/**
+ * The user and group of the job after a change of User_List or group_list. The groups of the owner are known only in the owner's own
+ * requests; in a request of someone else, the job's present group counts as the owner's only group.
+ */
 function newUser(tx: Transaction, job: Job, after: Attrs): Pick<JobAttrs, "euser" | "egroup"> {
   const lists = after as { readonly User_List?: readonly string[]; readonly group_list?: readonly string[] };
   const owner = job.attrs.Job_Owner.slice(0, job.attrs.Job_Owner.lastIndexOf("@"));
@@ -149,7 +152,7 @@ function newUser(tx: Transaction, job: Job, after: Attrs): Pick<JobAttrs, "euser
   return executionUser(known, lists);
 }
 
-/** One `Resource_List.resource = value`: undefined in `resources` takes it away. */
+/** Applies one operation `Resource_List.resource = value` to `resources`; undefined there means that the resource is removed. */
 function alterResource(
   tx: Transaction,
   job: Job,
@@ -170,7 +173,7 @@ function alterResource(
   resources[resc.name] = value;
 }
 
-/** Refuses with 15007 to raise, add or remove a limit of a running job. */
+/** Refuses with 15007 a user who raises, adds or removes a limit of a running job. */
 function checkLowers(tx: Transaction, resource: string, before: ResourceValue | undefined, after: ResourceValue | undefined): void {
   const def = tx.state.resources.get(resource);
   const order = def === undefined || before === undefined || after === undefined ? null : compareResourceValues(def, after, before);
@@ -188,7 +191,7 @@ function alterResources(
   const { state } = tx;
   const queue = mustGet(state.queues, job.attrs.queue);
   if (running) {
-    // Only limits of its run change; chunks and sums stay.
+    // For a running job only the limits of its run change. Chunks and sums do not.
     const list: { [resource: string]: ResourceValue } = { ...job.attrs.Resource_List };
     for (const [name, value] of Object.entries(resources)) {
       if (value === undefined) delete list[name];
@@ -206,10 +209,10 @@ function alterResources(
   if (tx.who.level === "user") checkBounds(after["Resource_List"] as ResourceRecord, queue.attrs, state.server, state.resources);
 }
 
-/** The user, group and project that the job counts for in limits of queue and server. */
+/** The attributes that decide for which user, group and project a job counts in limits of queue and server. */
 const COUNTED_FOR = ["project", "euser", "egroup"] as const;
 
-/** Refuses the alteration if limits on jobs and amounts in the queue refuse the entities that the job would count for. */
+/** Refuses an alteration with which the job would exceed limits of the queue or the server for numbers of jobs or amounts. */
 function checkCounted(tx: Transaction, job: Job, after: Attrs, running: boolean): void {
   const next = { ...(after as JobAttrs) };
   if (!running) next.job_state = waitingState(next, tx.now_s).job_state;
@@ -226,7 +229,7 @@ function delta(before: Attrs, after: Attrs, touched: ReadonlySet<string>): Alter
   return { set, unset };
 }
 
-/** Record a (docs/reference/files.md 4): the requested attributes with their new values in the usual form. An attribute that the job no longer has is UNSET. */
+/** Writes record a (docs/reference/files.md 4): the requested attributes with their new values. An attribute that the job no longer has is UNSET. */
 export function accountAlteration(tx: Transaction, id: string, ops: readonly AttrOp[]): void {
   const job = tx.state.jobs.get(id);
   if (job === undefined) return;

@@ -1,7 +1,7 @@
 // Keeps results that thousands of submissions share, so that they are computed once: parsed lists, environments, resolved
-// resource requests. An entry holds as long as its sources: resources, attributes of the server, attributes of the queue.
+// resource requests. Entries are dropped when something changes on which they depend: resources, attributes of the server or the queue.
 //
-// I1. Nothing here is state: without it every answer would be the same, but slower.
+// I1. Nothing here is state: without this memory every answer would be the same, only slower.
 // I2. Values that are returned are shared and never changed in place.
 
 import type { Reject } from "#model/pbse.ts";
@@ -13,14 +13,14 @@ import type { Attrs, Queue, ServerState } from "../state/state.ts";
 export type KeptRequest = ResolvedRequest & { readonly bounds: Reject | null };
 
 export type SubmitMemo = {
-  /** the value of a key, made at the first call */
+  /** returns the value of a key; calls make if there is no value yet */
   value<T>(key: string, make: () => T): T;
   request(key: string, make: () => KeptRequest): KeptRequest;
 };
 
-/** Most entries of a table; beyond that the table is emptied. */
+/** The largest number of entries in a table. When it is reached, the table is emptied. */
 const ENTRIES_MAX = 4096;
-/** Longer keys belong to a single job and are not kept. */
+/** The longest key that is kept. A longer key probably belongs to a single job. */
 const KEY_LENGTH_MAX = 20_000;
 
 type Memory = {

@@ -1,9 +1,9 @@
-// The part of a new job that the server gives it: number, user and group, environment, paths of its output, and the terminal of an interactive job.
+// What the server gives a new job: number, user and group, environment, paths of the output, and the terminal of an interactive job.
 //
-// I1. A job runs only as its owner, because there is no way yet to prove that two names are one person (15023).
+// I1. A job runs only as its owner; another user is refused with 15023, because there is no way yet to prove that two names are one person.
 // I2. Root owns jobs only if acl_roots allows it; in user mode the complex's own user owns all jobs.
 // I3. A group must be one of the owner's (15045).
-// I4. The address of the qsub that waits for an interactive job goes with the job to its mom and is never shown.
+// I4. The address of the qsub that waits for an interactive job is sent to the mom with the job and is never shown.
 
 import { PBSE, reject } from "#model/pbse.ts";
 import { hostMatches } from "#model/values/acl.ts";
@@ -19,7 +19,7 @@ import type { SubmitMemo } from "./memo.ts";
 
 const NUMBER_MAX_DEFAULT = 9_999_999;
 
-/** Numbers ascend up to max_job_sequence_id, then from 1 again, without those that are still in use. */
+/** The number of the next job. Numbers ascend up to max_job_sequence_id, then begin at 1 again. Numbers that are in use are skipped. */
 export function nextJobNumber(state: ServerState): number {
   const limit = state.server["max_job_sequence_id"];
   const max = typeof limit === "number" ? limit : NUMBER_MAX_DEFAULT;
@@ -29,12 +29,12 @@ export function nextJobNumber(state: ServerState): number {
   return seq;
 }
 
-/** Reservations share the numbers with jobs; a queue may already have the name that a reservation's queue would have. */
+/** Whether a reservation has this number, or a queue has the name of such a reservation's queue. Jobs and reservations share the numbers. */
 function isResv(state: ServerState, seq: number): boolean {
   if (state.resvs.size === 0 && !state.queues.has(`R${seq}`)) return false;
   return LETTERS.some((letter) => state.queues.has(`${letter}${seq}`) || state.resvs.has(`${letter}${seq}.${state.name}`));
 }
-/** The first letters of reservations. */
+/** The first letters of reservation ids. */
 const LETTERS = ["R", "S", "M"] as const;
 
 // --- user and group
@@ -60,7 +60,7 @@ export function executionUser(
   return { euser, egroup: egroup ?? who.groups[0] ?? euser };
 }
 
-/** The entry for this host among `name[@host]` entries, else the first entry without a host. */
+/** Chooses from a list of `name[@host]`: the entry for this host, else the first entry without a host. */
 function chosen(list: readonly string[] | undefined, host: string): string | undefined {
   let general: string | undefined;
   for (const entry of list ?? []) {
@@ -73,10 +73,10 @@ function chosen(list: readonly string[] | undefined, host: string): string | und
 
 // --- environment
 
-/** workdir: the directory of the submission, `/` when the client sent none. */
+/** The environment of a new job. workdir: the directory from which it was submitted; `/` if the client sent none. */
 export type Environment = { readonly list: readonly string[]; readonly workdir: string };
 
-/** Variable_List in the stored form: the variables from qsub, then PBS_O_QUEUE and PBS_O_HOST, which only the server knows (docs/reference/files.md 6). */
+/** Variable_List as it is stored: the variables from qsub, then PBS_O_QUEUE and PBS_O_HOST, which only the server knows (docs/reference/files.md 6). */
 export function environment(memo: SubmitMemo, text: string, queue: string, host: string): Environment {
   return memo.value(`environment\0${queue}\0${host}\0${text}`, () => {
     const given = splitList(text, true).filter((variable) => !/^PBS_O_(QUEUE|HOST)=/.test(variable));
@@ -86,13 +86,13 @@ export function environment(memo: SubmitMemo, text: string, queue: string, host:
 
 const WORKDIR = "PBS_O_WORKDIR=";
 
-/** Directory of the submission, from a job's variables. */
+/** The directory from which a job was submitted, according to its variables. */
 export function workdirOf(variables: unknown): string {
   const list = Array.isArray(variables) ? (variables as readonly string[]) : [];
   return unescaped(list.find((variable) => variable.startsWith(WORKDIR))?.slice(WORKDIR.length) ?? "") || "/";
 }
 
-/** A backslash protects the character after it. */
+/** Removes the backslashes that protect characters. */
 const unescaped = (value: string): string => value.replace(/\\(.)/gs, "$1");
 
 // --- paths
@@ -101,12 +101,12 @@ const GIVEN = /^(?:([^/:\s]+):)?(.*)$/s;
 
 export type PathContext = { readonly host: string; readonly workdir: string };
 
-/** Output_Path and Error_Path by default: <job name>.o<number> in the directory of the submission (docs/reference/files.md 5). suffix: `o12` or `e12`. */
+/** The default of Output_Path or Error_Path: <job name>.<suffix> in the directory of the submission (docs/reference/files.md 5). suffix: `o12` or `e12`. */
 export function defaultPath({ host, workdir }: PathContext, name: string, suffix: string): string {
   return `${host}:${workdir === "/" ? "" : workdir}/${name}.${suffix}`;
 }
 
-/** host:/absolute/path, the stored form: the given path, completed with host and directory. A slash at the end stays, because the name follows it. */
+/** Completes a path with host and directory to the stored form host:/absolute/path. A final slash stays, because a file name is added to it later. */
 export function completePath(text: string, { host, workdir }: PathContext): string {
   const [, given_host, path = ""] = GIVEN.exec(text) ?? [];
   return `${given_host ?? host}:${path.startsWith("/") ? path : `${workdir === "/" ? "" : workdir}/${path}`}`;
@@ -115,8 +115,8 @@ export function completePath(text: string, { host, workdir }: PathContext): stri
 // --- terminal
 
 /**
- * The server's own data of a new job: the ticket of an interactive one. Refuses an interactive job without a waiting qsub, and one that is an
- * array, because each subjob would need a terminal.
+ * The server's own data of a new job: the terminal ticket of an interactive job. Refuses an interactive job without a waiting qsub. Also refuses an
+ * interactive array, because each subjob would need a terminal.
  */
 export function enterTerminal(attrs: JobAttrs, terminal: TerminalTicket | undefined): JobOwn {
   const { interactive } = attrs as { interactive?: number };
@@ -126,7 +126,7 @@ export function enterTerminal(attrs: JobAttrs, terminal: TerminalTicket | undefi
     return NOTHING_OWN;
   }
   if (terminal === undefined || attrs.array === true) throw reject(PBSE.BADATVAL, "interactive");
-  // The user at the terminal would have gone when the job ran again.
+  // An interactive job cannot run again, because the user at its terminal would be gone by then.
   attrs.Rerunable = false;
   return { terminal };
 }

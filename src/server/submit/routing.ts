@@ -1,9 +1,9 @@
-// Routing queues: a job goes on to the first destination that accepts it (docs/reference/attributes.md 4, attributes route_*). Destinations are queues of
-// this server; other servers are for a later release.
+// Routing queues: a job moves on to the first destination that accepts it (docs/reference/attributes.md 4, attributes route_*). Destinations are queues of
+// this server; destinations on other servers come with a later release.
 //
-// I1. A job that every destination refuses for good is aborted. One that may be accepted later is tried again every route_retry_time seconds, for at most
-//     route_lifetime.
-// I2. Held and waiting jobs stay, unless route_held_jobs and route_waiting_jobs allow them to go on.
+// I1. A job that every destination refuses for good is aborted. A job that may be accepted later is tried again every route_retry_time seconds, for at
+//     most route_lifetime.
+// I2. Held and waiting jobs stay in the routing queue, unless route_held_jobs or route_waiting_jobs allow them to move on.
 
 import { PBSE, Reject } from "#model/pbse.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -16,14 +16,14 @@ import { isIn, isWaiting } from "../state/job-phase.ts";
 import type { Job, Queue } from "../state/state.ts";
 import { admitJob, localQueue } from "./admission.ts";
 
-/** Most queues that a job may pass. */
+/** The largest number of queues that a job may pass through. */
 const HOPS_MAX = 10;
 const RETRY_S_DEFAULT = 30;
 
-/** Refusals that may pass: queue disabled, too many jobs. */
+/** Refusals after which a job is tried again, because the reason may pass: for example queue disabled, too many jobs. */
 const RETRIED: ReadonlySet<number> = new Set([PBSE.QUNOENB, PBSE.MAXQUED, PBSE.ENTLIMCT, PBSE.ENTLIMRESC, PBSE.SYSTEM, PBSE.INTERNAL]);
 
-/** A job is in a routing queue: sends it on now if it may go, else sets a time for the next attempt. */
+/** Called for a job in a routing queue: sends the job on if it may move now, else sets the time of the next attempt. */
 export function routeSoon(kernel: Kernel, tx: Transaction, job: Job, queue: Queue): void {
   kernel.timers.clear(`route:${job.id}`);
   if (queue.attrs["started"] !== true || !isWaiting(job) || !mayGo(job, queue)) return;
@@ -44,7 +44,7 @@ export function routeSoon(kernel: Kernel, tx: Transaction, job: Job, queue: Queu
   }
 }
 
-/** A routing queue was started: its jobs go on. */
+/** Called when a routing queue was started: sends its jobs on. */
 export function queueStarted(kernel: Kernel, tx: Transaction, name: string): void {
   const queue = kernel.state.queues.get(name);
   if (queue === undefined || !isRoute(queue)) return;
@@ -62,7 +62,7 @@ function destinationsOf(queue: Queue): readonly string[] {
   return Array.isArray(list) ? (list as string[]) : [];
 }
 
-/** null: the job has arrived. */
+/** Tries to move the job to a destination. Returns the refusal; null: the job was moved. */
 function tryDestination(tx: Transaction, job: Job, destination: string): Reject | null {
   try {
     const queue = localQueue(tx, destination);

@@ -1,7 +1,8 @@
-// A submission: its attributes are looked up, checked and typed, and the server adds its own (docs/reference/commands.md 1).
+// Reads a submission: looks up its attributes, checks and converts their values, and adds the attributes that the server sets
+// (docs/reference/commands.md 1).
 //
-// I1. Refusals come in the order of the attributes: unknown 15002, no right 15003, bad value 15014 and the like; then those of the resources together.
-// I2. The common parts of thousands of submissions are read once (memo.ts).
+// I1. Attributes are checked in their order: unknown 15002, no right 15003, bad value 15014 and the like. Then the resources are checked together.
+// I2. Texts that thousands of submissions have in common are read once (memo.ts).
 
 import { parseArrayIndices } from "#model/array-indices.ts";
 import {
@@ -29,10 +30,10 @@ import { checkBounds } from "./admission.ts";
 import { type KeptRequest, memoOf, type SubmitMemo } from "./memo.ts";
 import { completePath, defaultPath, environment, executionUser } from "./new-job.ts";
 
-/** bounds: the refusal by the queue's bounds of resources; null: there is none. */
+/** A submission that has been read. bounds: the refusal by resources_min or resources_max of the queue; null: there is none. */
 export type Submission = { readonly attrs: JobAttrs; readonly bounds: Reject | null };
 
-/** Attributes of the new job except state, times and rank. seq: its number. */
+/** Computes the attributes of the new job except state, times and rank. seq: the number of the job. */
 export function readSubmission(tx: Transaction, queue: Queue, given: readonly AttrValueText[], seq: number): Submission {
   const memo = memoOf(tx.state, queue);
   const { attrs, resources, variables } = readAttributes(tx, memo, given);
@@ -72,7 +73,7 @@ export function checkAttributes(tx: Transaction, queue: Queue, given: readonly A
   askedResources(tx, resources);
 }
 
-/** Attributes that only `qsub -J` and `qsub -I` send. */
+/** Attributes that only qsub may send: for `-J` and `-I`. */
 const OF_QSUB: ReadonlySet<string> = new Set(["array_indices_submitted", "interactive"]);
 
 function readAttributes(tx: Transaction, memo: SubmitMemo, given: readonly AttrValueText[]): Read {
@@ -96,26 +97,26 @@ function readAttributes(tx: Transaction, memo: SubmitMemo, given: readonly AttrV
   return { attrs, resources, variables };
 }
 
-/** A bad stage list is refused here, because a mom could not report the fault to the submitter. */
+/** Refuses a malformed stagein or stageout list already here, because a mom could not report the fault to the submitter. */
 export function checkedItems(def: AttributeDef, value: AttributeValue): AttributeValue {
   if (def.name !== "stagein" && def.name !== "stageout") return value;
   if ((value as readonly string[]).every((item) => parseStageItem(item) !== null)) return value;
   throw reject(PBSE.BADATVAL, def.name);
 }
 
-/** Lists that many jobs share are parsed once. */
+/** Parses the value of an attribute. Lists are kept in the memo, because many jobs have the same lists. */
 function readValue(tx: Transaction, memo: SubmitMemo, def: AttributeDef, { value, resource }: AttrValueText): AttributeValue {
   if (def.type !== "string_array" || resource !== undefined) return parseValue(def, value, tx.state.resources, resource);
   return memo.value(`${def.name}\0${value}`, () => parseValue(def, value, tx.state.resources));
 }
 
-/** Parts of PBS for a later release: refused, not ignored. */
+/** Features of PBS that come with a later release. Until then they are refused and not ignored. */
 const LATER: { readonly [name: string]: string } = {
   forward_x11_cookie: "forwarding of X11",
   cred: "credentials of jobs",
 };
 
-/** Refuses with 15029 a part that does not exist yet, and names it. */
+/** Refuses with 15029 an attribute that needs one of these features, and names the feature. */
 export function refuseLater(def: AttributeDef, value: string): void {
   const what = LATER[def.name];
   if (what !== undefined && value !== "") throw new Reject(PBSE.NOSUP, `${pbseText(PBSE.NOSUP)}: ${what}`);
@@ -134,7 +135,7 @@ function arraySuffix(attrs: Attrs, { Resource_List }: ResolvedRequest): string {
   return ".^array_index^";
 }
 
-/** Resource_List with defaults and sums, and schedselect; within the queue's bounds. */
+/** Resource_List with defaults and sums, schedselect, and the refusal by the queue's bounds, if there is one. */
 function resolvedRequest(tx: Transaction, memo: SubmitMemo, queue: Queue, given: readonly AttrValueText[]): KeptRequest {
   let key: string = tx.who.level;
   for (const { resource, value } of given) key += `\0${resource ?? ""}\0${value}`;
@@ -146,7 +147,7 @@ function resolvedRequest(tx: Transaction, memo: SubmitMemo, queue: Queue, given:
   });
 }
 
-/** The refusal by the queue's bounds is kept with the request, because it comes after those by user and queue. */
+/** The refusal by the queue's bounds; null: none. It is kept for later, because refusals by the lists of the queue come first. */
 function boundsRefusal({ Resource_List }: ResolvedRequest, queue: Queue, server: Attrs, tx: Transaction): Reject | null {
   try {
     checkBounds(Resource_List, queue.attrs, server, tx.state.resources);
@@ -157,7 +158,7 @@ function boundsRefusal({ Resource_List }: ResolvedRequest, queue: Queue, server:
   }
 }
 
-/** The resources as typed values; an empty value leaves the resource out. */
+/** The requested resources as typed values. A resource with an empty value is left out. */
 function askedResources(tx: Transaction, given: readonly AttrValueText[]): ResourceValues {
   const def = attributeOf(JOB_ATTRIBUTES, "Resource_List");
   const asked: { [resource: string]: string | number | boolean } = {};
@@ -174,11 +175,9 @@ function askedResources(tx: Transaction, given: readonly AttrValueText[]): Resou
 const RUN_COUNT_MAX = 1_000_000;
 
 /**
- * run_count as users may set it (qsub and qalter -W run_count). The server uses it to distinguish the runs of a job,
- * and moms refuse a run that they have seen
- * (docs/reference/execution.md 6). Therefore users can only increase the number, and not during a run. Refuses with
- * 15014 a number below the present one
- * or an absurdly large one.
+ * Checks a run_count that a user sets (qsub and qalter -W run_count). The server uses run_count to distinguish the runs of
+ * a job, and moms refuse a run that they have seen (docs/reference/execution.md 6). Therefore users can only increase
+ * the number, and not during a run. Refuses with 15014 a number that is smaller than the present one or absurdly large.
  */
 export function checkRunCount(before: unknown, after: unknown): void {
   if (Number(after ?? 0) < Number(before ?? 0) || Number(after ?? 0) > RUN_COUNT_MAX) throw reject(PBSE.BADATVAL, "run_count");
@@ -191,7 +190,7 @@ export function checkScriptSize(state: ServerState, script: string | null): void
   if (script === null) return;
   const size = parseSize(String(state.server["jobscript_max_size"] ?? SCRIPT_SIZE_DEFAULT));
   const max = size === null ? Number.POSITIVE_INFINITY : sizeBytes(size);
-  // A character takes three bytes at most: only scripts near the limit are counted.
+  // A character has at most three bytes. The exact number of bytes is counted only for scripts that may be too large.
   if (script.length * 3 <= max) return;
   if (bytesOf(script) > max) throw reject(PBSE.JOBSCRIPTMAXSIZE);
 }

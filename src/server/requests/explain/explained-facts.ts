@@ -9,13 +9,13 @@ import { dependenciesOf } from "../../jobs/dependencies.ts";
 import { learnedTime } from "../../jobs/pressure.ts";
 import type { Job, ServerState } from "../../state/state.ts";
 
-/** Whether the answer would be the same after the next cycle. */
+/** Whether the explanation stays the same without a further cycle, because the job runs or is held. */
 export const isTerminal = (verdict: Explanation["verdict"]): boolean => verdict === "runs" || verdict === "held";
 
-/** An answer with the server's additions. An answer that is no explanation is passed on unchanged. */
+/** Adds the server's facts to a scheduler's answer. An answer that is no explanation is returned unchanged. */
 export function withServerFacts(state: ServerState, answer: unknown, now_s: number): unknown {
   if (!isExplanation(answer)) return answer;
-  /** a waiting subjob is in the state of its array */
+  /** the job with that id; for a waiting subjob its array, which has the same state */
   const jobOf = (id: string): Job | undefined => state.jobs.get(id) ?? state.jobs.get(arrayIdOf(id) ?? "");
   const timesOf = (id: string | null): { readonly learned_s?: number } => {
     const job = id === null ? undefined : jobOf(id);
@@ -38,7 +38,7 @@ function keptFacts(state: ServerState, job: Job | undefined, now_s: number): { r
   if (job === undefined) return {};
   const { Hold_Types, Execution_Time, euser } = job.attrs;
   const dependencies = dependenciesOf(state, job.attrs);
-  // A user who may see this job sees which jobs it waits for, but not the states of another user's jobs.
+  // Whoever may see this job is told which jobs it waits for, but not the states of those jobs, which may belong to other users.
   const after = dependencies.flatMap((item) =>
     item.type === "on" || !isAfter(item.type) ? [] : item.ids.map((entry) => ({ type: item.type, id: jobOfEntry(entry) })),
   );
@@ -56,7 +56,7 @@ function keptFacts(state: ServerState, job: Job | undefined, now_s: number): { r
   };
 }
 
-/** The answer of a scheduler of another release may have another form. */
+/** Whether an answer has the form of an explanation. A scheduler of another release may answer in another form. */
 export function isExplanation(answer: unknown): answer is Explanation {
   if (typeof answer !== "object" || answer === null) return false;
   const { job, obstacles, earliest } = answer as Partial<Record<keyof Explanation, unknown>>;

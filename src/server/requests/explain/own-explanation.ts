@@ -1,4 +1,5 @@
-// The server's own explanation of a job that no scheduler looks at (`partita explain`). If a scheduler can be asked, it adds the rest.
+// The server's own explanation of a job that no scheduler looks at in its cycles (`partita explain`). If a scheduler can be asked nevertheless, its answer is
+// combined with that of the server.
 
 import type { ExplainedWhy, Explanation } from "#protocol/explanation.ts";
 import type { Unserved } from "../../engine/transaction.ts";
@@ -6,7 +7,7 @@ import { isForSched, isIn, isWithMom } from "../../state/job-phase.ts";
 import type { Job } from "../../state/state.ts";
 import { isTerminal } from "./explained-facts.ts";
 
-/** The whole explanation, made without a scheduler. id: of the job, or of a waiting subjob of the array `job`. */
+/** The whole explanation, made without a scheduler. id: that of the job, or of a waiting subjob if `job` is an array. */
 export function ownExplanation(id: string, job: Job, unserved: Unserved, now_s: number): Explanation {
   const { attrs } = job;
   const { place, walltime } = attrs.Resource_List;
@@ -48,11 +49,11 @@ function runningOf({ attrs }: Job): NonNullable<Explanation["running"]> {
   return { since_s: stime ?? null, end_s, exec_vnode };
 }
 
-/** A scheduler's explanation of a job that it will not look at. The cause comes before the scheduler's own reasons, and no start is promised. */
+/** Adds to a scheduler's explanation why the scheduler will not look at the job. This comes first, and the explanation names no start. */
 export function withUnserved(told: Explanation, unserved: Unserved): Explanation {
   if (isTerminal(told.verdict)) return told;
   const why = unservedWhy(unserved);
-  // A scheduler without vnodes would give the same reason again.
+  // Reasons that concern the scheduler itself are left out: they would repeat the server's reason.
   const others = told.reasons.filter(({ stage }) => stage !== "scheduler");
   return { ...told, verdict: "waits", why, reasons: [why, ...others], remedy: unserved.remedy, preempts: [], earliest: null };
 }

@@ -1,4 +1,4 @@
-// The activity of a scheduler: its cycles, vnodes and top jobs (`partita top`). Everybody may ask; query_other_jobs decides about ids of jobs.
+// Shows what a scheduler is doing: its cycles, vnodes and top jobs (`partita top`). Everybody may ask; query_other_jobs decides whose job ids users see.
 
 import { PBSE, reject } from "#model/pbse.ts";
 import type { ViewSchedRequest } from "#protocol/messages.ts";

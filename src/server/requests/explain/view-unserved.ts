@@ -1,4 +1,5 @@
-// Jobs that wait while no scheduler looks at them (`partita top`), by partition, with the reason. Everybody may ask; query_other_jobs decides about single jobs.
+// Lists by partition the jobs that wait while no scheduler looks at them, with the reason (`partita top`). Everybody may ask; query_other_jobs decides whose jobs
+// users see one by one.
 
 import type { UnservedView, WaitingJob } from "#protocol/sched-view.ts";
 import { seesOthers } from "../../attributes/permission.ts";
@@ -6,7 +7,7 @@ import type { Answer, Transaction } from "../../engine/transaction.ts";
 import { isExecution } from "../../jobs/life.ts";
 import type { Job, Queue } from "../../state/state.ts";
 
-/** Jobs listed for a partition: as many as a scheduler lists. */
+/** The largest number of jobs that are listed for a partition. A scheduler lists as many. */
 const WAITING_MAX = 40;
 
 export function viewUnserved(tx: Transaction): Answer {

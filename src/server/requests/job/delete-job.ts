@@ -1,9 +1,9 @@
-// qdel (docs/reference/commands.md 3). A waiting job ends at once, a running job when its mom reports the end; by force it ends at once, whatever the mom
-// does. With -x no history is kept, and the record of a finished job is deleted. Of an array all subjobs are deleted, or those that an id names; the array
-// ends with its last subjob.
+// qdel (docs/reference/commands.md 3). A waiting job ends at once; a running job ends when its mom reports it, or with force at once, whatever the mom
+// does. With -x the job does not enter the history, and the record of a finished job is deleted. If an id names an array, all its subjobs are deleted; if it
+// names a subjob or a range, only these. The array ends with its last subjob.
 //
-// I1. A mom that is not connected is told when it connects. The caller gets 15070 meanwhile, and the job runs on.
-// I2. Single subjobs have no record of their own to delete (15159).
+// I1. If the mom is not connected, the caller gets 15070 and the job continues. The mom is told to end the job when it connects.
+// I2. Single finished subjobs cannot be deleted from the history (15159).
 
 import { jobIdText, parseJobId, subjobId } from "#model/job-id.ts";
 import { PBSE, pbseText, reject } from "#model/pbse.ts";
@@ -51,7 +51,7 @@ function deleteTarget(tx: Transaction, target: Target, request: DeleteJobRequest
   }
 }
 
-/** Returns whether there was a record to delete. With an array, all records of its subjobs are deleted. */
+/** Deletes a job from the history; for an array, also the records of its subjobs. Returns whether there was a record. */
 function deleteHistory(tx: Transaction, id: string): boolean {
   const parsed = parseJobId(id);
   const is_part = parsed?.kind === "subjob" || parsed?.kind === "range";
@@ -64,7 +64,7 @@ function deleteHistory(tx: Transaction, id: string): boolean {
   return true;
 }
 
-/** Waiting subjobs are deleted at once; the array ends with the last running one. */
+/** Deletes an array: waiting subjobs at once, running ones as jobs. The array ends with its last running subjob. */
 function deleteArray(tx: Transaction, target: Extract<Target, { kind: "array" }>, request: DeleteJobRequest): void {
   const array = target.job;
   const running = startedJobs(tx, target);
@@ -94,7 +94,7 @@ function deleteRange(tx: Transaction, target: Extract<Target, { kind: "range" }>
   const waiting = indices.filter((index) => subjobState(array.subjobs, index) === SUBJOB.QUEUED);
   const started = startedJobs(tx, target);
   if (waiting.length + started.length === 0) throw reject(PBSE.NOHISTARRAYSUBJOB);
-  // The array lives on while a subjob runs, so the waiting ones are deleted first.
+  // Waiting subjobs are deleted first, because the array still exists while a subjob runs.
   if (waiting.length > 0) deleteWaiting(tx, array, waiting, request);
   for (const job of started) deleteOne(tx, job, request);
 }

@@ -1,4 +1,4 @@
-// qhold: sets hold letters (docs/reference/commands.md 3). u needs the owner or an operator, o an operator, s a manager. A running job only gets the letter.
+// qhold: sets holds (docs/reference/commands.md 3). u: the owner and operators may set it; o: operators; s: managers.
 
 import { PBSE, reject } from "#model/pbse.ts";
 import { addHolds, parseHolds } from "#model/values/hold.ts";
@@ -20,12 +20,13 @@ export function holdJob(tx: Transaction, request: HoldJobRequest): Answer {
   if (isWaiting(job) || isIn(job, "begun")) set["comment"] = `Job held by ${tx.who.user} on ${tx.config.ctime(tx.now_s)}`;
   logJob(tx, LOG_EVENT.JOB, job.id, `Holds ${letters} set at request of ${requestor(tx)}`);
   settleJob(tx, job, set);
-  // If the mom has a checkpoint script, the job ends, is held, and restarts from there later; otherwise it runs on with its hold (docs/reference/execution.md 5).
+  // If the mom has a checkpoint script, a running job ends, is held, and later restarts from the checkpoint; otherwise it continues with its hold
+  // (docs/reference/execution.md 5).
   if (isIn(job, "running") && job.attrs["Checkpoint"] !== "n") tx.act({ kind: "signal-job", job: job.id, signal: "checkpoint", token: 0 });
   return {};
 }
 
-/** Canonical letters. Refuses unknown letters with 15014. One letter beyond the caller's right refuses the whole request with 15007. */
+/** The hold letters of a text in canonical order. Refuses an unknown letter with 15014, and a letter that the caller may not set with 15007. */
 export function checkHolds(tx: Transaction, text: string): string {
   const letters = parseHolds(text);
   if (letters === null) throw reject(PBSE.BADATVAL, "Hold_Types");

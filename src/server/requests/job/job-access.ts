@@ -1,4 +1,4 @@
-// The job or subjobs that a request is about, and whether the caller may act on them.
+// Finds the job or subjobs that a request is about, and checks whether the caller may act on them.
 
 import { type JobId, jobIdText, parseJobId, subjobId } from "#model/job-id.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
@@ -11,19 +11,19 @@ import { finishedJob, fullJobId, mayQuery } from "../../status/job.ts";
 
 export type ArrayJob = Job & { readonly subjobs: Subjobs };
 
-/** The live job that an id names. For a waiting subjob or a range it is the array; a subjob that has become a job of its own is a job. */
+/** What an id names. A waiting subjob and a range have their array here; a subjob that has become a job of its own is of kind job. */
 export type Target =
   | { readonly kind: "job"; readonly job: Job }
   | { readonly kind: "array"; readonly job: ArrayJob }
-  /** the subjob has never started */
+  /** a subjob that has never started */
   | { readonly kind: "waiting"; readonly id: string; readonly index: number; readonly array: ArrayJob }
   | { readonly kind: "over"; readonly id: string; readonly array: ArrayJob }
-  /** the indices that the array has, in order; at least one */
+  /** indices: those of the range that the array has, in order; at least one */
   | { readonly kind: "range"; readonly indices: readonly number[]; readonly array: ArrayJob };
 
 /**
- * Refuses a finished job with 15139, an unknown one with 15001, an index that the array does not have with 15004. A job that the caller may not see
- * (query_other_jobs) counts as unknown.
+ * Finds what an id names. Refuses a finished job with 15139, an unknown job with 15001, an index that the array does not have with 15004. A job that the
+ * caller may not see (query_other_jobs) counts as unknown.
  */
 export function targetOf(tx: Transaction, text: string): Target {
   const id = fullJobId(tx.state, text);
@@ -49,7 +49,7 @@ function liveArray(tx: Transaction, id: JobId): ArrayJob | undefined {
   return job !== undefined && isArray(job) ? job : undefined;
 }
 
-/** A subjob or range is finished when its array is. */
+/** Whether an id names a finished job. A subjob or range is finished when its array is finished. */
 function isFinished(tx: Transaction, id: JobId): boolean {
   const whole = id.kind === "job" ? id : ({ ...id, kind: "array" } as const);
   const job = finishedJob(tx, jobIdText(whole));
@@ -70,7 +70,7 @@ function subjobsOf(array: ArrayJob, parsed: JobId, id: string): Target {
 /** The job whose owner may act on the target. */
 export const ownedJob = (target: Target): Job => (target.kind === "job" || target.kind === "array" ? target.job : target.array);
 
-/** Subjobs of the target that are jobs of their own, in order of index; for a job that is no array, the job itself. */
+/** The subjobs of the target that have started and so are jobs of their own, in order of index; for a target that is a job, that job. */
 export function startedJobs(tx: Transaction, target: Target): Job[] {
   const of = (array: ArrayJob, indices: Iterable<number>): Job[] =>
     [...indices].flatMap((index) => tx.state.jobs.get(subjobId(array.id, index)) ?? []);
@@ -86,7 +86,7 @@ export function startedJobs(tx: Transaction, target: Target): Job[] {
   }
 }
 
-/** The live job of an id as typed. Refuses a subjob with 15004, because the request is only for whole jobs and arrays. */
+/** The live job with an id, as the user has typed it. Refuses a subjob with 15004: for requests that are only for whole jobs and arrays. */
 export function wholeJob(tx: Transaction, text: string): Job {
   const target = targetOf(tx, text);
   const job = target.kind === "job" || target.kind === "array" ? target.job : undefined;
@@ -104,7 +104,7 @@ export function checkState(job: Job, states: string): void {
   if (!states.includes(job.attrs.job_state)) throw reject(PBSE.BADSTATE);
 }
 
-/** Applies the request to each job; each may be refused for itself, and the client gets the last refusal. Refuses with 15016 if there is no job. */
+/** Applies a request to each of several jobs. One may be refused without the others; the client gets the last refusal. Refuses with 15016 if there is none. */
 export function forEach<T>(tx: Transaction, objects: readonly T[], act: (tx: Transaction, object: T) => Answer): Answer {
   const [only] = objects;
   if (only === undefined) throw reject(PBSE.BADSTATE);

@@ -1,4 +1,4 @@
-// The server that has a job. Commands ask for it when a server does not know an id (docs/reference/commands.md 0).
+// Answers which server has a job. Commands send this request when a server does not know an id (docs/reference/commands.md 0).
 
 import { PBSE, Reject } from "#model/pbse.ts";
 import type { LocateJobRequest } from "#protocol/messages.ts";

@@ -1,7 +1,7 @@
 // qalter (docs/reference/commands.md 3).
 //
-// Order of checks: 1. the job, live and the caller's own  2. its state  3. the requested values (submit/alteration.ts)  4. hooks, whose changes are checked
-// likewise.
+// Order of checks: 1. the job is live, and the caller may change it  2. its state  3. the requested values (submit/alteration.ts)  4. hooks; their changes are
+// checked like those of the caller.
 
 import { PBSE, reject } from "#model/pbse.ts";
 import type { AttrOp, ModifyJobRequest } from "#protocol/messages.ts";
@@ -28,12 +28,12 @@ export function modifyJob(tx: Transaction, request: ModifyJobRequest): Answer {
   return {};
 }
 
-/** Only root decides what a job of root runs: a manager who is not root is refused with 15007. */
+/** Refuses with 15007 a manager who is not root and wants to change a job that runs as root. */
 function checkRootsJob({ who, config }: Transaction, job: Job): void {
   if (config.own_user === null && job.attrs.euser === "root" && !who.root) throw reject(PBSE.PERM);
 }
 
-/** The request as changed by modifyjob hooks. */
+/** The alteration after the changes by modifyjob hooks. */
 function afterHooks(
   tx: Transaction,
   job: Job,

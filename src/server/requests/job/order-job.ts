@@ -1,4 +1,4 @@
-// qorder: two waiting jobs swap their places, in the same queue or in different ones (docs/reference/commands.md 3).
+// qorder: exchanges the positions of two waiting jobs, in the same queue or in different queues (docs/reference/commands.md 3).
 
 import type { OrderJobRequest } from "#protocol/messages.ts";
 import type { Answer, Transaction } from "../../engine/transaction.ts";

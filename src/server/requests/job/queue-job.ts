@@ -18,9 +18,9 @@ export function queueJob(tx: Transaction, request: Omit<QueueJobRequest, "kind">
   return { value: { id: submitJob(tx, request, "queuejob") } };
 }
 
-/** The id of the new job. key: names the question to its hooks. Throws Reject before anything is changed. */
+/** Submits a job and returns its id. key: the key of what its hooks are asked (HookAsk). Throws Reject, in which case nothing is changed. */
 export function submitJob(given_tx: Transaction, request: Omit<QueueJobRequest, "kind">, key: string): string {
-  // Without hooks the submission is read once.
+  // Without hooks, the submission need not be read a second time.
   const { tx, draft } = given_tx.state.hooks.size > 0 ? afterQueuejobHooks(given_tx, key, request) : { tx: given_tx, draft: request };
   const { state, who } = tx;
   const queue = localQueue(tx, draft.destination);
@@ -37,7 +37,7 @@ export function submitJob(given_tx: Transaction, request: Omit<QueueJobRequest, 
   return id;
 }
 
-/** Enters the remaining dependencies of a new job into its attributes. Returns null if the job has none. */
+/** Computes what the dependencies of a new job do, and enters those that are not met yet into its attributes. Returns null if the job has none. */
 function dependenciesAsked(tx: Transaction, id: string, attrs: JobAttrs): Asked | null {
   const items = attrs["depend"] as readonly string[] | undefined;
   if (items === undefined) return null;

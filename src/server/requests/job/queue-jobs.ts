@@ -1,4 +1,4 @@
-// Bulk submission (`qsub --batch`): each job is accepted or refused by itself, in the order given.
+// Bulk submission (`qsub --batch`): the jobs are accepted or refused one by one, in their order.
 
 import { Reject } from "#model/pbse.ts";
 import { splitList } from "#model/values/string-array.ts";
@@ -9,9 +9,9 @@ import { recordsOfDependencies } from "../../jobs/dependencies.ts";
 import { submitJob } from "./queue-job.ts";
 
 export function queueJobs(tx: Transaction, { jobs }: QueueJobsRequest): Answer {
-  // Hooks must answer all questions before the first job is made (I1 of engine/transaction.ts).
+  // The hooks of all jobs must have answered before the first job is created (I1 of engine/transaction.ts).
   if (tx.state.hooks.size > 0) tx.hooks(jobs.flatMap((job, at) => attempt(() => queuejobAsk(tx, `queuejob ${at}`, job)) ?? []));
-  // The same holds for records that dependencies need.
+  // For the same reason, the records that dependencies need are read first.
   tx.historyOf(jobs.flatMap((job, at) => attempt(() => recordsAsked(tx, job, `queuejob ${at}`)) ?? []));
   const results = jobs.map((job, at) => {
     try {
@@ -29,7 +29,7 @@ function recordsAsked(tx: Transaction, job: Draft, key: string): string[] {
   return depend === undefined ? [] : recordsOfDependencies(tx, splitList(depend.value));
 }
 
-/** undefined: refused; the job's own turn gives the refusal. */
+/** Returns undefined if the work is refused. The refusal is reported later, when the job itself is handled. */
 function attempt<T>(work: () => T): T | undefined {
   try {
     return work();

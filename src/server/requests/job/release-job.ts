@@ -1,4 +1,4 @@
-// qrls: removes hold letters. Without a hold the job becomes eligible, or waits for its time (docs/reference/commands.md 3).
+// qrls: removes holds. A job without any hold becomes eligible, or waits for its Execution_Time (docs/reference/commands.md 3).
 
 import { removeHolds } from "#model/values/hold.ts";
 import type { ReleaseJobRequest } from "#protocol/messages.ts";

@@ -28,7 +28,7 @@ export function releaseNodes(tx: Transaction, request: ReleaseNodesRequest): Ans
 
 type HostVnodes = readonly (readonly [host: string, vnodes: readonly string[]])[];
 
-/** The vnodes to give up. Refuses those of the first host, and those that the job does not have. */
+/** The vnodes to give up. Refuses vnodes of the first host, and vnodes that the job does not have. */
 function wanted(tx: Transaction, job: Job, request: ReleaseNodesRequest, hosts: HostVnodes): readonly string[] {
   const [first, ...others] = hosts;
   if (request.keep !== undefined) return beyond(tx, job, request.keep, first?.[1] ?? [], others);
@@ -44,7 +44,7 @@ function wanted(tx: Transaction, job: Job, request: ReleaseNodesRequest, hosts: 
   });
 }
 
-/** All sisters except this number of them, or except chunks that a select names. */
+/** The vnodes to give up if some must be kept. keep: the number of sisters to keep, or a select for the chunks to keep. */
 function beyond(tx: Transaction, job: Job, keep: string, first: readonly string[], others: HostVnodes): readonly string[] {
   if (/^\d{1,9}$/.test(keep)) {
     if (Number(keep) > others.length) throw new Reject(PBSE.IVALREQ, `the job has no ${keep} nodes beside its first`);
@@ -64,7 +64,7 @@ function beyond(tx: Transaction, job: Job, keep: string, first: readonly string[
   return others.flatMap(([, vnodes]) => vnodes.filter((name) => !names.has(name)));
 }
 
-/** Whether the chunk has at least the amounts that are requested. */
+/** Whether a chunk has at least the requested amounts. */
 function suffices(tx: Transaction, chunk: ExecChunk, asked: ChunkRequest["resources"]): boolean {
   return Object.entries(asked).every(([name, value]) => {
     const def = tx.state.resources.get(name);

@@ -1,5 +1,5 @@
-// qrerun: a running job is killed and queued again (docs/reference/commands.md 3). The reply waits for the obit, at most job_requeue_timeout; by force it
-// does not wait. Of an array the running subjobs are queued again.
+// qrerun: kills a running job and queues it again (docs/reference/commands.md 3). The reply waits for the obit, but at most for job_requeue_timeout; with
+// force it does not wait. For an array, its running subjobs are queued again.
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { PBSE, reject } from "#model/pbse.ts";
@@ -17,7 +17,7 @@ export function rerunJob(tx: Transaction, request: RerunJobRequest): Answer {
   const target = targetOf(tx, request.job);
   checkOperator(tx.who);
   if (target.kind === "job") return rerunOne(tx, request, target.job);
-  // Of an array or a range: the subjobs that run.
+  // For an array or a range, the request applies to the subjobs that run.
   return forEach(
     tx,
     startedJobs(tx, target).filter((job) => isRunning(job)),

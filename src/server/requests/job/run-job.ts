@@ -1,6 +1,6 @@
-// qrun (docs/reference/commands.md 3). Without vnodes, the job's scheduler runs a cycle for that job alone, and its text is the reply. With vnodes (-H) the
-// server starts the job there; `-H -` resumes a suspended job where it was. Single subjobs and ranges can be run, whole arrays cannot (15004). A start is
-// answered when the mom has accepted the job (jobs/start-wait.ts W3); with -a at once.
+// qrun (docs/reference/commands.md 3). Without vnodes, the job's scheduler runs a cycle for that job alone, and the scheduler's text is the reply. With
+// vnodes (-H) the server starts the job there; `-H -` resumes a suspended job where it was. Single subjobs and ranges can be run, whole arrays cannot
+// (15004). The client gets the reply when the mom has accepted the job (jobs/start-wait.ts W3), with -a at once.
 
 import { subjobId } from "#model/job-id.ts";
 import { PBSE, reject } from "#model/pbse.ts";
@@ -32,7 +32,7 @@ export function runJobRequest(tx: Transaction, request: RunJobRequest): Answer {
   return forEach(tx, jobs, (part, job) => runOne(part, request, job));
 }
 
-/** The subjobs of a range that can be run. Subjobs that have never started are given as the jobs they would become. */
+/** The jobs of the target that can be run. A subjob that has never started is represented by the job that it would become. */
 function jobsToRun(tx: Transaction, target: Exclude<Target, { kind: "array" }>): Job[] {
   switch (target.kind) {
     case "job":
@@ -54,7 +54,7 @@ function jobsToRun(tx: Transaction, target: Exclude<Target, { kind: "array" }>):
   }
 }
 
-/** The placement that an operator names, with the resources of the job. A suspended job resumes where it is. */
+/** The exec_vnode for the vnodes that an operator has named, with the resources of the job. A suspended job resumes where it is. */
 function vnodesFor(tx: Transaction, job: Job, text: string): string {
   return text === "-" || isSuspended(job) ? text : namedVnodes(tx.state, job.attrs, text);
 }

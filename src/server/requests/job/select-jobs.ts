@@ -1,7 +1,7 @@
-// qselect: ids of jobs that meet criteria, in the order of queue rank (docs/reference/commands.md 3).
+// qselect: finds the ids of jobs that meet criteria, in the order of queue rank (docs/reference/commands.md 3).
 //
-// I1. Criteria are joined by and. A job without a value meets only `ne`.
-// I2. Texts are only compared for equality; numbers, durations, times and sizes have an order; Checkpoint has the order of its letters n s c u.
+// I1. A job must meet all criteria. If the job has no value for the attribute of a criterion, it meets only `ne`.
+// I2. Texts are compared only for equality. Numbers, durations, times and sizes have an order. Checkpoint has the order of its letters n s c u.
 
 import { type AttributeDef, type AttributeValue, attributeOf } from "#model/attribute.ts";
 import { parseDestination } from "#model/destination.ts";
@@ -37,7 +37,7 @@ export function selectJobs(tx: Transaction, request: SelectJobsRequest): Answer 
   if (states !== undefined) tests.push((attrs) => states.includes(attrs.job_state));
   const isMeant = ({ attrs }: Shown): boolean => mayQuery(tx, { attrs }) && tests.every((test) => test(attrs as JobAttrs));
   const found: string[] = [];
-  // Many subjobs have the same attributes for display: these are tested once.
+  // Many subjobs share one record of attributes, which is tested only once.
   let last: Attrs | null = null;
   let meant = false;
   const live = request.history === "only" ? [] : liveJobs(tx.state, queue);
@@ -57,24 +57,24 @@ export function selectJobs(tx: Transaction, request: SelectJobsRequest): Answer 
   });
 }
 
-/** -T: subjobs in place of their array. -J: arrays only; with -T only their subjobs. */
+/** Whether a job is of the requested kind. -T: subjobs in place of their array. -J: only arrays; -J with -T: only subjobs. */
 function isKind({ arraysOnly, subjobs }: SelectJobsRequest, { id, attrs }: Shown): boolean {
   if (attrs["array"] === true) return subjobs !== true;
   return arraysOnly !== true || id.includes("[");
 }
 
-/** The queue of a destination; undefined: all. Refuses an unknown queue with 15018, another server with 15008. */
+/** The queue that a destination names; undefined: all queues. Refuses an unknown queue with 15018, another server with 15008. */
 function queueOf(tx: Transaction, text: string | undefined): string | undefined {
   if (text === undefined || text === "") return undefined;
   const destination = parseDestination(text);
   if (destination === null) throw reject(PBSE.UNKQUE);
   if (destination.queue !== "") return localQueue(tx, text).name;
-  // `@server` means all queues there.
+  // `@server` means all queues of that server.
   if (!isOwnName(tx, destination.server)) throw reject(PBSE.BADHOST);
   return undefined;
 }
 
-/** Refuses an unknown attribute with 15002, an unknown resource with 15035, a bad value with the bare 15014. */
+/** Makes a test of jobs from a criterion. Refuses an unknown attribute with 15002, an unknown resource with 15035, a bad value with 15014 without a text. */
 function testOf(tx: Transaction, criterion: Criterion): Test {
   const def = attributeOf(JOB_ATTRIBUTES, criterion.name);
   switch (def.name) {
@@ -89,7 +89,7 @@ function testOf(tx: Transaction, criterion: Criterion): Test {
   }
 }
 
-/** -u: owners, as user or user@host. */
+/** Makes the test for -u: the owner is one of those in the list, each as user or user@host. */
 function ownerTest({ op, value }: Criterion): Test {
   const entries = new Map<string, (string | undefined)[]>();
   for (const entry of splitList(value)) {
@@ -134,7 +134,7 @@ function valueTest(tx: Transaction, def: AttributeDef, { resource, op, value }: 
   return equality(op, wanted, (attrs) => attrs[def.name] as AttributeValue | undefined);
 }
 
-/** The value. A refusal here does not name the attribute (docs/reference/commands.md 3). */
+/** Parses a value. If it is refused, the refusal does not name the attribute (docs/reference/commands.md 3). */
 function bare<T>(parse: () => T): T {
   try {
     return parse();
@@ -185,12 +185,12 @@ function holds(op: Criterion["op"], difference: number): boolean {
   }
 }
 
-/** Values without an order: equal values also count as at least and at most. */
+/** Whether a comparison of values without an order is true. Equal values also meet `ge` and `le`. */
 function holdsEqual(op: Criterion["op"], equal: boolean): boolean {
   return op === "ne" ? !equal : (op === "eq" || op === "ge" || op === "le") && equal;
 }
 
-/** n never, s at shutdown, c and w at intervals (longer is less often), u unspecified. */
+/** The position of a Checkpoint value in the order: n never, s at shutdown, c and w at intervals (a longer interval comes first), u unspecified. */
 function checkpointRank(text: string): number {
   const letter = "nscu".indexOf(text.startsWith("w") ? "c" : (text[0] ?? ""));
   if (letter < 0) throw reject(PBSE.BADATVAL);

@@ -1,5 +1,5 @@
-// qsig (docs/reference/commands.md 3): a signal for a running job. The mom delivers it, and its answer is the reply. suspend, resume, admin-suspend and admin-resume
-// need an operator: they change the job's state (jobs/suspension.ts). Of an array, the subjobs in a suitable state get the signal.
+// qsig (docs/reference/commands.md 3): sends a signal to a running job. The mom delivers it, and the mom's answer becomes the reply. suspend, resume, admin-suspend
+// and admin-resume change the job's state (jobs/suspension.ts); only operators may use them. For an array, the subjobs in a suitable state get the signal.
 
 import { PBSE, reject } from "#model/pbse.ts";
 import type { SignalJobRequest } from "#protocol/messages.ts";
@@ -48,7 +48,7 @@ function signalOne(tx: Transaction, request: SignalJobRequest, job: Job): Answer
   }
 }
 
-/** Name without SIG, or a number as text. Refuses with 15013. */
+/** The name of a signal without SIG, or its number as text. Refuses an unknown signal with 15013. */
 function signalName(text: string): string {
   if (/^[0-9]{1,3}$/.test(text) && Number(text) <= NUMBER_MAX) return text;
   const name = text.replace(/^SIG/, "");
@@ -68,7 +68,7 @@ function suspend(tx: Transaction, job: Job, signal: "suspend" | "admin-suspend")
   return "deferred";
 }
 
-/** resume only marks the job: its scheduler, or qrun, resumes it when there is room. admin-resume resumes it at once. */
+/** Handles resume, which only marks the job: its scheduler, or qrun, resumes it when its resources are free. admin-resume resumes the job at once. */
 function resume(tx: Transaction, job: Job, signal: "resume" | "admin-resume"): Answer {
   checkOperator(tx.who);
   checkState(job, "S");

@@ -1,4 +1,5 @@
-// qsub -W block=true: answered when the job is over (docs/reference/commands.md 1.3). Value: {exit_status}, or {message} when it never ran.
+// The request of qsub -W block=true: it is answered when the job has ended (docs/reference/commands.md 1.3). The value of the reply is {exit_status}, or {message} if
+// the job never ran.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { WaitJobRequest } from "#protocol/messages.ts";
@@ -24,13 +25,13 @@ export function waitJob(tx: Transaction, request: WaitJobRequest): Answer {
   return { value: status === undefined ? { message: "Job deleted" } : { exit_status: status } };
 }
 
-/** Marks the job as one whose qsub -W block=true waits. The qsub of an interactive job only checks whether the job still exists. */
+/** Sets the attribute block: a qsub -W block=true waits for the job. The qsub of an interactive job waits only to learn whether the job still exists. */
 function markWaited(tx: Transaction, job: Job): void {
   if (job.attrs["interactive"] === undefined && job.attrs["block"] !== 1)
     tx.apply({ kind: "job-changed", id: job.id, set: { block: 1 }, unset: [] });
 }
 
-/** null: the job has finished. */
+/** What the id names, if it is live; null: the job has finished. */
 function liveTarget(tx: Transaction, id: string): Target | null {
   try {
     return targetOf(tx, id);

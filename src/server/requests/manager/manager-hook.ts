@@ -1,7 +1,7 @@
 // qmgr create|delete|set|unset hook and pbshook, import and export (docs/reference/qmgr.md 9, docs/reference/attributes.md 9). Only root on the server host
 // may do this.
 //
-// I1. Hooks of type pbs come with a release. This release has none, so no pbshook ever exists.
+// I1. Hooks of type pbs (object pbshook) are part of a release. This release has none, so there is never a pbshook.
 
 import { PBSE, Reject } from "#model/pbse.ts";
 import {
@@ -68,7 +68,7 @@ function changeHooks(tx: Transaction, { object, name, attrs: ops }: ManagerReque
   return {};
 }
 
-/** "" means all. Refuses an unknown one with PBS's text. */
+/** The hook with this name, or all hooks for "". Refuses an unknown name with the text of PBS. */
 function hooksNamed(tx: Transaction, object: ManagerRequest["object"], name: string): Hook[] {
   const hooks = [...tx.state.hooks.values()].filter((hook) => (hook.attrs.type === "pbs") === (object === "pbshook"));
   if (name === "") return hooks;
@@ -77,7 +77,7 @@ function hooksNamed(tx: Transaction, object: ManagerRequest["object"], name: str
   return [hook];
 }
 
-/** If there were contents, the answer says that they were overwritten. */
+/** Imports the script or configuration of a hook. If the hook had one already, the reply says that it was overwritten. */
 export function importHook(tx: Transaction, request: ImportHookRequest): Answer {
   checkHookAccess(tx);
   const [hook] = hooksNamed(tx, request.object, request.hook === "" ? " " : request.hook) as [Hook];
@@ -103,14 +103,14 @@ export function exportHook(tx: Transaction, request: ExportHookRequest): Answer 
   checkHookAccess(tx);
   const [hook] = hooksNamed(tx, request.object, request.hook === "" ? " " : request.hook) as [Hook];
   const kind = contentKind(request.content_type);
-  // A hook without a configuration exports an empty one, so that every export can be imported again.
+  // If a hook has no configuration, an empty one is exported, so that every export can be imported again.
   if (kind === "config") return { value: { content: hook.config?.content ?? "" } };
   const found = hook.script?.language === kind ? hook.script : null;
   if (found === null) throw refuse(`hook '${hook.name}' has no contents of type ${request.content_type}`);
   return { value: { content: found.content } };
 }
 
-/** list and print. */
+/** The status of hooks, for qmgr list and print. */
 export function hookStatus(tx: Transaction, { object, ids, attrs }: StatusRequest): StatusItem[] {
   checkHookAccess(tx);
   const names = attrs === undefined ? null : new Set<string>(attrs.map(hookAttributeName));

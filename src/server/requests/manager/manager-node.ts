@@ -47,13 +47,13 @@ function createNode(tx: Transaction, { name, attrs }: ManagerRequest): Answer {
   return {};
 }
 
-/** The text is that of PBS, which tools compare; the log gives the reason. */
+/** The refusal of an unknown host. Its text is that of PBS, because tools compare it; the log gives the reason. */
 function unknownHost(tx: Transaction, host: string): Reject {
   tx.log({ event: LOG_EVENT.ERROR, class: "Node", object: host, text: "the name of this host does not resolve" });
   return reject(PBSE.UNKNODE);
 }
 
-/** The resources host and vnode name the place, unless an administrator sets them. */
+/** Adds the resources host and vnode, unless the administrator has set them. */
 function withIdentity(attrs: Attrs, name: string, mom: string): Attrs {
   const host = isAddress(mom) ? mom : (mom.split(".")[0] ?? mom);
   return {
@@ -63,7 +63,7 @@ function withIdentity(attrs: Attrs, name: string, mom: string): Attrs {
   };
 }
 
-/** Names of this host and addresses need no look-up; other names must resolve. */
+/** Whether the name of a host is usable: it means this host, is an address, is already known, or resolves. */
 function isKnownHost(tx: Transaction, host: string): boolean {
   return isOwnName(tx.config, host) || isAddress(host) || tx.state.hosts.has(host) || tx.resolves(host);
 }
@@ -76,7 +76,8 @@ function changeNodes(tx: Transaction, request: ManagerRequest, verb: "set" | "un
     try {
       return [{ vnode, changed: changedNode(tx, vnode, request.attrs) }];
     } catch (error) {
-      // For one node the refusal is the answer. Of all nodes, those that can be changed are changed. A value that no node may have is refused at once.
+      // If the request is for one node, the refusal is the reply. If it is for all nodes, each node that can be changed is changed; but an attribute that no
+      // node may have is refused at once.
       if (request.name !== "" || !(error instanceof Reject) || error.code === PBSE.NOATTR || error.code === PBSE.ATTRRO) throw error;
       failed.push(vnode.name);
       return [];
@@ -105,7 +106,7 @@ function deleteNodes(tx: Transaction, name: string): Answer {
   );
 }
 
-/** The node of a name, or all for "". Refuses an unknown one with 15062, and "" without any node as well. */
+/** The node with this name, or all nodes for "". Refuses an unknown name with 15062; also "" if there is no node. */
 function nodesNamed(state: ServerState, name: string): Vnode[] {
   const vnodes = name === "" ? [...state.vnodes.values()] : [state.vnodes.get(name)];
   const found = vnodes.filter((vnode) => vnode !== undefined);

@@ -31,7 +31,7 @@ export function manageQueue(tx: Transaction, request: ManagerRequest): Answer {
 
 function createQueue(tx: Transaction, { name, attrs }: ManagerRequest): Answer {
   const { state } = tx;
-  // PBS answers with the number alone.
+  // PBS answers with the error number and no text.
   if (name.length > QUEUE_NAME_LENGTH_MAX) throw new Reject(PBSE.QUENBIG, null);
   checkObjectName("queue", name);
   if (state.queues.has(name)) throw reject(PBSE.QUEEXIST);
@@ -84,7 +84,7 @@ function isBusy(state: ServerState, queue: Queue): boolean {
   return false;
 }
 
-/** A name, or all for "". Refuses an unknown one with 15018. */
+/** The queue with this name, or all queues for "". Refuses an unknown name with 15018. */
 function queuesNamed(state: ServerState, name: string): Queue[] {
   const queues = name === "" ? [...state.queues.values()] : [state.queues.get(name)];
   const found = queues.filter((queue) => queue !== undefined);
@@ -101,13 +101,13 @@ function checkQueue(state: ServerState, changed: Changed, name: string, queue: Q
   checkLimitStyles(state, changed, name);
 }
 
-/** The type cannot change while the queue has jobs or vnodes (15026). */
+/** Refuses with 15026 a change of queue_type while the queue has jobs or vnodes. */
 function checkQueueType({ before, after, touched }: Changed, queue: Queue | null): void {
   if (queue === null || !touched.has("queue_type") || before["queue_type"] === after["queue_type"]) return;
   if (before["queue_type"] !== undefined && (queue.nodes > 0 || queue.jobs.size > 0)) throw reject(PBSE.ATTRTYPE);
 }
 
-/** An enabled queue must have a type, and a routing queue must have destinations (15030). Later changes are not checked again, as in PBS. */
+/** Refuses with 15030 to enable a queue without a type, or a routing queue without destinations. As in PBS, later changes are not checked again. */
 function checkEnabled(after: Attrs): void {
   if (after["enabled"] !== true) return;
   const destinations = after["route_destinations"];
@@ -116,7 +116,10 @@ function checkEnabled(after: Attrs): void {
   if (!complete) throw reject(PBSE.QUENOEN);
 }
 
-/** The first attribute, in the order of the table, that is not for the queue's type. The values are stored, and the warning is an error reply (15026). */
+/**
+ * Answers with a warning if a queue has an attribute that is not for its type: an error reply (15026) that names the first such attribute in the
+ * order of the table. The values are stored nevertheless.
+ */
 function answerWithWarning(tx: Transaction, queues: readonly (readonly [name: string, attrs: Attrs])[]): Answer {
   for (const [name, attrs] of queues) {
     const odd = QUEUE_ATTRIBUTES.rows.find(

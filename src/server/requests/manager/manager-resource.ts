@@ -1,8 +1,9 @@
 // qmgr create|delete|set|unset resource (docs/reference/attributes.md 8 and 10).
 //
 // I1. Built-in resources cannot be changed or deleted (15004).
-// I2. A resource that a job or reservation requests, finished jobs of the history included, cannot be deleted and keeps its type and flags; a resource with
-//     values anywhere keeps its type (15174). Deleting a resource removes its values from server, queues and vnodes.
+// I2. While a job or reservation requests a resource, also a finished job of the history, the resource cannot be deleted, and its type and flags cannot be
+//     changed. While any object has a value of it, its type cannot be changed (15174). When a resource is deleted, its values are removed from server,
+//     queues and vnodes.
 
 import { checkObjectName } from "#model/object-names.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
@@ -47,7 +48,7 @@ function createResource(tx: Transaction, { name, attrs }: ManagerRequest): Answe
   return {};
 }
 
-/** The definition after the operations. Unknown attribute 15002, bad value or combination 15014, type cannot be unset 15004. */
+/** The definition of a resource after operations. Refuses an unknown attribute with 15002, a bad value or combination with 15014, unset of type with 15004. */
 function definition(old: ResourceDef, attrs: readonly AttrOp[]): ResourceDef {
   let type: ResourceType = old.type;
   let flags = old.flags;
@@ -103,7 +104,7 @@ function deleteResources(tx: Transaction, name: string): Answer {
   });
 }
 
-/** All custom resources that no job or reservation requests; this does not search the history. */
+/** Deletes all custom resources that no job or reservation requests. Does not search the history. */
 function deleteAll(tx: Transaction): Answer {
   const names = [...tx.state.resources.values()].filter((def) => def.builtin !== true).map((def) => def.name);
   const held = names.filter((each) => usedByJob(tx.state, each) !== null || tx.state.history_count > 0 || isNamed(tx, each));
@@ -124,7 +125,7 @@ const isRestricting = (tx: Transaction, name: string): boolean => {
   return Array.isArray(names) && names.includes(name);
 };
 
-/** Searches live jobs, reservations and then, page by page, the history; does the work if nothing requests the resource. */
+/** Does the work if nothing requests the resources. Searches live jobs, reservations and then, page by page, the history. */
 function unlessUsedByJobs(tx: Transaction, names: readonly string[], work: (tx: Transaction) => void): Answer {
   const check = (at: Transaction): void => {
     for (const name of names) {
@@ -143,7 +144,7 @@ function unlessUsedByJobs(tx: Transaction, names: readonly string[], work: (tx: 
       page(page, jobs, last) {
         for (const job of jobs) for (const name of names) if (usedByJobAttrs(job.attrs, name)) throw busy("job");
         if (!last) return;
-        // The check is repeated, because other requests were served meanwhile.
+        // The live jobs are checked again, because other requests were served during the search.
         check(page);
         work(page);
       },
@@ -153,7 +154,7 @@ function unlessUsedByJobs(tx: Transaction, names: readonly string[], work: (tx: 
 
 const busy = (holder: string): Reject => new Reject(PBSE.RESCBUSY, `Resource busy on ${holder}`);
 
-/** Refuses an unknown resource with 15035, a built-in one with 15004. */
+/** The custom resource with this name. Refuses an unknown resource with 15035, a built-in one with 15004. */
 function customNamed(tx: Transaction, name: string): ResourceDef {
   const def = tx.state.resources.get(name);
   if (def === undefined) throw reject(PBSE.UNKRESC);

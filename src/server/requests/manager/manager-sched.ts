@@ -51,7 +51,7 @@ function changeSched(tx: Transaction, request: ManagerRequest, verb: "set" | "un
   return {};
 }
 
-/** "" means all but the default one. */
+/** Deletes a scheduler; for "", all schedulers except the default one. */
 function deleteScheds(tx: Transaction, name: string): Answer {
   if (name === DEFAULT_SCHED) throw reject(PBSE.SCHED_NO_DEL);
   const names = name === "" ? [...tx.state.scheds.keys()].filter((other) => other !== DEFAULT_SCHED) : [schedNamed(tx, name).name];
@@ -80,7 +80,7 @@ function changedSched(tx: Transaction, name: string, before: Attrs, ops: readonl
   return changed;
 }
 
-/** `partition = None` unsets the partition (docs/reference/differences.md). */
+/** Replaces `partition = None` by unset (docs/reference/differences.md). */
 function withoutNone(op: AttrOp): AttrOp {
   if (SCHED_ATTRIBUTES.byName(op.name)?.name !== "partition" || op.op === "unset") return op;
   const names = splitList(op.value);
@@ -89,7 +89,7 @@ function withoutNone(op: AttrOp): AttrOp {
   return { ...op, value };
 }
 
-/** sched_host and sched_port would make it a scheduler on another host, which the server cannot start. */
+/** Attributes of the default scheduler that cannot be set. With sched_host or sched_port it would be on another host, where the server cannot start it. */
 const OF_DEFAULT: ReadonlySet<string> = new Set(["partition", "sched_priv", "sched_log", "sched_host", "sched_port"]);
 
 function checkDefault(ops: readonly AttrOp[]): void {
@@ -99,23 +99,23 @@ function checkDefault(ops: readonly AttrOp[]): void {
   }
 }
 
-/** Unsetting the partition of the default scheduler is accepted and has no effect. */
+/** The change without the partition. To unset the partition of the default scheduler is accepted, but has no effect. */
 function keepingPartition(changed: Changed): Changed {
   const touched = new Set([...changed.touched].filter((name) => name !== "partition"));
   return { ...changed, touched, after: { ...changed.after, partition: changed.before["partition"] } };
 }
 
-/** Directories that were unset become the default-named ones. */
+/** The change with the default names of directories in place of those that were unset. */
 function withDirectories(tx: Transaction, name: string, changed: Changed): Changed {
   return { ...changed, after: { ...schedDirectories(name, tx.config.home), ...changed.after } };
 }
 
-/** throughput_mode is the old form of job_run_wait: the last value of either holds for both. */
+/** Gives job_run_wait and throughput_mode, its old form, the same meaning: that of the attribute that was set last. */
 function withRunWait(changed: Changed, ops: readonly AttrOp[]): Changed {
   const { after } = changed;
   const last = ops.map((op) => op.name.toLowerCase()).findLast((name) => name === "throughput_mode" || name === "job_run_wait");
   if (last === "throughput_mode") {
-    // `-=` takes the value away, as unset does: the default comes back.
+    // `-=` removes the value, as unset does; then the default applies.
     const mode = after["throughput_mode"] ?? true;
     return withValue(withValue(changed, "throughput_mode", mode), "job_run_wait", mode === false ? "execjob_hook" : "runjob_hook");
   }

@@ -45,13 +45,13 @@ function checkLicenses({ after, touched }: Changed): void {
   if (touched.has("pbs_license_max")) throw reject(PBSE.LICENSE_MAX_BADVAL);
 }
 
-/** Only root sets the formula; managers get 15011 (docs/reference/qmgr.md 5). */
+/** Refuses with 15011 a change of job_sort_formula by a manager who is not root (docs/reference/qmgr.md 5). */
 function checkFormulaRight(tx: Transaction, { attrs }: ManagerRequest): void {
   const isAsked = attrs.some(({ name }) => name.toLowerCase() === "job_sort_formula");
   if (isAsked && tx.who.level === "manager" && !tx.who.root) throw reject(PBSE.INTERNAL);
 }
 
-/** reserve_retry_init is the old name of reserve_retry_time. */
+/** Copies a new value of reserve_retry_init to reserve_retry_time, because the former is the old name of the latter. */
 function withRetryTime(changed: Changed): Changed {
   if (!changed.touched.has("reserve_retry_init") || changed.touched.has("reserve_retry_time")) return changed;
   return withValue(changed, "reserve_retry_time", changed.after["reserve_retry_init"]);

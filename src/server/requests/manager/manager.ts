@@ -1,4 +1,4 @@
-// qmgr create, delete, set, unset: each type of object has a file. This file checks the rights that do not depend on the attribute (docs/reference/qmgr.md 5).
+// qmgr create, delete, set, unset. Each type of object has a file of its own; this file checks the rights that do not depend on attributes (docs/reference/qmgr.md 5).
 
 import { PBSE, reject } from "#model/pbse.ts";
 import type { ManagerRequest } from "#protocol/messages.ts";
@@ -13,7 +13,7 @@ import { manageServer } from "./manager-server.ts";
 
 export function manager(tx: Transaction, request: ManagerRequest): Answer {
   const { object, verb } = request;
-  // A delete request with attributes was meant as another request.
+  // A delete request never has attributes; if there are some, the client probably wanted something else.
   if (verb === "delete" && request.attrs.length > 0) throw reject(PBSE.IVALREQ);
   if (verb === "unset" && request.attrs.some(({ op }) => op !== "unset")) throw reject(PBSE.IVALREQ);
   if (object === "hook" || object === "pbshook") return manageHook(tx, request);

@@ -1,5 +1,5 @@
 // pbs_ralter (docs/reference/commands.md 5). Name, mail and lists change at once. The scheduler that confirmed the reservation decides about times and
-// chunks, unless a manager forces them. Until its answer the reservation keeps what it holds.
+// chunks, unless a manager forces them. Until the scheduler has answered, the reservation keeps its times and vnodes.
 //
 // Order of checks: 1. the reservation  2. the caller  3. its state  4. attributes  5. times  6. chunks.
 
@@ -43,7 +43,7 @@ export function modifyResv(asked: Transaction, request: ModifyResvRequest): Answ
 
 const jobsIn = (tx: Transaction, resv: Resv): number => tx.state.queues.get(resv.attrs.queue)?.jobs.size ?? 0;
 
-/** Returns null if nothing that is reserved changes. A new duration changes the walltime. */
+/** The attributes of an alteration that change reserved amounts; null: none. A new duration changes the walltime, too. */
 function alteredChunks(tx: Transaction, resv: Resv, resources: ResourceValues, duration_s: number): Attrs | null {
   const { Resource_List, reserve_duration } = resv.attrs;
   const { select } = resources;
@@ -61,8 +61,8 @@ function changesText(tx: Transaction, { attrs }: Resv, times: { readonly start_s
 }
 
 /**
- * PBS asks a scheduler also about lists of users and groups, although no scheduler decides on them; a client that
- * does not wait gets a message about it.
+ * Applies an alteration that needs no scheduler. As in PBS, a client that does not wait and alters lists of users or
+ * groups gets a message as if a scheduler had to agree.
  */
 function modifyAtOnce(tx: Transaction, resv: Resv, set: Attrs, hurried: boolean): Answer {
   const asks = hurried && LISTS.some((name) => set[name] !== undefined);
@@ -73,7 +73,7 @@ function modifyAtOnce(tx: Transaction, resv: Resv, set: Attrs, hurried: boolean)
 
 const LISTS = ["Authorized_Users", "Authorized_Groups"] as const;
 
-/** The old values are kept until the scheduler has agreed. A value that was not set is kept as null. */
+/** Begins an alteration. The old values are kept until the scheduler has agreed; null stands for a value that was not set. */
 function begin(tx: Transaction, resv: Resv, set: Attrs): void {
   const before = Object.fromEntries(Object.keys(set).map((name) => [name, resv.attrs[name] ?? null]));
   const alteration = { asked_s: tx.now_s, before };
@@ -87,7 +87,7 @@ function ask(tx: Transaction, resv: Resv, set: Attrs, interactive: number): Answ
   return "deferred";
 }
 
-/** A manager forces the alteration: the same vnodes for the new time, whatever else is promised there. */
+/** Carries out an alteration that a manager forces: the same vnodes for the new time, whatever is promised to others then. */
 function force(tx: Transaction, resv: Resv, set: Attrs, waits: boolean): Answer {
   begin(tx, resv, { ...set, forced: true });
   const { reserve_start = 0, reserve_end = 0, promised } = resv.attrs;
@@ -101,7 +101,7 @@ function force(tx: Transaction, resv: Resv, set: Attrs, waits: boolean): Answer 
   return { value: { id: resv.id, word: waits || !hasScheduling(tx, resv) ? "CONFIRMED" : "ALTER REQUESTED" } };
 }
 
-/** Whether the scheduler of the reservation runs cycles. Without one, PBS also confirms a forced alteration at once. */
+/** Whether the reservation's scheduler has scheduling True. If not, a forced alteration is confirmed at once, as in PBS. */
 function hasScheduling({ state }: Transaction, { attrs: { partition } }: Resv): boolean {
   return partition === undefined || schedOfPartition(state, partition)?.attrs["scheduling"] === true;
 }

@@ -1,7 +1,7 @@
-// pbs_rsub (docs/reference/commands.md 5): makes a reservation. Schedulers decide about advance, standing and as-soon-as-possible reservations; a reservation
-// from a running job and one for maintenance hold at once.
+// pbs_rsub (docs/reference/commands.md 5): makes a reservation. Schedulers decide about advance, standing and as-soon-as-possible reservations. A reservation
+// that is made from a running job and a maintenance reservation are confirmed at once.
 //
-// Order of checks: 1. right to reserve  2. attributes  3. the job it comes from  4. times  5. resources  6. partition.
+// Order of checks: 1. right to reserve  2. attributes  3. the job that it is made from  4. times  5. resources  6. partition.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { SubmitResvRequest } from "#protocol/messages.ts";
@@ -72,7 +72,7 @@ function standingAttrs(
   };
 }
 
-/** Refuses with 15221 a partition without a scheduler, because no answer would ever come. */
+/** Refuses with 15221 a partition without a scheduler, because nobody could confirm the reservation. */
 function checkPartition(tx: Transaction, partition: unknown): void {
   if (partition === undefined || schedOfPartition(tx.state, String(partition)) !== undefined) return;
   throw new Reject(PBSE.INVALID_PARTITION_QUE, `No scheduler associated with the partition ${partition}`);
@@ -86,7 +86,7 @@ function namedJob(tx: Transaction, text: string, running: boolean): Job {
   return sourceJob(tx, id, running);
 }
 
-/** A reservation from a running job: the job continues where it runs, and its resources belong to the reservation until the end of its walltime. */
+/** Makes a reservation from a running job. The job continues where it runs; its resources belong to the reservation until the end of its walltime. */
 function submitFromJob(tx: Transaction, { attrs }: Given, id: string): Answer {
   if (attrs["reserve_start"] !== undefined || attrs["reserve_end"] !== undefined) throw reject(PBSE.BADTSPEC);
   const job = namedJob(tx, id, true);
@@ -96,7 +96,7 @@ function submitFromJob(tx: Transaction, { attrs }: Given, id: string): Answer {
 
 const IDLE_S_ASAP = 600;
 
-/** A reservation that begins as soon as there is room: the scheduler finds the time. The job moves into the reservation when the time is known. */
+/** Makes a reservation that begins as soon as possible; the scheduler chooses the time. Then the job is moved into the queue of the reservation. */
 function submitAsap(tx: Transaction, given: Given, id: string): Answer {
   const { attrs, resources } = given;
   if (attrs["reserve_start"] !== undefined || attrs["reserve_end"] !== undefined) throw reject(PBSE.BADTSPEC);
@@ -124,7 +124,7 @@ function submitAsap(tx: Transaction, given: Given, id: string): Answer {
   return answerSubmitted(tx, resv);
 }
 
-/** A maintenance reservation: all vnodes of some hosts, whatever was promised there. Only for operators and managers. */
+/** Makes a maintenance reservation of all vnodes of some hosts, whatever was promised to others. Only for operators and managers. */
 function submitMaintenance(tx: Transaction, request: SubmitResvRequest, hosts: readonly string[]): Answer {
   checkOperator(tx.who);
   const given = readAttributes(tx, request.attrs);
