@@ -59,8 +59,8 @@ function cacheCompiled(conf: Conf): void {
   setTimeout(flushCompileCache, CACHE_AFTER_MS).unref();
 }
 /**
- * Time from the start of the server until it writes the cache of compiled code. By then, the functions that a start
- * needs have been compiled. A server that is killed later leaves a useful cache.
+ * Time from the start of the server until it writes the cache of compiled code. By then, the functions that a start needs
+ * have been compiled. A server that is killed later leaves a useful cache.
  */
 const CACHE_AFTER_MS = 5000;
 

@@ -1,5 +1,5 @@
-// Error replies to requests of qmgr that were carried out, at least in part: a warning that is sent as an error (15026),
-// and a request about all objects that has failed for some of them.
+// Error replies to requests of qmgr that were carried out, at least in part: a warning that is sent as an error (15026), and
+// a request about all objects that has failed for some of them.
 
 import { pbseText } from "#model/pbse.ts";
 import type { Answer, Transaction } from "../engine/transaction.ts";

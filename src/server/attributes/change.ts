@@ -1,8 +1,10 @@
-// Applies a list of attribute operations to a record of attributes (docs/reference/qmgr.md 3 and 5). For each operation in turn, the attribute is looked up
-// in its table, the right of the caller is checked, and the value is parsed and combined with the old one. The record itself is not changed: if all
-// operations succeed, there is a new record; otherwise the request is refused.
+// Applies a list of attribute operations to a record of attributes (docs/reference/qmgr.md 3 and 5). For each operation in
+// turn, the attribute is looked up in its table, the right of the caller is checked, and the value is parsed and combined
+// with the old one. The record itself is not changed: if all operations succeed, there is a new record; otherwise the
+// request is refused.
 //
-// I1. The first operation that is illegal gives the refusal: unknown attribute 15002, no right 15003, bad value 15014 and similar numbers.
+// I1. The first operation that is illegal gives the refusal: unknown attribute 15002, no right 15003, bad value 15014 and
+//     similar numbers.
 
 import { type AttributeDef, type AttributeTable, type AttributeValue, attributeOf, checkSettable, valueName } from "#model/attribute.ts";
 import { PBSE, reject } from "#model/pbse.ts";
@@ -63,8 +65,8 @@ function checkRight(def: AttributeDef, op: AttrOp, { who, resources, creating }:
 }
 
 /**
- * A change in the form for events: the values that were set, and the names that were removed. An attribute that was set
- * to its former value counts as set.
+ * A change in the form for events: the values that were set, and the names that were removed. An attribute that was set to
+ * its former value counts as set.
  */
 export function delta({ before, after, touched }: Pick<Changed, "before" | "after" | "touched">): {
   readonly set: Attrs;

@@ -1,6 +1,7 @@
 // Rules for job_sort_formula of the server and of schedulers (docs/reference/qmgr.md 5, docs/reference/scheduler.md 4).
 //
-// I1. A stored formula can be evaluated: its grammar, names and types were checked, and a resource that it names cannot be deleted.
+// I1. A stored formula can be evaluated: its grammar, names and types were checked, and a resource that it names cannot be
+//     deleted.
 // I2. If the server and a scheduler both have a formula, the two texts are the same (15226).
 
 import { type Formula, JOB_FORMULA_NAMES, readFormula } from "#model/formula/formula.ts";

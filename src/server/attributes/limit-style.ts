@@ -1,5 +1,5 @@
-// Server and queues must not have limits of the old style (max_running, max_user_run, ...) and of the new style (max_run = [u:PBS_GENERIC=2], ...) at the same
-// time (15141).
+// Server and queues must not have limits of the old style (max_running, max_user_run, ...) and of the new style (max_run =
+// [u:PBS_GENERIC=2], ...) at the same time (15141).
 
 import type { AttributeTable } from "#model/attribute.ts";
 import { mixesLimitStyles } from "#model/limits/limits.ts";

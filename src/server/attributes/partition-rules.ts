@@ -1,5 +1,5 @@
-// Rules for partitions. They make sure that every queue and every vnode belongs to exactly one scheduler (docs/reference/errors.md 2,
-// docs/reference/scheduler.md 2):
+// Rules for partitions. They make sure that every queue and every vnode belongs to exactly one scheduler
+// (docs/reference/errors.md 2, docs/reference/scheduler.md 2):
 //
 // I1. Nobody can assign `pbs-default`: queues and vnodes without a partition belong to the default scheduler (15228, 15223).
 // I2. A partition belongs to at most one scheduler (15224).

@@ -1,10 +1,11 @@
-// The rights of callers: the levels user, operator and manager, the access lists of server and queues, holds, and resources of a job
-// (docs/reference/qmgr.md 5, docs/reference/attributes.md 1).
+// The rights of callers: the levels user, operator and manager, the access lists of server and queues, holds, and resources
+// of a job (docs/reference/qmgr.md 5, docs/reference/attributes.md 1).
 //
 // I1. An access list is used only while its *_enable attribute is True. Such a list refuses whoever matches no entry.
 // I2. Access lists of the server never refuse requests from the server's own host, or of managers and operators.
 // I3. Root on the server's host is always a manager; in user mode, so is the user of the complex.
-// I4. The attributes managers and operators have entries `[+|-]name[@host]`; the first entry that matches decides. A host may begin with `*`.
+// I4. The attributes managers and operators have entries `[+|-]name[@host]`; the first entry that matches decides. A host
+//     may begin with `*`.
 
 import { type AttributeDef, checkSettable, maySet, valueName } from "#model/attribute.ts";
 import { PBSE, reject } from "#model/pbse.ts";
@@ -56,8 +57,8 @@ export function checkOperator(who: Identity): void {
 }
 
 /**
- * Checks the access lists of the server, for every request: refuses by host with 15008, by user with 15007. The server's own host is always admitted. So
- * are managers and operators, because otherwise they could not correct the lists.
+ * Checks the access lists of the server, for every request: refuses by host with 15008, by user with 15007. The server's own
+ * host is always admitted. So are managers and operators, because otherwise they could not correct the lists.
  */
 export function checkAccess(state: ServerState, server_host: string, who: Identity): void {
   const { server } = state;
@@ -109,8 +110,8 @@ function list(attrs: Attrs, name: string): readonly string[] | undefined {
 // --- holds
 
 /**
- * The levels that may set and release each hold. u: owners of the job, operators and managers; o: operators and managers; s and p:
- * managers (docs/reference/commands.md 3).
+ * The levels that may set and release each hold. u: owners of the job, operators and managers; o: operators and managers; s
+ * and p: managers (docs/reference/commands.md 3).
  */
 const SETTERS: { readonly [letter: string]: readonly Identity["level"][] } = {
   u: ["user", "operator", "manager"],
@@ -129,9 +130,9 @@ export function checkHoldRight(who: Identity, before: string, after: string): vo
 // --- resources
 
 /**
- * Refuses with 15003 a resource that the caller may not set, or a select with such a resource in a chunk. Refuses with
- * 15014 an empty select or nodes; an empty value of any other resource removes that resource. text: the value; null: the
- * resource is removed.
+ * Refuses with 15003 a resource that the caller may not set, or a select with such a resource in a chunk. Refuses with 15014
+ * an empty select or nodes; an empty value of any other resource removes that resource. text: the value; null: the resource
+ * is removed.
  */
 export function checkAskable(def: AttributeDef, resource: ResourceDef, text: string | null, who: Identity, resources: Resources): void {
   checkSettable(def, who, resource);

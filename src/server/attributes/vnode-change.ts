@@ -62,8 +62,8 @@ export function enterNodeChange(tx: Transaction, vnode: Vnode, ops: readonly Att
 }
 
 /**
- * The names that count as set by an administrator after a change, for example `comment` or `resources_available.mem`. Names that were unset are
- * removed, so that reports of the mom apply again. before: the names before the change.
+ * The names that count as set by an administrator after a change, for example `comment` or `resources_available.mem`. Names
+ * that were unset are removed, so that reports of the mom apply again. before: the names before the change.
  */
 export function marks(
   after: Attrs,

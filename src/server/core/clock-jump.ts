@@ -1,5 +1,5 @@
-// What the core does when the system's clock was set. Durations do not change: timeouts, heartbeats, intervals. Events at a fixed time happen at that time of the
-// new clock: Execution_Time, start and end of reservations.
+// What the core does when the system's clock was set. Durations do not change: timeouts, heartbeats, intervals. Events at a
+// fixed time happen at that time of the new clock: Execution_Time, start and end of reservations.
 
 import { jumpText } from "#support/clock-jumps.ts";
 import { LOG_EVENT } from "#support/log-event.ts";

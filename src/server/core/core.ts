@@ -1,5 +1,6 @@
-// The core of the server. It is deterministic: a request, message or tick goes in with a time, and effects come out (ARCHITECTURE.md). The shell owns sockets,
-// store, clock and child processes. It calls one of these functions for each event, takes the batch, commits its rows, and then carries out the effects.
+// The core of the server. It is deterministic: a request, message or tick goes in with a time, and effects come out
+// (ARCHITECTURE.md). The shell owns sockets, store, clock and child processes. It calls one of these functions for each
+// event, takes the batch, commits its rows, and then carries out the effects.
 //
 // I1. The same calls with the same times give the same batches.
 // I2. take() gives everything since the last take; the batch must be committed before any of its effects leaves. It is called until it returns null.

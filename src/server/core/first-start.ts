@@ -1,4 +1,5 @@
-// Prepares the state at the start of the server: for the first start, and for the options -t and -a (docs/reference/files.md 1.1, 10).
+// Prepares the state at the start of the server: for the first start, and for the options -t and -a (docs/reference/files.md
+// 1.1, 10).
 
 import { defaultAttributes } from "#model/attribute.ts";
 import { PBSE, Reject } from "#model/pbse.ts";
@@ -68,8 +69,8 @@ function purgeJobs(tx: Transaction): void {
 }
 
 /**
- * Gives the server and the default scheduler their initial attributes, and deletes other schedulers. idle: the default scheduler gets scheduling
- * False (-t create).
+ * Gives the server and the default scheduler their initial attributes, and deletes other schedulers. idle: the default
+ * scheduler gets scheduling False (-t create).
  */
 function freshConfiguration(tx: Transaction, idle: boolean): void {
   const { config, state } = tx;

@@ -32,8 +32,8 @@ import type { Attrs, Job, JobAttrs, Resv, ResvAttrs, Vnode } from "../state/stat
 import { queueStarted, routeSoon } from "../submit/routing.ts";
 
 /**
- * The occasions on which listeners are called, and the arguments that they get. before: the attributes before the event.
- * An object that no longer exists is passed as it was last.
+ * The occasions on which listeners are called, and the arguments that they get. before: the attributes before the event. An
+ * object that no longer exists is passed as it was last.
  */
 type News = {
   readonly "job-created": [job: Job];

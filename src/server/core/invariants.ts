@@ -1,16 +1,19 @@
-// Invariants of the state. Tests and the simulator check them after every step. The message about a violation names the object and the rule.
+// Invariants of the state. Tests and the simulator check them after every step. The message about a violation names the
+// object and the rule.
 //
 // I1. Every job is in the set of exactly one queue, and is counted once under its state letter.
-// I2. The assigned resources of a vnode, a queue or the server are the sums over its jobs; its cpu slots and chunk indexes belong to these jobs.
+// I2. The assigned resources of a vnode, a queue or the server are the sums over its jobs; its cpu slots and chunk indexes
+//     belong to these jobs.
 // I3. The jobs on a vnode use no more than it has, except jobs that an operator placed with qrun -H.
 // I4. If a job has a vnode exclusively, no other job is there (except jobs placed with qrun -H).
 // I5. A partition has at most one scheduler.
-// I6. A running job has vnodes, a start time and a run count; a waiting job has no attribute of a run. The state fits the substate and the
-//     holds. Only a job whose start a scheduler may plan is a top job.
-// I7. Job numbers and queue ranks in use are smaller than the counters for the next ones. No two jobs have the same queue rank (but subjobs have
-//     that of their array).
+// I6. A running job has vnodes, a start time and a run count; a waiting job has no attribute of a run. The state fits the
+//     substate and the holds. Only a job whose start a scheduler may plan is a top job.
+// I7. Job numbers and queue ranks in use are smaller than the counters for the next ones. No two jobs have the same queue
+//     rank (but subjobs have that of their array).
 // I8. Reservations: see core/resv-invariants.ts.
-// I9. A subjob is a job of its own if and only if its array counts it as live. An array is live as long as one of its subjobs waits or is live.
+// I9. A subjob is a job of its own if and only if its array counts it as live. An array is live as long as one of its
+//     subjobs waits or is live.
 // I10. Clocks of eligible time: see state/clocks.ts.
 // I11. The attributes of a job contain only names of the attribute table. The server's own data about a job is kept separately (state/job-own.ts O2).
 // I12. If a job depends on another live job, the other job's depend lists it. Jobs held for a dependency have substate 22.

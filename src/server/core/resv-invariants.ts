@@ -2,10 +2,9 @@
 //
 // I1. A reservation has a queue of its own. The amounts that are counted as used in a reservation are the sums over its jobs.
 // I2. A vnode refers to a reservation if and only if it was promised to that reservation.
-// I3. At no time are larger amounts of a vnode promised than it has, and a vnode that is promised exclusively is promised
-//     to no other reservation. There are three exceptions: a place that a manager forced (pbs_ralter -W force), a
-//     reservation for which the vnode has become too small (resv/lowered.ts), and a host in several maintenance
-//     reservations.
+// I3. At no time are larger amounts of a vnode promised than it has, and a vnode that is promised exclusively is promised to
+//     no other reservation. There are three exceptions: a place that a manager forced (pbs_ralter -W force), a reservation
+//     for which the vnode has become too small (resv/lowered.ts), and a host in several maintenance reservations.
 // I4. The occurrences of a promise are in order of time, and each has a place. An occurrence does not begin before its time.
 
 import { RESV_STATE } from "#model/resv-state.ts";

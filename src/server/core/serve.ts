@@ -1,5 +1,5 @@
-// Serves requests: calls the handler of each. If the handler needs an answer from outside of the core, the request waits. Long answers (streams) continue
-// page by page or slice by slice.
+// Serves requests: calls the handler of each. If the handler needs an answer from outside of the core, the request waits.
+// Long answers (streams) continue page by page or slice by slice.
 //
 // I1. A request that waits is kept as data (engine/request-runtime.ts). When the answer has arrived, the handler is called
 //     again from its beginning, unless the client is gone.
@@ -98,8 +98,8 @@ function follow(kernel: Kernel, token: number, waiting: WaitingRequest & { reado
 }
 
 /**
- * Does the work for one page or slice, which returns whether more follow. A refusal becomes the reply and ends the
- * stream. Returns whether this was the last page or slice.
+ * Does the work for one page or slice, which returns whether more follow. A refusal becomes the reply and ends the stream.
+ * Returns whether this was the last page or slice.
  */
 function step(kernel: Kernel, token: number, waiting: WaitingRequest, work: (tx: Transaction) => boolean): boolean {
   try {

@@ -1,8 +1,8 @@
-// Connections of the server. For each: whether it comes from a client, a scheduler or a mom, its user, and its unanswered requests.
-// For each user: how many listings of jobs are under way.
+// Connections of the server. For each: whether it comes from a client, a scheduler or a mom, its user, and its unanswered
+// requests. For each user: how many listings of jobs are under way.
 //
-// I1. The operating system identifies the peer (SO_PEERCRED). A mom or scheduler must run as root or as the server's own user; a scheduler
-//     may also run as its sched_user.
+// I1. The operating system identifies the peer (SO_PEERCRED). A mom or scheduler must run as root or as the server's own
+//     user; a scheduler may also run as its sched_user.
 
 import { limitOf } from "#model/limits/server-limits.ts";
 import type { Request } from "#protocol/messages.ts";

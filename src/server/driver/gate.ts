@@ -1,9 +1,9 @@
-// Receives the frames of all connections and sends the answers. This file determines the user behind a connection,
-// whether a peer may send a frame, and the request that an answer belongs to.
-// Links of the daemon are sockets; those of the simulator are virtual.
+// Receives the frames of all connections and sends the answers. This file determines the user behind a connection, whether a
+// peer may send a frame, and the request that an answer belongs to. Links of the daemon are sockets; those of the simulator
+// are virtual.
 //
-// G1. A frame that fits no schema, or that its sender may not send, has no effect: the request of a client is refused, and the link of a
-//     scheduler or mom is closed.
+// G1. A frame that fits no schema, or that its sender may not send, has no effect: the request of a client is refused, and
+//     the link of a scheduler or mom is closed.
 // G2. While the store accepts nothing, and while the state is loaded again, schedulers and moms are kept out: a frame
 //     from one of them closes its link.
 // G3. Frames to one mom keep their order (start-frames.ts). Replies to clients are in replies.ts.

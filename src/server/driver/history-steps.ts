@@ -1,8 +1,8 @@
-// Long work that the core requests. It is done in steps, so that other requests are answered in between: reading records of the history by id,
-// reading the history page by page, long listings in slices, and purges of the history.
+// Long work that the core requests. It is done in steps, so that other requests are answered in between: reading records of
+// the history by id, reading the history page by page, long listings in slices, and purges of the history.
 //
-// H1. A step of a request is done when the turn of its user comes (turns.ts). The next step begins when the client has received the parts
-//     of the answer so far.
+// H1. A step of a request is done when the turn of its user comes (turns.ts). The next step begins when the client has
+//     received the parts of the answer so far.
 
 import type { Core } from "../core/core.ts";
 import type { HistoryWalk } from "../engine/batch.ts";

@@ -1,4 +1,5 @@
-// Ports of the driver with which everything succeeds at once and nothing is stored. What-if and tests replace the ports that they need to observe.
+// Ports of the driver with which everything succeeds at once and nothing is stored. What-if and tests replace the ports that
+// they need to observe.
 
 import { NO_REQUESTS } from "#hooks/run/hook-input.ts";
 import type { ClockPort, ProcessesPort, ServerPorts } from "./ports.ts";

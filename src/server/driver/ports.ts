@@ -1,7 +1,8 @@
 // The ports: everything outside of the core that its driver uses. The daemon provides sockets, SQLite, clocks and child
 // processes (../shell/service.ts); the simulator, what-if and the tests provide virtual ones.
 //
-// P1. A callback is called once, either before the function that received it returns, or later. If the process ends, it may never be called.
+// P1. A callback is called once, either before the function that received it returns, or later. If the process ends, it may
+//     never be called.
 
 import type { HookOutcome, HookRun } from "#hooks/run/hook-input.ts";
 import type { ResourceDef } from "#model/resource-table.ts";

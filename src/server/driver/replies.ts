@@ -1,8 +1,8 @@
 // Sends replies to clients: values, refusals, and lists in parts.
 //
 // R1. A request is answered once: the code that takes its token answers it, and a token that was taken is not answered again.
-// R2. The parts of a reply are sent before the reply itself, in their order. A long list is made into text piece by piece, as fast as the client
-//     reads it.
+// R2. The parts of a reply are sent before the reply itself, in their order. A long list is made into text piece by piece,
+//     as fast as the client reads it.
 
 import { encodePartFrame } from "#protocol/wire/frame.ts";
 import type { ClientFrame } from "../engine/batch.ts";

@@ -1,5 +1,6 @@
-// Drives the core. Every event is given to the core, and its results are committed in batches. Replies, frames and actions of a batch leave
-// after its commit. The daemon, the simulator, what-if and the tests share this driver, each with its own ports (ports.ts).
+// Drives the core. Every event is given to the core, and its results are committed in batches. Replies, frames and actions
+// of a batch leave after its commit. The daemon, the simulator, what-if and the tests share this driver, each with its own
+// ports (ports.ts).
 //
 // I1. One commit is under way at a time; the next batch gathers meanwhile.
 // I2. Nothing of a batch leaves before its commit. A commit that fails refuses every request of the batch (15010) and starts again from the store.

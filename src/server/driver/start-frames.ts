@@ -1,10 +1,11 @@
-// Sends frames to moms. A frame that starts jobs is large, because it carries their scripts, and scripts are not kept in memory. Such frames are
-// made and sent in turns of their own, so that the server's other work continues in between.
+// Sends frames to moms. A frame that starts jobs is large, because it carries their scripts, and scripts are not kept in
+// memory. Such frames are made and sent in turns of their own, so that the server's other work continues in between.
 //
 // F1. Frames of one mom keep their order.
-// F2. While a scheduler's decisions come in, starts of jobs wait, because the scheduler waits for verdicts. No start waits longer than START_WAIT_MS.
-// F3. No frame has more than FRAME_CHARS, except the frame of a single large job: users decide how large scripts and environments are, and a frame
-//     beyond the limit of the link would close the link at every attempt.
+// F2. While a scheduler's decisions come in, starts of jobs wait, because the scheduler waits for verdicts. No start waits
+//     longer than START_WAIT_MS.
+// F3. No frame has more than FRAME_CHARS, except the frame of a single large job: users decide how large scripts and
+//     environments are, and a frame beyond the limit of the link would close the link at every attempt.
 
 import { arrayIdOf } from "#model/job-id.ts";
 import type { MomJob } from "#protocol/mom-link.ts";

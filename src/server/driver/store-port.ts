@@ -8,8 +8,8 @@ import type { Job, ServerState } from "../state/state.ts";
 import type { Done, HistoryPort, StorePort } from "./ports.ts";
 
 /**
- * Calls ask, which returns a promise, and calls done with the promise's outcome. The daemon calls ask at once, the simulator after
- * a delay. An error in done ends the program.
+ * Calls ask, which returns a promise, and calls done with the promise's outcome. The daemon calls ask at once, the simulator
+ * after a delay. An error in done ends the program.
  */
 export type Settle = <T>(ask: () => Promise<T>, done: Done<T>) => void;
 

@@ -3,8 +3,8 @@
 //
 // F1. Users who always have work waiting get equal time, regardless of the number of their connections. The connections
 //     of one user also get equal time.
-// F2. A user who has work again after a pause is served soon: only users who have used less time come first. Time that a user did not use is
-//     neither saved nor charged.
+// F2. A user who has work again after a pause is served soon: only users who have used less time come first. Time that a
+//     user did not use is neither saved nor charged.
 // F3. Work of one connection is done in the order in which it came.
 // F4. A pause does not cancel what was charged before it: a connection whose next request is still on its way waits
 //     behind connections that have used less time.

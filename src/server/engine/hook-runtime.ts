@@ -1,4 +1,5 @@
-// What the server knows about hooks beside its stored state: which hooks run, and which vnode states they have seen. It is lost when the server ends.
+// What the server knows about hooks beside its stored state: which hooks run, and which vnode states they have seen. It is
+// lost when the server ends.
 
 import type { HookChanges, HookInput } from "#hooks/run/hook-input.ts";
 import type { Hook, HookEvent } from "#model/tables/hook.ts";

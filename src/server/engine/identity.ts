@@ -1,5 +1,5 @@
-// Identities under which requests and actions are carried out: that of a client, of the server for its own actions, and of a scheduler for its
-// decisions.
+// Identities under which requests and actions are carried out: that of a client, of the server for its own actions, and of a
+// scheduler for its decisions.
 
 import type { Identity } from "./transaction.ts";
 

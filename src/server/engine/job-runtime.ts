@@ -1,4 +1,5 @@
-// What the server knows about jobs beside their attributes: which requests and schedulers wait for a job. It is lost when the server ends.
+// What the server knows about jobs beside their attributes: which requests and schedulers wait for a job. It is lost when
+// the server ends.
 
 import type { PreemptMethod, Verdict } from "#protocol/sched-link.ts";
 import type { Deciding } from "./sched-runtime.ts";
@@ -16,8 +17,9 @@ export type Preemption = {
 };
 
 /**
- * A decision of a scheduler, or a request of a client (qrun), that waits for the start of a job (jobs/start-wait.ts). until_ms: the latest time at which
- * the wait ends; null: there is none. If the link of the scheduler breaks during the wait, the verdict has no effect.
+ * A decision of a scheduler, or a request of a client (qrun), that waits for the start of a job (jobs/start-wait.ts).
+ * until_ms: the latest time at which the wait ends; null: there is none. If the link of the scheduler breaks during the
+ * wait, the verdict has no effect.
  */
 export type StartWait = { readonly until_ms: number | null } & (
   | { readonly kind: "decision"; readonly sched: string; readonly frame: Deciding; readonly at: number }
@@ -25,8 +27,8 @@ export type StartWait = { readonly until_ms: number | null } & (
 );
 
 /**
- * Everything that waits for the start of one job. Several can wait: while a client waits for its qrun, a cycle that was already under
- * way may start the same job. exit_status: that of the run, if the run has ended.
+ * Everything that waits for the start of one job. Several can wait: while a client waits for its qrun, a cycle that was
+ * already under way may start the same job. exit_status: that of the run, if the run has ended.
  */
 export type StartWaits = { waits: readonly StartWait[]; exit_status: number | null };
 

@@ -1,5 +1,6 @@
-// The kernel: data that the files of the core share. It has the state, pending changes and effects, timers, and a runtime record for each kind of
-// object. A server has one kernel. Only the state survives a restart; all else is built again from the hellos of schedulers and moms.
+// The kernel: data that the files of the core share. It has the state, pending changes and effects, timers, and a runtime
+// record for each kind of object. A server has one kernel. Only the state survives a restart; all else is built again from
+// the hellos of schedulers and moms.
 
 import type { Reject } from "#model/pbse.ts";
 import { hooksOf } from "#model/tables/hook.ts";
@@ -51,8 +52,8 @@ export type Kernel = {
 };
 
 /**
- * The end of the server. stopping: whether it has begun, and in which manner. how: what qterm requested; null: the server does not end.
- * told: whether the shell has been informed.
+ * The end of the server. stopping: whether it has begun, and in which manner. how: what qterm requested; null: the server
+ * does not end. told: whether the shell has been informed.
  */
 export type Ending = {
   stopping: "no" | "quick" | "delay" | "immediate";

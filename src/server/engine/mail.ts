@@ -1,4 +1,5 @@
-// Mail about jobs and reservations (qsub -m, -M): who gets mail about an event, and its text. The shell gives the mail to the server's mailer.
+// Mail about jobs and reservations (qsub -m, -M): who gets mail about an event, and its text. The shell gives the mail to
+// the server's mailer.
 
 import type { Attrs, Job, Resv } from "../state/state.ts";
 

@@ -32,8 +32,8 @@ export type MomQuestion = { readonly token: number; readonly job: string; readon
 export const isAsked = ({ hello }: MomRuntime): boolean => hello.pongs === true;
 
 /**
- * A sister of a run. unknown: the sister has not said hello since the server's start. asked: the run was sent to the sister. ready:
- * everything except its execjob_prologue hooks is done.
+ * A sister of a run. unknown: the sister has not said hello since the server's start. asked: the run was sent to the sister.
+ * ready: everything except its execjob_prologue hooks is done.
  */
 export type Sister = {
   readonly host: string;

@@ -1,4 +1,5 @@
-// What the server knows about requests that are not answered yet. It is lost when the server ends; the clients lose their connection then.
+// What the server knows about requests that are not answered yet. It is lost when the server ends; the clients lose their
+// connection then.
 
 import type { Request } from "#protocol/messages.ts";
 import type { Job } from "../state/state.ts";

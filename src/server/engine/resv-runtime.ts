@@ -1,5 +1,5 @@
-// What the server knows about reservations beside their attributes: the requests that wait for an answer, and the
-// schedulers that have refused a reservation. It is lost when the server ends.
+// What the server knows about reservations beside their attributes: the requests that wait for an answer, and the schedulers
+// that have refused a reservation. It is lost when the server ends.
 
 export type ResvRuntime = {
   /** reservation id -> tokens of requests that wait for its outcome */

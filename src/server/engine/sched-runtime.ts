@@ -7,8 +7,8 @@ import type { Changes } from "../state/changes.ts";
 import type { SchedFrame } from "./batch.ts";
 
 /**
- * A frame of decisions that is being examined. at: the index of the next decision. preempting: the preemptions just before it, for
- * which all later decisions wait.
+ * A frame of decisions that is being examined. at: the index of the next decision. preempting: the preemptions just before
+ * it, for which all later decisions wait.
  */
 export type Deciding = {
   readonly cycle: number;
@@ -28,8 +28,8 @@ export function giveVerdict(frame: Deciding, at: number, verdict: Verdict): void
 }
 
 /**
- * Sets a verdict that was not available at once. Afterwards the scheduler's further decisions are examined. The verdict has no effect
- * if the link has broken meanwhile.
+ * Sets a verdict that was not available at once. Afterwards the scheduler's further decisions are examined. The verdict has
+ * no effect if the link has broken meanwhile.
  */
 export function giveLater({ scheds }: { readonly scheds: Scheds }, sched: string, frame: Deciding, at: number, verdict: Verdict): void {
   if (scheds.by_name.get(sched)?.deciding.includes(frame) !== true) return;

@@ -5,8 +5,8 @@
 const BEATS = 4;
 
 /**
- * The time of the next check: after one interval, or sooner if a daemon will have been silent too long before then. heard_ms: times
- * of the last messages of the daemons.
+ * The time of the next check: after one interval, or sooner if a daemon will have been silent too long before then.
+ * heard_ms: times of the last messages of the daemons.
  */
 export function nextLook(now_ms: number, silence_ms: number, heard_ms: Iterable<number>): number {
   let next_ms = now_ms + silence_ms / BEATS;

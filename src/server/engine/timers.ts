@@ -1,4 +1,5 @@
-// Timers by name, in a heap. The core never waits: the shell asks for the time of the next timer and calls the core at that time.
+// Timers by name, in a heap. The core never waits: the shell asks for the time of the next timer and calls the core at that
+// time.
 //
 // I1. A name has at most one time. If the name is set again, the new time replaces the old one.
 

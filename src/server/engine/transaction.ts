@@ -93,8 +93,8 @@ export type Action =
   | { readonly kind: "message-job"; readonly job: string; readonly files: string; readonly message: string; readonly token: number }
   | { readonly kind: "modify-job-on-mom"; readonly job: string; readonly attrs: { readonly [name: string]: unknown } }
   /**
-   * lets the job's scheduler decide about a qrun without vnodes; the scheduler's text is the reply. token null: no client waits. Refused with 15099 if the
-   * scheduler cannot be reached
+   * lets the job's scheduler decide about a qrun without vnodes; the scheduler's text is the reply. token null: no client
+   * waits. Refused with 15099 if the scheduler cannot be reached
    */
   | { readonly kind: "run-by-sched"; readonly sched: string; readonly job: string; readonly token: number | null }
   /** asks a scheduler, whose answer becomes the reply; refused with 15099 if the scheduler cannot be reached */
@@ -121,8 +121,8 @@ export type Action =
     };
 
 /**
- * What the hooks of an event are asked. key: identifies this within the request. input: makes the input of the hooks; called only if they
- * run.
+ * What the hooks of an event are asked. key: identifies this within the request. input: makes the input of the hooks; called
+ * only if they run.
  */
 export type HookAsk = { readonly key: string; readonly event: HookEvent; readonly input: () => HookInput };
 
@@ -157,8 +157,9 @@ export type Transaction = {
   /** sends items of a status reply; may be called many times */
   part(items: readonly unknown[]): void;
   /**
-   * A finished job by its full id; undefined: the history has no such job. Reading the store takes time: the first call for an id ends the handler by an
-   * exception of the core, and the handler is called again when the record was read. So call it before the first apply, and never catch unknown exceptions.
+   * A finished job by its full id; undefined: the history has no such job. Reading the store takes time: the first call for
+   * an id ends the handler by an exception of the core, and the handler is called again when the record was read. So call it
+   * before the first apply, and never catch unknown exceptions.
    */
   history(id: string): Job | undefined;
   /** reads the records of all these ids at once, so that history() then answers without further waiting */
@@ -196,8 +197,8 @@ export type HistoryStream = {
 /** Long work that is done in slices, with other requests served between them. */
 export type Slices = {
   /**
-   * Does the next slice and returns whether more slices follow. It may use only records of the history that were read before. A Reject ends the work and
-   * is the answer.
+   * Does the next slice and returns whether more slices follow. It may use only records of the history that were read
+   * before. A Reject ends the work and is the answer.
    */
   slice(tx: Transaction): boolean;
   next?(): Stream | null;

@@ -1,5 +1,6 @@
-// Events whose hooks run after the change: postqueuejob, jobobit, management, modifyvnode, resv_confirm, resv_begin, resv_end, and periodic.
-// Nothing waits for these hooks, with one exception (A1). If such a hook rejects its event, this is only logged.
+// Events whose hooks run after the change: postqueuejob, jobobit, management, modifyvnode, resv_confirm, resv_begin,
+// resv_end, and periodic. Nothing waits for these hooks, with one exception (A1). If such a hook rejects its event, this is
+// only logged.
 //
 // A1. No scheduler starts a job while its postqueuejob hooks run, because their changes must be applied first. (An
 //     operator can start it with qrun -H.)
@@ -121,8 +122,8 @@ function vnodeChanged(kernel: Kernel, name: string, before: SeenVnode): void {
 // --- reservations
 
 /**
- * Called when a reservation has changed: runs the hooks of the event. before: its former state; undefined: the reservation is new.
- * resv undefined: the reservation is gone. last: the reservation as it was last.
+ * Called when a reservation has changed: runs the hooks of the event. before: its former state; undefined: the reservation
+ * is new. resv undefined: the reservation is gone. last: the reservation as it was last.
  */
 export function resvHappened(kernel: Kernel, before: number | undefined, resv: Resv | undefined, last: Pick<Resv, "id" | "attrs">): void {
   const event = resvEvent(before, resv?.attrs.reserve_state);

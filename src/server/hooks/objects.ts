@@ -1,5 +1,5 @@
-// Objects of the server as hooks see them: attributes as texts, as far as a manager may read them. This file also
-// decides which attributes the hooks of an event may set.
+// Objects of the server as hooks see them: attributes as texts, as far as a manager may read them. This file also decides
+// which attributes the hooks of an event may set.
 //
 // I1. A hook may set the attributes that a manager may set, but none that only PBS sets (docs/reference/attributes.md 1).
 
@@ -81,8 +81,8 @@ export const JOB_WRITABLE = settable(JOB_ATTRIBUTES);
 export const QUEUEJOB_WRITABLE = [...JOB_WRITABLE, "queue"];
 export const MOVEJOB_WRITABLE = ["queue"];
 /**
- * Attributes that a runjob hook may set: those that do not decide where and when the job runs. A hook that rejects the
- * start may also set those in ON_REJECTION.
+ * Attributes that a runjob hook may set: those that do not decide where and when the job runs. A hook that rejects the start
+ * may also set those in ON_REJECTION.
  */
 export const RUNJOB_WRITABLE = [
   "Account_Name",

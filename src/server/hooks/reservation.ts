@@ -1,5 +1,5 @@
-// The events resvsub and modifyresv: hooks see a reservation as pbs_rsub requests it, or as it would be after pbs_ralter. Their changes
-// become part of the request.
+// The events resvsub and modifyresv: hooks see a reservation as pbs_rsub requests it, or as it would be after pbs_ralter.
+// Their changes become part of the request.
 
 import type { AttrChanges, HookInput, HookObject } from "#hooks/run/hook-input.ts";
 import { changedObject } from "#hooks/run/merge.ts";

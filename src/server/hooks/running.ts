@@ -1,5 +1,5 @@
-// The event runjob: a job is about to be sent to its mom. The hooks may reject the start; a hook that rejects may also set a hold or a later
-// Execution_Time (docs/reference/commands.md 1.2).
+// The event runjob: a job is about to be sent to its mom. The hooks may reject the start; a hook that rejects may also set a
+// hold or a later Execution_Time (docs/reference/commands.md 1.2).
 
 import type { AttrChanges, HookChanges } from "#hooks/run/hook-input.ts";
 import { attributeOf, type ResourceValues } from "#model/attribute.ts";
@@ -105,8 +105,9 @@ function settleRun(tx: Transaction, job: Job, verdict: HookVerdict): Reject | nu
 }
 
 /**
- * Sets the resources that the hooks have changed for a job that will run. Its vnodes are already chosen: changes that would affect that choice (select,
- * place, resources that are counted or requested of vnodes) are left out, and the log says so. The job runs all the same.
+ * Sets the resources that the hooks have changed for a job that will run. Its vnodes are already chosen: changes that would
+ * affect that choice (select, place, resources that are counted or requested of vnodes) are left out, and the log says so.
+ * The job runs all the same.
  */
 function setResources(tx: Transaction, job: Job, { changes, by }: HookVerdict): void {
   const wanted = changes.job?.["Resource_List"];

@@ -1,5 +1,5 @@
-// The event queuejob: hooks see a submission as the user made it, before the server adds its defaults, and may change the submission
-// (docs/reference/commands.md 1.2).
+// The event queuejob: hooks see a submission as the user made it, before the server adds its defaults, and may change the
+// submission (docs/reference/commands.md 1.2).
 //
 // I1. The user's input is checked under the user's rights before a hook sees it; the hooks' changes are read under a manager's rights.
 // I2. A hook that sets an illegal value has failed: the user gets a message, and the log has the reason.

@@ -1,4 +1,5 @@
-// Changes of hooks to vnodes. They are made like those of a manager with qmgr, one vnode after the other. Illegal changes are logged and left out.
+// Changes of hooks to vnodes. They are made like those of a manager with qmgr, one vnode after the other. Illegal changes
+// are logged and left out.
 
 import type { AttrChanges, ObjectChanges } from "#hooks/run/hook-input.ts";
 import { listOf } from "#model/attribute-reader.ts";
@@ -41,8 +42,8 @@ function setNode(tx: Transaction, vnode: Vnode, ops: readonly AttrOp[], hook: st
 }
 
 /**
- * A hook's changes as operations of qmgr. The value that a hook gives for state is the whole state: words that it leaves out are
- * removed, except those that hooks may not change.
+ * A hook's changes as operations of qmgr. The value that a hook gives for state is the whole state: words that it leaves out
+ * are removed, except those that hooks may not change.
  */
 function nodeOps(changes: AttrChanges, states: readonly string[]): AttrOp[] {
   return opsOf(changes).flatMap((op): AttrOp[] => {

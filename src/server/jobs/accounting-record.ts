@@ -1,5 +1,5 @@
-// Texts of accounting records (docs/reference/files.md 4). The items of a record have the documented order and are separated by one blank.
-// Records Q and S end in a blank.
+// Texts of accounting records (docs/reference/files.md 4). The items of a record have the documented order and are separated
+// by one blank. Records Q and S end in a blank.
 
 import type { ResourceValues } from "#model/attribute.ts";
 import { textOf } from "#model/attribute-reader.ts";
@@ -23,8 +23,8 @@ export function accountStarted(tx: Transaction, job: Job): void {
 }
 
 /**
- * Writes record E (ended) or R (rerun), with the resources that the job had at its start. If the run had several
- * phases, record e of the last phase comes first. end_s: the time at which the run ended.
+ * Writes record E (ended) or R (rerun), with the resources that the job had at its start. If the run had several phases,
+ * record e of the last phase comes first. end_s: the time at which the run ended.
  */
 export function accountEnded(tx: Transaction, type: "E" | "R", job: Job, end_s: number): void {
   if (job.attrs["exec_vnode_orig"] !== undefined) endRecord(tx, "e", job, job.attrs, end_s);
@@ -32,8 +32,8 @@ export function accountEnded(tx: Transaction, type: "E" | "R", job: Job, end_s: 
 }
 
 /**
- * Writes a record of a job that gives up vnodes. u: for the phase that has ended; c: for the phase that begins; s: for a
- * job that is started without some of its vnodes.
+ * Writes a record of a job that gives up vnodes. u: for the phase that has ended; c: for the phase that begins; s: for a job
+ * that is started without some of its vnodes.
  */
 export function accountPhase(tx: Transaction, type: "u" | "c" | "s", job: Job, at_s: number): void {
   if (type === "u") return endRecord(tx, type, job, job.attrs, at_s);

@@ -1,5 +1,5 @@
-// The end of job arrays (docs/reference/commands.md 1.4). An array ends when its last subjob ends, in whatever way. Exit_status of
-// an array that has begun is 1 if a subjob failed, else 0.
+// The end of job arrays (docs/reference/commands.md 1.4). An array ends when its last subjob ends, in whatever way.
+// Exit_status of an array that has begun is 1 if a subjob failed, else 0.
 //
 // I1. An array stays a live job as long as one of its subjobs waits or is a job of its own.
 

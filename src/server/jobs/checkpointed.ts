@@ -1,5 +1,5 @@
-// Files that a host keeps for the next run of a job (docs/reference/execution.md 5): the checkpoint from which the job will restart, and
-// the output of its previous run.
+// Files that a host keeps for the next run of a job (docs/reference/execution.md 5): the checkpoint from which the job will
+// restart, and the output of its previous run.
 
 import type { Transaction } from "../engine/transaction.ts";
 import { hostsOfJob } from "../state/job-hosts.ts";
@@ -12,8 +12,8 @@ export function discardCheckpoint(tx: Transaction, job: Job): void {
 }
 
 /**
- * Tells the host that keeps output for the next run of the job, if there is one, to delete it: the next run never happens, or another
- * host keeps newer output. The host may also be that of a run that ended before it was confirmed.
+ * Tells the host that keeps output for the next run of the job, if there is one, to delete it: the next run never happens,
+ * or another host keeps newer output. The host may also be that of a run that ended before it was confirmed.
  */
 export function discardOutput(tx: Transaction, job: Job): void {
   const host = job.own.output_on;
@@ -22,8 +22,8 @@ export function discardOutput(tx: Transaction, job: Job): void {
 
 /**
  * Deletes a checkpoint on a host without a part of the run, which has started from the beginning. Hosts of the run are
- * skipped, here and below: the order to delete would end the run there. At its next hello such a host reports the files
- * that it still keeps.
+ * skipped, here and below: the order to delete would end the run there. At its next hello such a host reports the files that
+ * it still keeps.
  */
 export function discardCheckpointElsewhere(tx: Transaction, job: Job): void {
   if (!hasPart(job, checkpointHost(job))) discardCheckpoint(tx, job);

@@ -42,8 +42,8 @@ export function logDeletion(tx: Transaction, job: Pick<Job, "id" | "attrs">, how
 }
 
 /**
- * Tells the mom to end the job; the mom's obit then completes the deletion. If the deletion is requested again, only the request
- * to the mom is repeated.
+ * Tells the mom to end the job; the mom's obit then completes the deletion. If the deletion is requested again, only the
+ * request to the mom is repeated.
  */
 function deleteRunning(tx: Transaction, job: Job, how: DeletionManner, keep: boolean): void {
   const before = job.own.termination;

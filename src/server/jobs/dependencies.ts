@@ -5,7 +5,8 @@
 //           --never--> F 92         a job whose condition can never be met is deleted, and so are all jobs that wait for it
 //
 // P1. The jobs that a job waits for stand in its own depend (after..., on) and, in reverse (before...), in the depend of each of those jobs.
-// P2. A job whose last dependency is met loses its hold s. A manager may remove that hold earlier; the dependency then has no further effect.
+// P2. A job whose last dependency is met loses its hold s. A manager may remove that hold earlier; the dependency then has
+//     no further effect.
 // P3. A job that is deleted before it ran releases no other job. One that is deleted while it runs has failed, whatever its Exit_status.
 // P4. Of the jobs of a runone set one runs at a time; meanwhile the others have a hold s. When the running job ends, the
 //     others are deleted; when it is queued again, they lose the hold.
@@ -75,8 +76,9 @@ export type Asked = {
 };
 
 /**
- * Finds out what requested dependencies would do; changes nothing. job: the job with the request, and its owner. Only jobs of that owner may be made to
- * wait or kept from running. Refuses with 15054 a circle, more jobs than max_depend_jobs, and jobs whose own lists are too long for one request (GRAPH_FACTOR).
+ * Finds out what requested dependencies would do; changes nothing. job: the job with the request, and its owner. Only jobs
+ * of that owner may be made to wait or kept from running. Refuses with 15054 a circle, more jobs than max_depend_jobs, and
+ * jobs whose own lists are too long for one request (GRAPH_FACTOR).
  */
 export function askDependencies(tx: Transaction, job: { readonly id: string; readonly owner: string }, items: readonly string[]): Asked {
   const { state } = tx;
@@ -148,8 +150,8 @@ const hasStarted = (job: Job): boolean =>
 const endOf = ({ attrs }: Job): End => ({ ran: attrs.stime !== undefined, exit_status: statusOfRun(attrs) });
 
 /**
- * Whether the job may enter itself into the list of another job of the same owner. before...: the other job must be
- * waiting, and the count of its `on` not used up; runone: the other job must not have ended.
+ * Whether the job may enter itself into the list of another job of the same owner. before...: the other job must be waiting,
+ * and the count of its `on` not used up; runone: the other job must not have ended.
  */
 function mayTell(state: ServerState, type: Dependencies[number]["type"], id: string, owner: string): boolean {
   const other = state.jobs.get(id);
@@ -269,8 +271,8 @@ function withdraw(tx: Transaction, job: Job, dependencies: Dependencies): void {
 // --- effects of starts and ends
 
 /**
- * Called after a change of a job that others may wait for. If the job was given to a mom, was requeued or has started (for an
- * array: its first subjob has started), the jobs that depend on it are held or released.
+ * Called after a change of a job that others may wait for. If the job was given to a mom, was requeued or has started (for
+ * an array: its first subjob has started), the jobs that depend on it are held or released.
  */
 export function dependentsAtChange(tx: Transaction, job: Job, before: JobAttrs): void {
   const { stime } = job.attrs;

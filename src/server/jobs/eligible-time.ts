@@ -1,6 +1,6 @@
 // Eligible time of jobs: how long each job has waited only because other jobs held the resources
-// (docs/reference/scheduler.md 4). The state of a job decides its accrue type, the kind of time that it gathers. A
-// change of the accrue type is stored and logged when it happens.
+// (docs/reference/scheduler.md 4). The state of a job decides its accrue type, the kind of time that it gathers. A change of
+// the accrue type is stored and logged when it happens.
 //
 // Several jobs may share a clock (state/clocks.ts). For a job with a clock, the stored eligible_time is the number of
 // seconds to add to the clock's time (it may be negative). For a job without a clock it is the eligible time itself.
@@ -57,8 +57,8 @@ export function keptEligible(state: ServerState, attrs: Attrs, eligible_s: numbe
 }
 
 /**
- * Updates the accrue type and the clock of a job. quiet: nothing is logged, because only eligible_time_enable was
- * switched and the job itself has not changed.
+ * Updates the accrue type and the clock of a job. quiet: nothing is logged, because only eligible_time_enable was switched
+ * and the job itself has not changed.
  */
 function accrueJob(tx: Transaction, job: Job, quiet = false): void {
   const { state, now_s } = tx;

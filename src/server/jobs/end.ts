@@ -228,8 +228,8 @@ export function abort(tx: Transaction, job: Job, mail: string): void {
 }
 
 /**
- * Exit_status of a job that ends before it has run: the same as that of a job ended by SIGTERM. OpenPBS sets no Exit_status here, but client programs
- * take a finished job without Exit_status for a success.
+ * Exit_status of a job that ends before it has run: the same as that of a job ended by SIGTERM. OpenPBS sets no Exit_status
+ * here, but client programs take a finished job without Exit_status for a success.
  */
 export const NEVER_RAN = 271;
 
@@ -276,9 +276,9 @@ const OF_A_RUN_OWN = without(
 const NOT_OF_HISTORY: OwnChange = { ...OF_A_RUN_OWN, output_on: null, terminal: null };
 
 /**
- * Marks a run that is being ended in order to be repeated: substate 60 until the obit. A run that the mom has not
- * confirmed counts as begun, so that an S record precedes the R record.
- * A suspended job stays suspended until its mom has ended it, because other jobs may use its vnodes.
+ * Marks a run that is being ended in order to be repeated: substate 60 until the obit. A run that the mom has not confirmed
+ * counts as begun, so that an S record precedes the R record. A suspended job stays suspended until its mom has ended it,
+ * because other jobs may use its vnodes.
  */
 export function beginRerun(tx: Transaction, job: Job): void {
   if (isSuspended(job)) return;

@@ -35,8 +35,9 @@ export function waitingState(
 }
 
 /**
- * Creates a new job in its queue, with the log lines "enqueuing ..." and "Job Queued ..." and record Q. attrs: all attributes except state, times, rank
- * and queue_type. The caller has made the checks of the queue. A routing queue sends the job on at once (core/hearing.ts).
+ * Creates a new job in its queue, with the log lines "enqueuing ..." and "Job Queued ..." and record Q. attrs: all
+ * attributes except state, times, rank and queue_type. The caller has made the checks of the queue. A routing queue sends
+ * the job on at once (core/hearing.ts).
  */
 export function enqueueJob(
   tx: Transaction,

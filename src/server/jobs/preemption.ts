@@ -1,16 +1,18 @@
-// Preemption (docs/reference/scheduler.md 8): a scheduler preempts a running job to make room for another. Methods are tried in the scheduler's order until
-// one works; the verdict names that method.
+// Preemption (docs/reference/scheduler.md 8): a scheduler preempts a running job to make room for another. Methods are tried
+// in the scheduler's order until one works; the verdict names that method.
 //
 //   S suspend      the mom is asked to suspend the job; complete when the job is in state S, substate 45
 //   C checkpoint   the mom is asked to save the job (a mom without a checkpoint script refuses); complete when the job is queued again
 //   R requeue      a rerunnable job is killed; complete when the job is queued again
 //   D delete       the job is killed; complete when the job has ended
 //
-// P1. While a preemption is under way, no later decision of its scheduler is examined (scheds/decisions.ts), because later decisions may need
-//     the resources that the preemption frees.
+// P1. While a preemption is under way, no later decision of its scheduler is examined (scheds/decisions.ts), because later
+//     decisions may need the resources that the preemption frees.
 // P2. If the mom is not connected, the preemption fails at once and no other method is tried, because the failure says nothing about the job.
-// P3. The job records that the mom was asked (suspension.ts I4). After a crash of the server, the mom's report says what has become of the job.
-// P4. A preemption ends when the mom answers, when the mom is lost, or after job_requeue_timeout. An answer that comes later still has its effect.
+// P3. The job records that the mom was asked (suspension.ts I4). After a crash of the server, the mom's report says what has
+//     become of the job.
+// P4. A preemption ends when the mom answers, when the mom is lost, or after job_requeue_timeout. An answer that comes later
+//     still has its effect.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { Decision, PreemptMethod, Verdict } from "#protocol/sched-link.ts";

@@ -1,10 +1,10 @@
-// The pressure of a job: the duration of the longest chain of jobs that begins with this job and in which each job waits for the end of the
-// previous one. job_sort_formula may use it, so that the jobs that delay others most run first. The duration of a job is learned from successful
-// jobs of the same user, project and name.
+// The pressure of a job: the duration of the longest chain of jobs that begins with this job and in which each job waits for
+// the end of the previous one. job_sort_formula may use it, so that the jobs that delay others most run first. The duration
+// of a job is learned from successful jobs of the same user, project and name.
 //
 // W1. While no formula names the pressure, nothing is computed or sent for it.
-// W2. A job that may run is sent to its schedulers again whenever the chain behind it changes. A newly learned duration reaches a scheduler
-//     only when the job is next sent.
+// W2. A job that may run is sent to its schedulers again whenever the chain behind it changes. A newly learned duration
+//     reaches a scheduler only when the job is next sent.
 
 import { idsAhead, isBefore, isDependent, jobOfEntry, parseDependencies } from "#model/depend.ts";
 import { isHeld } from "#model/values/hold.ts";

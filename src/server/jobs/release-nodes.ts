@@ -1,11 +1,11 @@
-// The release of vnodes by a running job, on hosts of its sisters (docs/reference/execution.md 3, pbs_release_nodes).
-// This file computes the attributes that the job has afterwards, and the accounting of the phases of its run. Pure
-// except for the transaction's events.
+// The release of vnodes by a running job, on hosts of its sisters (docs/reference/execution.md 3, pbs_release_nodes). This
+// file computes the attributes that the job has afterwards, and the accounting of the phases of its run. Pure except for the
+// transaction's events.
 //
 // N1. When a whole host is given up, its vnodes stay with the job until the sister there has ended its part of the job;
 //     meanwhile the job's `releasing` names these vnodes.
-// N2. The attributes that the job had at its start are kept under names that end in _orig: record E reports them, and the next run of a
-//     requeued job requests them again.
+// N2. The attributes that the job had at its start are kept under names that end in _orig: record E reports them, and the
+//     next run of a requeued job requests them again.
 
 import { execHostText, parseExecHost } from "#model/request/exec-host.ts";
 import { type ExecVnode, execVnodeText, parseExecVnode } from "#model/request/exec-vnode.ts";

@@ -159,8 +159,8 @@ function start(tx: Transaction, job: Job, exec: ExecVnode, exec_vnode: string, o
 const OF_WAITING = ["estimated", "topjob", "ptime"] as const;
 
 /**
- * Resumes a suspended job where it is, if the resources that it released are free. Requested by qrun, or by the scheduler for a job in
- * substate 45.
+ * Resumes a suspended job where it is, if the resources that it released are free. Requested by qrun, or by the scheduler
+ * for a job in substate 45.
  */
 export function resumeNow(tx: Transaction, job: Job, options: RunOptions = {}): void {
   const { state } = tx;
@@ -182,8 +182,8 @@ export function resumeNow(tx: Transaction, job: Job, options: RunOptions = {}): 
 }
 
 /**
- * Called when the mom has started the job: sets its session and comment, and writes record S (T if the job restarts from
- * its checkpoint). confirmed: whether the mom has reported the start.
+ * Called when the mom has started the job: sets its session and comment, and writes record S (T if the job restarts from its
+ * checkpoint). confirmed: whether the mom has reported the start.
  */
 export function jobStarted(
   tx: Transaction,

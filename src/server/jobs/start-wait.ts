@@ -1,5 +1,5 @@
-// How long a scheduler waits for a job that it starts. The scheduler's attribute job_run_wait decides it;
-// throughput_mode is the old form of that attribute (docs/reference/attributes.md 3).
+// How long a scheduler waits for a job that it starts. The scheduler's attribute job_run_wait decides it; throughput_mode is
+// the old form of that attribute (docs/reference/attributes.md 3).
 //
 //   none           no wait: the verdict comes before the runjob hooks have run; only the job's comment reports their refusal
 //   runjob_hook    waits for the runjob hooks   execjob_hook   waits for the mom as well: until its execjob hooks

@@ -57,8 +57,8 @@ const ARRAYS_OWN: readonly (keyof JobAttrs & string)[] = [
 ];
 
 /**
- * Called when a subjob has started: removes the array's estimate, which was for this subjob. The first start begins the array: record S,
- * comment, and state B unless the array is held.
+ * Called when a subjob has started: removes the array's estimate, which was for this subjob. The first start begins the
+ * array: record S, comment, and state B unless the array is held.
  */
 export function noteStart(tx: Transaction, array: Job): void {
   const unset = ["estimated", "topjob"].filter((name) => array.attrs[name] !== undefined);

@@ -1,6 +1,6 @@
 // Suspended jobs have state S and substate 43. They have substate 45 if the scheduler (or qrun) may resume them: the jobs
-// that the scheduler preempted, and those that were marked by qsig -s resume
-// (docs/reference/execution.md 5, docs/reference/commands.md 3 qsig, docs/reference/scheduler.md 8).
+// that the scheduler preempted, and those that were marked by qsig -s resume (docs/reference/execution.md 5,
+// docs/reference/commands.md 3 qsig, docs/reference/scheduler.md 8).
 //
 //   R 42 --suspend--> S 43 --resume--> S 45 --scheduler--> R 42          R 42 --admin-suspend--> S 43 --admin-resume--> R 42
 //   R 42 --preempted--> S 45
@@ -8,13 +8,13 @@
 // I1. A job counts as suspended when the mom has reported it; until then it keeps its resources. A suspended job stays on
 //     its vnodes, but releases its resources there: all, or those that restrict_res_to_release_on_suspend names.
 // I2. Vnodes of a job suspended by an administrator are in maintenance until all such jobs there have resumed or ended.
-// I3. A job that is to resume gets its resources back at once (`resuming`, state R); if the mom refuses, they are released again.
-//     The mom's answer, however late, or its next hello says whether the job has resumed. A resource is therefore never
-//     given twice.
+// I3. A job that is to resume gets its resources back at once (`resuming`, state R); if the mom refuses, they are released
+//     again. The mom's answer, however late, or its next hello says whether the job has resumed. A resource is therefore
+//     never given twice.
 // I5. `paused` is the total time for which the run was suspended, and `paused_since` is the time at which the present
 //     suspension began. The end of the run's walltime moves by the total time.
-// I4. A job that its scheduler preempts has `preempting`, the time of that decision, until the mom has reported the outcome. Then
-//     that time becomes `ptime`.
+// I4. A job that its scheduler preempts has `preempting`, the time of that decision, until the mom has reported the outcome.
+//     Then that time becomes `ptime`.
 
 import { listOf } from "#model/attribute-reader.ts";
 import { execVnodeText, onlyResources, parseExecVnode } from "#model/request/exec-vnode.ts";

@@ -1,16 +1,17 @@
-// The heartbeat between server and moms: the server repeatedly asks each mom whether it is alive. This is needed because
-// a stopped mom (SIGSTOP, a host that hangs) keeps its connection open and answers nothing.
+// The heartbeat between server and moms: the server repeatedly asks each mom whether it is alive. This is needed because a
+// stopped mom (SIGSTOP, a host that hangs) keeps its connection open and answers nothing.
 //
 // H1. A mom that sends nothing for node_silence_timeout (45 s) counts as lost: its vnodes become state-unknown, and down
 //     after twice that time. Its connection is closed, so that the mom says hello when it continues (host.ts).
 // H2. If a silent mom has not accepted a job that was sent to it, the job is queued again. The job cannot run twice: a mom
-//     confirms a start before it does anything for it, and after a silence it starts nothing before the server has
-//     welcomed it again (mom-link.ts I4). Jobs that the mom has accepted wait for it, like running jobs (node_fail_requeue).
+//     confirms a start before it does anything for it, and after a silence it starts nothing before the server has welcomed
+//     it again (mom-link.ts I4). Jobs that the mom has accepted wait for it, like running jobs (node_fail_requeue).
 // H3. Time in which the server itself stood still does not count as silence of moms. After a heartbeat that is late by
 //     more than its interval, all moms are asked again.
-// H4. A mom that answers but cannot start jobs (its starter hangs) gets no new jobs: its vnodes are state-unknown until it can start jobs again.
-// H5. Only moms that announce in their hello that they answer pings are asked. A mom of an earlier release would close the connection, because it
-//     does not know the frame.
+// H4. A mom that answers but cannot start jobs (its starter hangs) gets no new jobs: its vnodes are state-unknown until it
+//     can start jobs again.
+// H5. Only moms that announce in their hello that they answer pings are asked. A mom of an earlier release would close the
+//     connection, because it does not know the frame.
 
 import { limitOf } from "#model/limits/server-limits.ts";
 import { LOG_EVENT } from "#support/log-event.ts";

@@ -1,7 +1,8 @@
 // The vnodes of a host as its mom reports them: the server creates, changes and revives them, and marks them busy or down.
 //
 // I1. Values that an administrator has set on a vnode take precedence over reported values (docs/reference/execution.md 1).
-// I2. A partition that a mom reports must follow the rules of qmgr (partition-rules.ts). Otherwise the partition is ignored, and the log says why.
+// I2. A partition that a mom reports must follow the rules of qmgr (partition-rules.ts). Otherwise the partition is ignored,
+//     and the log says why.
 
 import { defaultAttributes } from "#model/attribute.ts";
 import { listOf, resourcesOf } from "#model/attribute-reader.ts";
@@ -36,8 +37,8 @@ export function report(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
 }
 
 /**
- * Creates and updates the vnodes that a mom reports, and makes them up again. A host is part of the complex only if an administrator created
- * one of its vnodes.
+ * Creates and updates the vnodes that a mom reports, and makes them up again. A host is part of the complex only if an
+ * administrator created one of its vnodes.
  */
 function reportVnodes(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
   const known = vnodesOf(kernel, mom.host);
@@ -174,8 +175,8 @@ export const vnodesAway = (kernel: Kernel, host: string): readonly Vnode[] =>
   vnodesOf(kernel, host).filter((vnode) => statesOf(vnode).some((word) => word === "state-unknown" || word === "down"));
 
 /**
- * Stores the resources of a host that a mom computes for the site. They are kept apart from resources_available, for schedulers that ask
- * for them. Unknown resources are left out.
+ * Stores the resources of a host that a mom computes for the site. They are kept apart from resources_available, for
+ * schedulers that ask for them. Unknown resources are left out.
  */
 export function siteResources(kernel: Kernel, tx: Transaction, mom: MomRuntime, resources: { readonly [name: string]: string }): void {
   const known = Object.fromEntries(Object.entries(resources).filter(([name]) => kernel.state.resources.get(name) !== undefined));

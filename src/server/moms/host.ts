@@ -1,11 +1,11 @@
 // How the server handles its moms: which moms are connected, and which jobs each of them has. When a mom connects, the
 // server compares the mom's jobs with its own. Vnodes are in host-vnodes.ts, answers in questions.ts.
 //
-// I1. The obit of a run counts once: only while the job is with this mom and has the run_count that the obit names. It is acknowledged in any
-//     case (mom-link.ts I2).
+// I1. The obit of a run counts once: only while the job is with this mom and has the run_count that the obit names. It is
+//     acknowledged in any case (mom-link.ts I2).
 // I2. The server may take a job for running that its mom does not have. If the start was never confirmed, the job is started
-//     again with the same run_count; otherwise the run is lost and the job is requeued. A job that only the mom has is killed
-//     (mom-link.ts I3).
+//     again with the same run_count; otherwise the run is lost and the job is requeued. A job that only the mom has is
+//     killed (mom-link.ts I3).
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { Reject } from "#model/pbse.ts";
@@ -263,8 +263,8 @@ function reconcile(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
 }
 
 /**
- * Whether the host should still have the run: it is a host of the job. The first host should not if the run has ended
- * there and the server only waits for the sisters.
+ * Whether the host should still have the run: it is a host of the job. The first host should not if the run has ended there
+ * and the server only waits for the sisters.
  */
 function isWanted(kernel: Kernel, job: Job, host: string): boolean {
   if (isSister(job, host)) return true;
@@ -287,8 +287,8 @@ function catchUp(kernel: Kernel, tx: Transaction, job: Job, entry: HeldJob): voi
 }
 
 /**
- * Whether the run must be ended so that the job can run again. A suspended job shows no such substate (end.ts
- * beginRerun); that its run has failed on a sister shows it instead.
+ * Whether the run must be ended so that the job can run again. A suspended job shows no such substate (end.ts beginRerun);
+ * that its run has failed on a sister shows it instead.
  */
 const isToRunAgain = (kernel: Kernel, job: Job): boolean =>
   isIn(job, "rerunning") || (isSuspended(job) && crewOf(kernel, job)?.failed === true);
@@ -363,8 +363,8 @@ function obit(kernel: Kernel, tx: Transaction, { link, host }: MomRuntime, data:
 }
 
 /**
- * Called for a run that the server no longer waits for: tells the mom to delete files that it has kept of the run. If the job has another
- * run on that host, that run takes care of the files.
+ * Called for a run that the server no longer waits for: tells the mom to delete files that it has kept of the run. If the
+ * job has another run on that host, that run takes care of the files.
  */
 function keptInVain(kernel: Kernel, link: number, host: string, id: string): void {
   const job = kernel.state.jobs.get(id);

@@ -1,5 +1,5 @@
-// What the server tells a mom to do about a job: start, end, signal, message, modify. An order to a mom that is not connected is dropped: at the mom's
-// next hello the server finds out again what it must order (host.ts).
+// What the server tells a mom to do about a job: start, end, signal, message, modify. An order to a mom that is not
+// connected is dropped: at the mom's next hello the server finds out again what it must order (host.ts).
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { PBSE, reject } from "#model/pbse.ts";

@@ -1,5 +1,5 @@
-// Answers of moms to requests of the server: signals, messages, suspension, checkpoint. Handles success, refusal, and missing answers. orders.ts sends
-// the requests.
+// Answers of moms to requests of the server: signals, messages, suspension, checkpoint. Handles success, refusal, and
+// missing answers. orders.ts sends the requests.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { MomToServer } from "#protocol/mom-link.ts";
@@ -54,8 +54,8 @@ export function notCheckpointed(kernel: Kernel, tx: Transaction, job: Job, text:
 }
 
 /**
- * Called when a request gets no answer: the mom is gone, and its next hello reports what it has done; or the mom has not answered in time,
- * and a later answer still counts.
+ * Called when a request gets no answer: the mom is gone, and its next hello reports what it has done; or the mom has not
+ * answered in time, and a later answer still counts.
  */
 export function questionUnanswered(kernel: Kernel, number: number, gone = false): void {
   const question = kernel.moms.questions.get(number);

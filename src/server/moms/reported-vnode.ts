@@ -1,5 +1,5 @@
-// Converts a mom's report about a vnode to the types that the server knows. This is necessary because a mom guesses the types of the site's resources
-// (docs/reference/execution.md 7), and because data from a link may be malformed.
+// Converts a mom's report about a vnode to the types that the server knows. This is necessary because a mom guesses the
+// types of the site's resources (docs/reference/execution.md 7), and because data from a link may be malformed.
 //
 // I1. The result holds only values that qmgr could have set and that a mom may report.
 

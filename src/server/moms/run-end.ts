@@ -1,6 +1,8 @@
-// The end of a run, when it has ended on all its hosts: what the server does then, and the sum of the resources that the run has used.
+// The end of a run, when it has ended on all its hosts: what the server does then, and the sum of the resources that the run
+// has used.
 //
-// As long as the run has not ended on all sisters, what follows is kept as data in the run's crew (engine/mom-runtime.ts AfterRun).
+// As long as the run has not ended on all sisters, what follows is kept as data in the run's crew (engine/mom-runtime.ts
+// AfterRun).
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { sizeKb } from "#model/values/size.ts";

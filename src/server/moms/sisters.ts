@@ -1,14 +1,17 @@
-// Jobs on several hosts (docs/reference/execution.md 3). The mother superior is the mom of the first host of exec_host; it runs the job's script. The mom
-// of every other host is a sister: it gets the same run, makes the job's files, and is ready to start tasks of the job. The server coordinates the moms,
-// because only the server knows all of them. The crew of a run is what the server knows about its sisters.
+// Jobs on several hosts (docs/reference/execution.md 3). The mother superior is the mom of the first host of exec_host; it
+// runs the job's script. The mom of every other host is a sister: it gets the same run, makes the job's files, and is ready
+// to start tasks of the job. The server coordinates the moms, because only the server knows all of them. The crew of a run
+// is what the server knows about its sisters.
 //
 //   start: the server asks every sister to join; when all have joined, it asks the mother superior to start the job
 //   end:   the server handles the obit of the mother superior when every sister has ended the run, too
 //
-// S1. When the server treats a run as ended, no process of it is left on any host. There are two exceptions: hosts that were silent too long and have not
-//     come back, and runs that were ended by force.
-// S2. After a restart of the server, its knowledge about a run is built again from hellos. A host that has not said hello may still have the run.
-// S3. Obits of the mother superior and of sisters are acknowledged only when the run has ended everywhere. If the server is killed before, it gets them again.
+// S1. When the server treats a run as ended, no process of it is left on any host. There are two exceptions: hosts that were
+//     silent too long and have not come back, and runs that were ended by force.
+// S2. After a restart of the server, its knowledge about a run is built again from hellos. A host that has not said hello
+//     may still have the run.
+// S3. Obits of the mother superior and of sisters are acknowledged only when the run has ended everywhere. If the server is
+//     killed before, it gets them again.
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import type { MomHello, MomToServer, Usage } from "#protocol/mom-link.ts";
@@ -357,8 +360,8 @@ export function sisterSilent(kernel: Kernel, tx: Transaction, name: string): voi
 }
 
 /**
- * Makes the sisters suspend or resume the job as the mother superior has done. Called when the mother superior has
- * answered or refused, and when a mom connects again.
+ * Makes the sisters suspend or resume the job as the mother superior has done. Called when the mother superior has answered
+ * or refused, and when a mom connects again.
  */
 export function alignSisters(kernel: Kernel, job: Job): void {
   const crew = crewOf(kernel, job);

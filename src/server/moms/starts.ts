@@ -1,4 +1,5 @@
-// The frames that make a mom start jobs, and the frames that acknowledge obits. All starts of a batch for one mom are in one frame.
+// The frames that make a mom start jobs, and the frames that acknowledge obits. All starts of a batch for one mom are in one
+// frame.
 
 import type { MomJob } from "#protocol/mom-link.ts";
 import type { Kernel } from "../engine/kernel.ts";

@@ -1,5 +1,6 @@
-// Makes a consistent copy of the store in a new file while the server works; the shell answers when the copy is complete. Only root may request it (in user mode
-// the user of the complex), because the copy contains everybody's scripts and environments, and because root writes it to a path that the caller chooses.
+// Makes a consistent copy of the store in a new file while the server works; the shell answers when the copy is complete.
+// Only root may request it (in user mode the user of the complex), because the copy contains everybody's scripts and
+// environments, and because root writes it to a path that the caller chooses.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { BackupRequest } from "#protocol/messages.ts";

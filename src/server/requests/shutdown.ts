@@ -1,5 +1,6 @@
-// qterm (docs/reference/commands.md 3). quick: running jobs continue. delay: jobs that can be saved or rerun are requeued, and the server ends when the
-// others have ended. immediate: as delay, but the others are killed. This file records the request; ../core/shutdown.ts ends the jobs and the server.
+// qterm (docs/reference/commands.md 3). quick: running jobs continue. delay: jobs that can be saved or rerun are requeued,
+// and the server ends when the others have ended. immediate: as delay, but the others are killed. This file records the
+// request; ../core/shutdown.ts ends the jobs and the server.
 
 import type { ShutdownRequest } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";

@@ -20,8 +20,8 @@ type Confirm = Extract<Decision, { readonly kind: "confirm-resv" }>;
 type Deny = Extract<Decision, { readonly kind: "deny-resv" }>;
 
 /**
- * Confirms a reservation with the vnodes that a scheduler has chosen. Refuses with 15084 an unknown reservation, with 15016 a reservation that
- * the scheduler was not asked about, with 15044 vnodes that can no longer be promised.
+ * Confirms a reservation with the vnodes that a scheduler has chosen. Refuses with 15084 an unknown reservation, with 15016
+ * a reservation that the scheduler was not asked about, with 15044 vnodes that can no longer be promised.
  */
 export function confirmResv(kernel: Kernel, tx: Transaction, sched_name: string, decision: Confirm): void {
   const resv = asked(kernel, sched_name, decision.resv);

@@ -63,9 +63,9 @@ function variables(owner: string, given: unknown): readonly string[] {
 }
 
 /**
- * Makes a reservation of the resources of a running job: for the job's owner, until the end of the job's walltime.
- * Refuses with 15075 a job without walltime, because the end would be unknown, and with 15044 a job that uses amounts
- * that were promised to other reservations.
+ * Makes a reservation of the resources of a running job: for the job's owner, until the end of the job's walltime. Refuses
+ * with 15075 a job without walltime, because the end would be unknown, and with 15044 a job that uses amounts that were
+ * promised to other reservations.
  */
 export function createFromJob(tx: Transaction, job: Job, given: Attrs): Resv {
   const { attrs } = job;

@@ -79,8 +79,8 @@ export function settleHealth(kernel: Kernel, tx: Transaction, resv: Resv): void 
 }
 
 /**
- * Which occurrences need another place: those without a place, and those with a vnode that is lost or too small. patient: a vnode that has not
- * said hello since the start of the server does not count as lost yet (I2).
+ * Which occurrences need another place: those without a place, and those with a vnode that is lost or too small. patient: a
+ * vnode that has not said hello since the start of the server does not count as lost yet (I2).
  */
 export function placesLost(kernel: Pick<Kernel, "state" | "timers">, attrs: ResvAttrs, patient = true): readonly boolean[] {
   const { promised = { occurrences: [], places: [] }, short = [] } = attrs;
@@ -102,9 +102,9 @@ function isVnodeLost(state: ServerState, name: string, waits: boolean): boolean 
 const LOST: ReadonlySet<string> = new Set(["offline", "down", "stale", "state-unknown", "unresolvable", "sleep"]);
 
 /**
- * Called when a vnode was created. A reservation may have been promised this vnode before it was deleted, or its whole
- * host. If its promise conflicts with newer promises, that reservation loses its place. A maintenance reservation keeps it, and the
- * others lose theirs.
+ * Called when a vnode was created. A reservation may have been promised this vnode before it was deleted, or its whole host.
+ * If its promise conflicts with newer promises, that reservation loses its place. A maintenance reservation keeps it, and
+ * the others lose theirs.
  */
 export function vnodeCreated(kernel: Kernel, tx: Transaction, name: string): void {
   const { state } = kernel;
@@ -119,8 +119,8 @@ export function vnodeCreated(kernel: Kernel, tx: Transaction, name: string): voi
 
 /**
  * Called when the attribute sharing of a vnode has changed. A reservation with this vnode, or with another vnode of its
- * host, may now need the vnode or the whole host exclusively. If two reservations conflict because of this, the later
- * one loses its place.
+ * host, may now need the vnode or the whole host exclusively. If two reservations conflict because of this, the later one
+ * loses its place.
  */
 export function sharingChanged(kernel: Kernel, tx: Transaction, name: string): void {
   const { state } = kernel;
@@ -139,7 +139,8 @@ const isOn = (exec_vnode: string, names: ReadonlySet<string>): boolean =>
     .some(({ vnode }) => names.has(vnode));
 
 /**
- * Whether an occurrence conflicts with another reservation: both have a vnode at the same time, and one of them needs it exclusively.
+ * Whether an occurrence conflicts with another reservation: both have a vnode at the same time, and one of them needs it
+ * exclusively.
  */
 function isInTheWay(state: ServerState, { id, attrs }: Resv, { start_s, end_s, place }: Occurrence): boolean {
   const spots = spotsOf(state, attrs.Resource_List["place"], attrs.promised?.places[place]);

@@ -1,5 +1,5 @@
-// Jobs of reservations: the jobs in a reservation's queue, and the jobs that reservations are made from (pbs_rsub --job, pbs_rsub -W qmove, qsub -W
-// create_resv_from_job).
+// Jobs of reservations: the jobs in a reservation's queue, and the jobs that reservations are made from (pbs_rsub --job,
+// pbs_rsub -W qmove, qsub -W create_resv_from_job).
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { LOG_EVENT } from "#support/log-event.ts";

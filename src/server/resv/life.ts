@@ -3,7 +3,8 @@
 // vnodes and amounts that are promised to it.
 //
 // I1. A reservation and its queue are deleted together, and only when the queue has no job.
-// I2. A promise is kept until the reservation ends, until an alteration is confirmed, or until a maintenance reservation takes the vnodes.
+// I2. A promise is kept until the reservation ends, until an alteration is confirmed, or until a maintenance reservation
+//     takes the vnodes.
 
 import { RESV_STATE } from "#model/resv-state.ts";
 import { SCHED_COMMAND, type SchedCommand } from "#protocol/sched-link.ts";
@@ -20,8 +21,8 @@ import { accountBegun, accountConfirmed, accountRemoved, logResv, resvRequestor 
 const { CONFIRMED, RUNNING, BEING_DELETED, DELETING_JOBS, DEGRADED, BEING_ALTERED, UNCONFIRMED, IN_CONFLICT } = RESV_STATE;
 
 /**
- * Called when a place was found: by a scheduler for its partition, or by the server itself (partition null). What follows depends on
- * the state: the reservation is new, is being altered, or had lost its place.
+ * Called when a place was found: by a scheduler for its partition, or by the server itself (partition null). What follows
+ * depends on the state: the reservation is new, is being altered, or had lost its place.
  */
 export function confirm(tx: Transaction, resv: Resv, found: Promised, partition: string | null): void {
   switch (resv.attrs.reserve_state) {
@@ -97,8 +98,8 @@ export function followQueue(tx: Transaction, { attrs }: Resv): void {
 }
 
 /**
- * Called when no scheduler has found a place. A new reservation is deleted, an alteration is taken back, and for a degraded reservation the
- * search is repeated later.
+ * Called when no scheduler has found a place. A new reservation is deleted, an alteration is taken back, and for a degraded
+ * reservation the search is repeated later.
  */
 export function deny(tx: Transaction, resv: Resv): void {
   switch (resv.attrs.reserve_state) {

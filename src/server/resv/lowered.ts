@@ -2,9 +2,9 @@
 // resources_available. Promises are kept in a fixed order as long as the vnode has enough. The other reservations are
 // degraded (health.ts) until they have another place or the vnode has enough again.
 //
-// I1. `short` of a reservation names its vnodes that are too small for it. It is computed again whenever
-//     resources_available of one of them changes, and removed with a new place. If the vnode is too small for one
-//     occurrence of a reservation, it counts as too small for all of them.
+// I1. `short` of a reservation names its vnodes that are too small for it. It is computed again whenever resources_available
+//     of one of them changes, and removed with a new place. If the vnode is too small for one occurrence of a reservation,
+//     it counts as too small for all of them.
 // I2. For maintenance reservations no vnode is ever too small, because they need no resources. Neither is one for a place
 //     that a manager forced (pbs_ralter -W force).
 

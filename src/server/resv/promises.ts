@@ -1,7 +1,7 @@
 // The amounts of vnodes that are promised to reservations at each time, and the check whether one more promise is possible.
 //
-// I1. At no time are larger amounts of a vnode promised than the vnode has. While a vnode is promised exclusively, it is promised to no other
-//     reservation.
+// I1. At no time are larger amounts of a vnode promised than the vnode has. While a vnode is promised exclusively, it is
+//     promised to no other reservation.
 
 import { isPromised } from "#model/resv-state.ts";
 import { nth } from "#support/assert.ts";
@@ -20,8 +20,9 @@ export type Claim = Times & ResvSpot & { readonly id: string };
 export type Claimant = { readonly id: string | null; readonly place: unknown };
 
 /**
- * Refuses with 15044 a promise that is not possible (I1). Vnodes with equal amounts and equal promises are checked only once, and an occurrence is
- * compared only with occurrences at about the same time. A reservation of every night of a year on 1000 vnodes costs hardly more than on one vnode.
+ * Refuses with 15044 a promise that is not possible (I1). Vnodes with equal amounts and equal promises are checked only
+ * once, and an occurrence is compared only with occurrences at about the same time. A reservation of every night of a year
+ * on 1000 vnodes costs hardly more than on one vnode.
  */
 export function checkPromises(state: ServerState, claimant: Claimant, promised: Promised): void {
   const spots = promised.places.map((text) => spotsOf(state, claimant.place, text));

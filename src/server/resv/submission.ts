@@ -1,5 +1,5 @@
-// Reads the request for a reservation: looks up its attributes, checks and converts their values, computes its times, and resolves its chunks
-// (docs/reference/commands.md 5).
+// Reads the request for a reservation: looks up its attributes, checks and converts their values, computes its times, and
+// resolves its chunks (docs/reference/commands.md 5).
 //
 // Order of checks: 1. attributes one by one  2. times  3. resources together.
 
@@ -99,8 +99,8 @@ function withoutTime(server: Attrs): Attrs {
 const TIMES: ReadonlySet<string> = new Set(["walltime", "min_walltime", "max_walltime", "soft_walltime"]);
 
 /**
- * Computes the starts of a standing reservation, which must lie in the future. Returns null for a reservation that is
- * not standing. Refuses an unknown time zone with 15135, and a rule as startsOfRule does.
+ * Computes the starts of a standing reservation, which must lie in the future. Returns null for a reservation that is not
+ * standing. Refuses an unknown time zone with 15135, and a rule as startsOfRule does.
  */
 export function standingOf(tx: Transaction, attrs: Attrs, times: Times): { readonly starts: readonly number[] } | null {
   const { reserve_rrule, reserve_timezone } = attrs;

@@ -1,7 +1,9 @@
-// What happens to a reservation when it has changed and when a time has come. Timers: resv:ID is for its next event, for example its start; resv-wait:ID
-// ends the wait of a client for the answer; resv-idle:ID deletes a reservation that was unused too long.
+// What happens to a reservation when it has changed and when a time has come. Timers: resv:ID is for its next event, for
+// example its start; resv-wait:ID ends the wait of a client for the answer; resv-idle:ID deletes a reservation that was
+// unused too long.
 //
-// I1. The timer resv:ID depends only on attributes. After a restart the server sets it again, and events that were due meanwhile happen late.
+// I1. The timer resv:ID depends only on attributes. After a restart the server sets it again, and events that were due
+//     meanwhile happen late.
 
 import { parseResvId } from "#model/job-id.ts";
 import { RESV_STATE } from "#model/resv-state.ts";

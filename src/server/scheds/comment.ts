@@ -17,8 +17,8 @@ function write(kernel: Kernel, name: string, comment: string | null, more: Attrs
 }
 
 /**
- * Called when a scheduler reports a fault, an unusable directory or configuration: sets the comment and sets scheduling to False. text
- * null: the fault is gone, and the comment is removed.
+ * Called when a scheduler reports a fault, an unusable directory or configuration: sets the comment and sets scheduling to
+ * False. text null: the fault is gone, and the comment is removed.
  */
 export function tellFault(kernel: Kernel, name: string, text: string | null): void {
   const sched = kernel.state.scheds.get(name);

@@ -1,7 +1,7 @@
 // Cycles of the schedulers, their triggers, and qrun.
 //
-// I2. Only an idle scheduler gets a cycle. Triggers that come during a cycle are combined into one further cycle. Requests of qrun each get a
-//     cycle, in their order (docs/reference/scheduler.md 1).
+// I2. Only an idle scheduler gets a cycle. Triggers that come during a cycle are combined into one further cycle. Requests
+//     of qrun each get a cycle, in their order (docs/reference/scheduler.md 1).
 // I3. A scheduler with scheduling False gets cycles only for qrun.
 
 import { PBSE, type Reject, reject } from "#model/pbse.ts";
@@ -62,8 +62,8 @@ export function jobQueued(kernel: Kernel, queue: Queue, job: string): void {
 }
 
 /**
- * Called when a job has ended: triggers its scheduler. A qrun of the job that still waits for the scheduler is withdrawn
- * and refused.
+ * Called when a job has ended: triggers its scheduler. A qrun of the job that still waits for the scheduler is withdrawn and
+ * refused.
  */
 export function jobGone(kernel: Kernel, { id, attrs }: Job): void {
   for (const runtime of kernel.scheds.by_name.values()) {
@@ -77,8 +77,8 @@ export function jobGone(kernel: Kernel, { id, attrs }: Job): void {
 }
 
 /**
- * Requests a cycle for one job only, for a qrun without -H. If several clients request it for the same job, they share the cycle. Refuses with 15099 if the
- * scheduler cannot be reached.
+ * Requests a cycle for one job only, for a qrun without -H. If several clients request it for the same job, they share the
+ * cycle. Refuses with 15099 if the scheduler cannot be reached.
  */
 export function requestRun(kernel: Kernel, name: string, job: string, token: number | null): void {
   const sched = kernel.state.scheds.get(name);

@@ -1,7 +1,7 @@
 // Decisions of the schedulers and their verdicts.
 //
-// I4. Decisions are examined in their order and answered frame by frame. Decisions after a preemption wait until the preemption has succeeded or
-//     failed (jobs/preemption.ts).
+// I4. Decisions are examined in their order and answered frame by frame. Decisions after a preemption wait until the
+//     preemption has succeeded or failed (jobs/preemption.ts).
 
 import { PBSE, Reject, refusalOf } from "#model/pbse.ts";
 import { type Decision, SCHED_COMMAND, type Verdict } from "#protocol/sched-link.ts";
@@ -57,8 +57,8 @@ function decideFrame(kernel: Kernel, tx: Transaction, runtime: SchedRuntime, fra
 }
 
 /**
- * Examines one decision. The verdict on a start may have to wait for hooks or for the mom; later decisions do not wait for it. If the
- * link breaks during that wait, the decision has no effect.
+ * Examines one decision. The verdict on a start may have to wait for hooks or for the mom; later decisions do not wait for
+ * it. If the link breaks during that wait, the decision has no effect.
  */
 function decideOne(
   kernel: Kernel,
@@ -96,8 +96,8 @@ function decideOne(
 }
 
 /**
- * Asks the runjob hooks about a start whose scheduler does not wait for them. If the job may not run, its comment says so, and the next
- * cycle finds the job waiting (jobs/start-wait.ts W1).
+ * Asks the runjob hooks about a start whose scheduler does not wait for them. If the job may not run, its comment says so,
+ * and the next cycle finds the job waiting (jobs/start-wait.ts W1).
  */
 function askLater(kernel: Kernel, runtime: SchedRuntime, decision: Extract<Decision, { kind: "run" }>): void {
   const { job, exec_vnode } = decision;
@@ -177,8 +177,8 @@ const VAIN_CONFIRMS_MAX = 5;
 
 /**
  * Lets a scheduler try again whose confirmation of a reservation was refused. Usually the scheduler sees the obstacle in its
- * next cycle. It may also never see it (an exclusive host with vnodes of other partitions). After some attempts the scheduler
- * therefore counts as having refused, because a cycle that confirms a reservation looks at no job.
+ * next cycle. It may also never see it (an exclusive host with vnodes of other partitions). After some attempts the
+ * scheduler therefore counts as having refused, because a cycle that confirms a reservation looks at no job.
  */
 function tryAgain(kernel: Kernel, sched: string, id: string): void {
   const resv = kernel.state.resvs.get(id);

@@ -1,7 +1,8 @@
-// The heartbeat between server and schedulers: the server repeatedly asks each scheduler whether it is alive. This is
-// needed because a stopped process (SIGSTOP, a debugger) keeps its connection open and answers nothing, and its jobs wait.
+// The heartbeat between server and schedulers: the server repeatedly asks each scheduler whether it is alive. This is needed
+// because a stopped process (SIGSTOP, a debugger) keeps its connection open and answers nothing, and its jobs wait.
 //
-// B1. If a scheduler sends nothing for sched_silence_timeout (45 s), the server looks at its process. If it is stopped, it counts as silent.
+// B1. If a scheduler sends nothing for sched_silence_timeout (45 s), the server looks at its process. If it is stopped, it
+//     counts as silent.
 // B2. A process that is not stopped may be in a long cycle: it counts as silent only after another sched_cycle_length.
 // B3. A silent scheduler is down: its connection is closed, so that its pending decisions do not count. When it
 //     continues, it says hello and gets a snapshot.
@@ -9,8 +10,8 @@
 //     and now runs, it may still be in its cycle and gets another sched_cycle_length. In all other cases it is killed, which
 //     counts as a crash (session.ts).
 // B5. Time in which the server itself stood still does not count as silence of schedulers (moms/heartbeat.ts H3).
-// B6. Only schedulers that announce in their hello that they answer pings are asked. A scheduler that has not said hello yet counts as silent
-//     only if its process is stopped.
+// B6. Only schedulers that announce in their hello that they answer pings are asked. A scheduler that has not said hello yet
+//     counts as silent only if its process is stopped.
 
 import { limitOf } from "#model/limits/server-limits.ts";
 import type { Kernel } from "../engine/kernel.ts";

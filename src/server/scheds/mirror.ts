@@ -1,12 +1,12 @@
 // The part of the state that each scheduler sees. The scheduler has a copy of it, its mirror. The server sends a snapshot
 // first and then deltas in order, which keep the mirror up to date (src/protocol/sched-link.ts).
 //
-// I1. A scheduler sees the execution queues and vnodes of its partitions, the jobs in those queues and on those vnodes, and all global objects.
-//     A job array stands for its waiting subjobs; running subjobs are sent as jobs of their own.
+// I1. A scheduler sees the execution queues and vnodes of its partitions, the jobs in those queues and on those vnodes, and
+//     all global objects. A job array stands for its waiting subjobs; running subjobs are sent as jobs of their own.
 // I2. When a scheduler may no longer see an object that it was sent, it is told to drop the object.
-// I3. If the decisions of a cycle come in several frames, no deltas are sent until the last frame. Then the changes are
-//     sent in their latest form, before the verdicts on the last frame. If a subjob has ended by then, only its usage is
-//     sent. Because large deltas take time, the last decisions are committed before the deltas are made.
+// I3. If the decisions of a cycle come in several frames, no deltas are sent until the last frame. Then the changes are sent
+//     in their latest form, before the verdicts on the last frame. If a subjob has ended by then, only its usage is sent.
+//     Because large deltas take time, the last decisions are committed before the deltas are made.
 
 import { arrayIdOf } from "#model/job-id.ts";
 import type { Change, SchedClock, SchedJob, SchedNode, SchedQueue, SchedResource, SchedResv, Snapshot } from "#protocol/sched-link.ts";
@@ -27,8 +27,8 @@ import type { Job, Queue, Resv, Sched, ServerState, Vnode } from "../state/state
 import { remainingText, type Subjobs } from "../state/subjobs.ts";
 
 /**
- * The frames that bring every connected scheduler up to date with the pending changes. If the changes for a scheduler are kept back (I3),
- * its other frames are taken out of `out` and follow later.
+ * The frames that bring every connected scheduler up to date with the pending changes. If the changes for a scheduler are
+ * kept back (I3), its other frames are taken out of `out` and follow later.
  */
 export function deltas(kernel: Kernel): SchedFrame[] {
   const frames: SchedFrame[] = [];
@@ -272,8 +272,8 @@ function schedResv(kernel: MirrorSource, sched: Sched, resv: Resv): SchedResv {
 }
 
 /**
- * Adds to changed vnodes the other vnodes of their hosts, where this is needed: if the vnodes of a host are in partitions of several
- * schedulers, a change of one vnode changes what is sent about the others.
+ * Adds to changed vnodes the other vnodes of their hosts, where this is needed: if the vnodes of a host are in partitions of
+ * several schedulers, a change of one vnode changes what is sent about the others.
  */
 function withNeighbours(state: ServerState, view: View, names: Iterable<string>): Iterable<string> {
   const all = new Set(names);
@@ -287,8 +287,9 @@ function withNeighbours(state: ServerState, view: View, names: Iterable<string>)
 }
 
 /**
- * Returns a function that says whether the host of a vnode is crowded: the scheduler does not see all vnodes of the host, and on one that it does not see
- * is a job or a running reservation. The vnodes of a mom are examined once for all, because a mom may have thousands.
+ * Returns a function that says whether the host of a vnode is crowded: the scheduler does not see all vnodes of the host,
+ * and on one that it does not see is a job or a running reservation. The vnodes of a mom are examined once for all, because
+ * a mom may have thousands.
  */
 function crowding(state: ServerState, view: View): (vnode: Vnode) => boolean {
   const known = new Map<string, ReadonlySet<string>>();

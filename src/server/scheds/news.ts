@@ -1,5 +1,5 @@
-// What a change of an object means for schedulers: for their processes, their comments and the deltas that they get, and
-// for the values that the default scheduler shares with the server.
+// What a change of an object means for schedulers: for their processes, their comments and the deltas that they get, and for
+// the values that the default scheduler shares with the server.
 //
 // N1. scheduling and scheduler_iteration of the server and of the default scheduler are one value (docs/reference/attributes.md 2, 3).
 

@@ -1,5 +1,5 @@
-// Questions that clients ask schedulers through the server: why a job waits, and what a scheduler is doing. A scheduler can answer at any time, even
-// during a cycle. Answers are not stored.
+// Questions that clients ask schedulers through the server: why a job waits, and what a scheduler is doing. A scheduler can
+// answer at any time, even during a cycle. Answers are not stored.
 //
 // I1. A question is answered once: when the scheduler answers, when the scheduler is lost, or after a time limit.
 
@@ -15,8 +15,8 @@ import { whyUnserved } from "./unserved.ts";
 const ANSWER_MS_MAX = 60_000;
 
 /**
- * Sends a question to a scheduler. Refuses with 15044 a user with too many open questions, and with 15099 if the scheduler cannot be reached.
- * token: of the client's request.
+ * Sends a question to a scheduler. Refuses with 15044 a user with too many open questions, and with 15099 if the scheduler
+ * cannot be reached. token: of the client's request.
  */
 export function askSched(kernel: Kernel, name: string, question: SchedQuestion, user: string, token: number): void {
   const max = limitOf(kernel.state, "max_user_questions");

@@ -1,5 +1,5 @@
-// Schedulers whose sched_host is another host, or that have a sched_port. This release does not support them: such a scheduler is stopped and stays down, and
-// its comment says why.
+// Schedulers whose sched_host is another host, or that have a sched_port. This release does not support them: such a
+// scheduler is stopped and stays down, and its comment says why.
 
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";

@@ -197,8 +197,8 @@ export function startAll(kernel: Kernel): void {
 }
 
 /**
- * Starts the process of a scheduler unless there is one. If the process is just ending, a new one is started after its end. The shell checks
- * whether an earlier process holds the lock.
+ * Starts the process of a scheduler unless there is one. If the process is just ending, a new one is started after its end.
+ * The shell checks whether an earlier process holds the lock.
  */
 export function startProcess(kernel: Kernel, name: string): void {
   const runtime = runtimeOf(kernel, name);

@@ -1,4 +1,5 @@
-// Decides when a scheduler that has crashed is started again (docs/schedulers.md). Pure: the decision follows from the times of the crashes.
+// Decides when a scheduler that has crashed is started again (docs/schedulers.md). Pure: the decision follows from the times
+// of the crashes.
 //
 // I1. After the first crashes the scheduler is started again at once. When there have been crashes_max crashes within the
 //     window, the comment becomes NEEDS_ATTENTION, and the delay before the next start grows with each crash.

@@ -1,8 +1,9 @@
-// The reason why no scheduler looks at the jobs of a queue: its partition has no scheduler, the scheduler runs no cycles,
-// or the partition has no vnodes. The server itself gives this reason, in the job's comment, in `partita explain` and
-// in `partita top`.
+// The reason why no scheduler looks at the jobs of a queue: its partition has no scheduler, the scheduler runs no cycles, or
+// the partition has no vnodes. The server itself gives this reason, in the job's comment, in `partita explain` and in
+// `partita top`.
 //
-// U1. The reason is not stored. Its text replaces the scheduler's comment whenever the job is shown, so it disappears together with its cause.
+// U1. The reason is not stored. Its text replaces the scheduler's comment whenever the job is shown, so it disappears
+//     together with its cause.
 // U2. The comment of an administrator, and that of an array that has begun, stay as they are.
 // U3. A cause that usually passes quickly is shown in the comment only after TELL_AFTER_S; `partita explain` names it at once.
 

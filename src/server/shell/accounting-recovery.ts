@@ -1,5 +1,5 @@
-// Accounting records are committed with their batch and then written into the accounting file. If the server is killed in between, records may be missing
-// in the file. The next start of the server writes them.
+// Accounting records are committed with their batch and then written into the accounting file. If the server is killed in
+// between, records may be missing in the file. The next start of the server writes them.
 //
 // I1. A line that is in the file is not written again; whole lines are compared, including the time.
 

@@ -31,8 +31,8 @@ export function logMode(stated: string | undefined): number {
 }
 
 /**
- * Serves until the server is ended. Resolves with the exit status of the process. The process that waits for the start gets the word "ready" or
- * the reason of a failure.
+ * Serves until the server is ended. Resolves with the exit status of the process. The process that waits for the start gets
+ * the word "ready" or the reason of a failure.
  */
 export async function serve(options: ServerOptions, conf: Conf, { lock, opened, notices }: OpenHome): Promise<number> {
   const host = shortHostName(conf.server);

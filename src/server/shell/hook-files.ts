@@ -1,6 +1,6 @@
-// Writes a copy of every hook into server_priv/hooks, for people and site tools: `NAME.HK` attributes, `NAME.PY` or `NAME.JS` script, `NAME.CF`
-// configuration (docs/reference/files.md 1). Only the store is authoritative: the files are written after its commits and again at the start of the server,
-// which never reads them.
+// Writes a copy of every hook into server_priv/hooks, for people and site tools: `NAME.HK` attributes, `NAME.PY` or
+// `NAME.JS` script, `NAME.CF` configuration (docs/reference/files.md 1). Only the store is authoritative: the files are
+// written after its commits and again at the start of the server, which never reads them.
 
 import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

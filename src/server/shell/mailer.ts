@@ -1,8 +1,11 @@
-// Sends mail with the program that the server's attribute mailer names. The program is started without a shell and without the server's environment.
+// Sends mail with the program that the server's attribute mailer names. The program is started without a shell and without
+// the server's environment.
 //
-// M0. In system mode the program runs as an unprivileged user (unprivileged.ts), and its file must be one that only root can change.
+// M0. In system mode the program runs as an unprivileged user (unprivileged.ts), and its file must be one that only root can
+//     change.
 // M1. If the program is missing, fails or hangs, this is logged. The server never waits for the program.
-// M2. At most RUNNING_MAX mail programs run at the same time; other mails wait. If WAITING_MAX mails wait, further mails are dropped, which is logged.
+// M2. At most RUNNING_MAX mail programs run at the same time; other mails wait. If WAITING_MAX mails wait, further mails are
+//     dropped, which is logged.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { codeOf, messageOf } from "#support/caught.ts";

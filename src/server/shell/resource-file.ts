@@ -1,5 +1,6 @@
-// Writes server_priv/resourcedef (docs/reference/files.md 1), a list of the custom resources for site tools: lines `NAME type=T flag=F`. Only the store is
-// authoritative: the file is written after its commits and again at the start of the server, which never reads it.
+// Writes server_priv/resourcedef (docs/reference/files.md 1), a list of the custom resources for site tools: lines `NAME
+// type=T flag=F`. Only the store is authoritative: the file is written after its commits and again at the start of the
+// server, which never reads it.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

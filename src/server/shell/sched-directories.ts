@@ -1,10 +1,11 @@
 // Prepares the directories of a scheduler before the server starts it (docs/schedulers.md). Missing directories with the
-// default names are made, with the default files of the installation. Directories that an administrator has set must
-// exist; the scheduler itself checks them.
+// default names are made, with the default files of the installation. Directories that an administrator has set must exist;
+// the scheduler itself checks them.
 //
-// I1. sched_priv may belong to sched_user while the server runs as root. Therefore the server only creates new files in it and follows no link.
-// I2. The server changes the owner to sched_user only if no other user than root could have changed the file: for a directory of root, and for
-//     plain files of root in it.
+// I1. sched_priv may belong to sched_user while the server runs as root. Therefore the server only creates new files in it
+//     and follows no link.
+// I2. The server changes the owner to sched_user only if no other user than root could have changed the file: for a
+//     directory of root, and for plain files of root in it.
 
 import {
   chmodSync,

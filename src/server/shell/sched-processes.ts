@@ -1,9 +1,9 @@
-// Processes of local schedulers: starts them as children that outlive the server, watches them and stops them. The
-// core decides which schedulers should run (scheds/session.ts).
+// Processes of local schedulers: starts them as children that outlive the server, watches them and stops them. The core
+// decides which schedulers should run (scheds/session.ts).
 //
 // I1. A scheduler is started with the directories that its attributes name, if these pass their checks.
-// I2. While a process has the lock of a sched_priv, no second process is started there. If an earlier server has started that process, it connects by
-//     itself.
+// I2. While a process has the lock of a sched_priv, no second process is started there. If an earlier server has started
+//     that process, it connects by itself.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, existsSync, readFileSync, statSync } from "node:fs";
@@ -195,8 +195,8 @@ class LocalScheds implements SchedProcesses {
   }
 
   /**
-   * The pid of a scheduler's process: the child, or the process that the lock file names. The file belongs to the scheduler's user, who could write any
-   * pid into it. Therefore a process of another user is not accepted.
+   * The pid of a scheduler's process: the child, or the process that the lock file names. The file belongs to the
+   * scheduler's user, who could write any pid into it. Therefore a process of another user is not accepted.
    */
   #ownerOf(name: string): number | null {
     const child = this.#children.get(name)?.process.pid;

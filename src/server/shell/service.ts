@@ -1,5 +1,5 @@
-// The service of pbs_server. It connects the driver of the core (../driver/server-driver.ts) with real ports: sockets, the store, the clock,
-// child processes, files, logs.
+// The service of pbs_server. It connects the driver of the core (../driver/server-driver.ts) with real ports: sockets, the
+// store, the clock, child processes, files, logs.
 
 import { randomBytes } from "node:crypto";
 import { lookup } from "node:dns";

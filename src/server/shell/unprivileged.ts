@@ -1,4 +1,5 @@
-// The user under which the server in system mode starts programs that need no rights of root: the mail program, and the hook hosts of JavaScript hooks.
+// The user under which the server in system mode starts programs that need no rights of root: the mail program, and the hook
+// hosts of JavaScript hooks.
 
 import type { UserDatabase } from "#support/passwd.ts";
 

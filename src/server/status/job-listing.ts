@@ -1,9 +1,10 @@
-// Lists all jobs, or those of a queue, in order of queue rank. The finished jobs are read from the history page by page and merged with the live jobs. If subjobs are
-// requested, they follow their array.
+// Lists all jobs, or those of a queue, in order of queue rank. The finished jobs are read from the history page by page and
+// merged with the live jobs. If subjobs are requested, they follow their array.
 //
-// L1. A job is listed once. A job that ends during the listing may be found as live and in the history: it is listed where it is found first.
-// L2. A long listing is made in slices (SLICE_JOBS), and other requests are served in between. Jobs that end during the listing are left out, unless finished
-//     jobs are requested.
+// L1. A job is listed once. A job that ends during the listing may be found as live and in the history: it is listed where
+//     it is found first.
+// L2. A long listing is made in slices (SLICE_JOBS), and other requests are served in between. Jobs that end during the
+//     listing are left out, unless finished jobs are requested.
 // L3. The history gives the records of subjobs in order of index, after the record of their array if that is in the history.
 
 import { nth } from "#support/assert.ts";

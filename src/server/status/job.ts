@@ -1,7 +1,8 @@
 // Status of jobs (docs/reference/commands.md 2). Live jobs are in memory, finished and moved jobs in the history in the store.
 //
 // I1. Items have the order of the requested ids; without ids, the order of queue rank.
-// I2. A finished job gives an error item (15139), unless finished jobs are requested. If the server keeps no history, such a request is refused (15140).
+// I2. A finished job gives an error item (15139), unless finished jobs are requested. If the server keeps no history, such a
+//     request is refused (15140).
 // I3. While query_other_jobs is False, users see only their own jobs; the id of another user's job counts as unknown.
 
 import { type IndexRange, indexAt, indexCount } from "#model/array-indices.ts";

@@ -1,4 +1,5 @@
-// Status of the server, queues, schedulers and resources. Some values are computed and not stored (docs/reference/attributes.md 2-4).
+// Status of the server, queues, schedulers and resources. Some values are computed and not stored
+// (docs/reference/attributes.md 2-4).
 
 import { mayRead } from "#model/attribute.ts";
 import { stateCountText } from "#model/job-state.ts";

@@ -1,5 +1,6 @@
-// Subjobs for display (docs/reference/commands.md 1.4). A subjob that has started is a job of its own; a subjob that has ended has a record in the history. For all
-// others, the attributes are computed from those of the array. The waiting subjobs of a large array therefore share one record of attributes.
+// Subjobs for display (docs/reference/commands.md 1.4). A subjob that has started is a job of its own; a subjob that has
+// ended has a record in the history. For all others, the attributes are computed from those of the array. The waiting
+// subjobs of a large array therefore share one record of attributes.
 
 import { subjobId, subjobIndex } from "#model/job-id.ts";
 import { SUBSTATE } from "#model/job-state.ts";

@@ -4,8 +4,8 @@
 // Order: 1. enabled 15021  2. from_route_only 15022  3. lists of hosts, users and groups 15007  4. numbers of jobs 15046, 15142
 //        5. size of an array 15107  6. bounds of resources 15036  7. amounts of resources 15143.
 //
-// I1. The job must be within all limits, of the old and the new style, for numbers of jobs and amounts of resources. The limits of the queue are
-//     checked first, then those of the complex (docs/reference/errors.md 3).
+// I1. The job must be within all limits, of the old and the new style, for numbers of jobs and amounts of resources. The
+//     limits of the queue are checked first, then those of the complex (docs/reference/errors.md 3).
 
 import { indexCount, parseArrayIndices } from "#model/array-indices.ts";
 import type { EntityLimits, ResourceEntityLimits, ResourceValue, ResourceValues } from "#model/attribute.ts";
@@ -81,8 +81,8 @@ export function admitJob(tx: Transaction, job: Job, queue: Queue, how: { readonl
 }
 
 /**
- * The resources that a job loses when it leaves its queue: those that equal a default of the queue, because they probably come from it. Chunk
- * resources of a job with select are sums and are computed again.
+ * The resources that a job loses when it leaves its queue: those that equal a default of the queue, because they probably
+ * come from it. Chunk resources of a job with select are sums and are computed again.
  */
 function defaultsGoing(state: ServerState, job: Job): { readonly [resource: string]: ResourceValue | undefined } {
   const list = job.attrs.Resource_List;
@@ -134,9 +134,8 @@ const MAX_ARRAY_SIZE_DEFAULT = 10_000;
 type Resources = ReadonlyMap<string, ResourceDef>;
 
 /**
- * Refuses with 15036 a job that resources_min or resources_max of the queue forbid. For a resource without a maximum of
- * the queue, the server's maximum counts. list: Resource_List with defaults and sums. Values without an order are not
- * bounded.
+ * Refuses with 15036 a job that resources_min or resources_max of the queue forbid. For a resource without a maximum of the
+ * queue, the server's maximum counts. list: Resource_List with defaults and sums. Values without an order are not bounded.
  */
 export function checkBounds(list: ResourceValues, queue: Attrs, server: Attrs, resources: Resources): void {
   const queue_max = resourcesOf(queue, "resources_max");
@@ -158,8 +157,8 @@ function bound(list: ResourceValues, bounds: ResourceValues, resources: Resource
 // --- limits of queue and server
 
 /**
- * The job as it is counted at present, for a job that changes within its queue or moves to another queue. It adds to
- * the counts only the difference.
+ * The job as it is counted at present, for a job that changes within its queue or moves to another queue. It adds to the
+ * counts only the difference.
  */
 export type Counted = { readonly attrs: JobAttrs };
 
@@ -174,8 +173,8 @@ const FAMILIES: readonly (readonly [family: LimitFamily, counts: string, amounts
 ];
 
 /**
- * Refuses with 15046, 15142 or 15143 a job that would exceed a limit. already: the same job as it is counted now.
- * weight: the number of jobs that it counts as; for an array, the number of its subjobs.
+ * Refuses with 15046, 15142 or 15143 a job that would exceed a limit. already: the same job as it is counted now. weight:
+ * the number of jobs that it counts as; for an array, the number of its subjobs.
  */
 export function checkQueueLimits(state: ServerState, attrs: JobAttrs, queue: Queue, already?: Counted, weight = 1): void {
   const enters = already === undefined || already.attrs.queue !== queue.name;

@@ -1,9 +1,10 @@
 // Alterations of a job by qalter or by a hook (docs/reference/commands.md 3).
 //
-// Order of checks: 1. attributes one by one: does it exist, may the user set it, may it change while the job runs, is the value legal
+// Order of checks: 1. attributes one by one: does it exist, may the user set it, may it change while the job runs, is the
+// value legal
 //                  2. resources together  3. bounds and limits of the queue.
-// I1. For a running job, or an array that has begun, only run-alterable attributes and resources can be changed. Users may lower a limit of a running job;
-//     only operators may raise one.
+// I1. For a running job, or an array that has begun, only run-alterable attributes and resources can be changed. Users may
+//     lower a limit of a running job; only operators may raise one.
 // I2. Either all attributes are changed or none.
 
 import {
@@ -141,8 +142,8 @@ function finishPlain(tx: Transaction, job: Job, after: Attrs, touched: Set<strin
 }
 
 /**
- * The user and group of the job after a change of User_List or group_list. The groups of the owner are known only in the owner's own
- * requests; in a request of someone else, the job's present group counts as the owner's only group.
+ * The user and group of the job after a change of User_List or group_list. The groups of the owner are known only in the
+ * owner's own requests; in a request of someone else, the job's present group counts as the owner's only group.
  */
 function newUser(tx: Transaction, job: Job, after: Attrs): Pick<JobAttrs, "euser" | "egroup"> {
   const lists = after as { readonly User_List?: readonly string[]; readonly group_list?: readonly string[] };

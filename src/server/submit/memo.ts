@@ -1,5 +1,6 @@
 // Keeps results that thousands of submissions share, so that they are computed once: parsed lists, environments, resolved
-// resource requests. Entries are dropped when something changes on which they depend: resources, attributes of the server or the queue.
+// resource requests. Entries are dropped when something changes on which they depend: resources, attributes of the server or
+// the queue.
 //
 // I1. Nothing here is state: without this memory every answer would be the same, only slower.
 // I2. Values that are returned are shared and never changed in place.

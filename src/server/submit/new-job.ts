@@ -1,6 +1,8 @@
-// What the server gives a new job: number, user and group, environment, paths of the output, and the terminal of an interactive job.
+// What the server gives a new job: number, user and group, environment, paths of the output, and the terminal of an
+// interactive job.
 //
-// I1. A job runs only as its owner; another user is refused with 15023, because there is no way yet to prove that two names are one person.
+// I1. A job runs only as its owner; another user is refused with 15023, because there is no way yet to prove that two names
+//     are one person.
 // I2. Root owns jobs only if acl_roots allows it; in user mode the complex's own user owns all jobs.
 // I3. A group must be one of the owner's (15045).
 // I4. The address of the qsub that waits for an interactive job is sent to the mom with the job and is never shown.
@@ -115,8 +117,8 @@ export function completePath(text: string, { host, workdir }: PathContext): stri
 // --- terminal
 
 /**
- * The server's own data of a new job: the terminal ticket of an interactive job. Refuses an interactive job without a waiting qsub. Also refuses an
- * interactive array, because each subjob would need a terminal.
+ * The server's own data of a new job: the terminal ticket of an interactive job. Refuses an interactive job without a
+ * waiting qsub. Also refuses an interactive array, because each subjob would need a terminal.
  */
 export function enterTerminal(attrs: JobAttrs, terminal: TerminalTicket | undefined): JobOwn {
   const { interactive } = attrs as { interactive?: number };

@@ -1,8 +1,8 @@
-// Routing queues: a job moves on to the first destination that accepts it (docs/reference/attributes.md 4, attributes route_*). Destinations are queues of
-// this server; destinations on other servers come with a later release.
+// Routing queues: a job moves on to the first destination that accepts it (docs/reference/attributes.md 4, attributes
+// route_*). Destinations are queues of this server; destinations on other servers come with a later release.
 //
-// I1. A job that every destination refuses for good is aborted. A job that may be accepted later is tried again every route_retry_time seconds, for at
-//     most route_lifetime.
+// I1. A job that every destination refuses for good is aborted. A job that may be accepted later is tried again every
+//     route_retry_time seconds, for at most route_lifetime.
 // I2. Held and waiting jobs stay in the routing queue, unless route_held_jobs or route_waiting_jobs allow them to move on.
 
 import { PBSE, Reject } from "#model/pbse.ts";

@@ -1,7 +1,8 @@
-// Reads a submission: looks up its attributes, checks and converts their values, and adds the attributes that the server sets
-// (docs/reference/commands.md 1).
+// Reads a submission: looks up its attributes, checks and converts their values, and adds the attributes that the server
+// sets (docs/reference/commands.md 1).
 //
-// I1. Attributes are checked in their order: unknown 15002, no right 15003, bad value 15014 and the like. Then the resources are checked together.
+// I1. Attributes are checked in their order: unknown 15002, no right 15003, bad value 15014 and the like. Then the resources
+//     are checked together.
 // I2. Texts that thousands of submissions have in common are read once (memo.ts).
 
 import { parseArrayIndices } from "#model/array-indices.ts";
@@ -175,9 +176,9 @@ function askedResources(tx: Transaction, given: readonly AttrValueText[]): Resou
 const RUN_COUNT_MAX = 1_000_000;
 
 /**
- * Checks a run_count that a user sets (qsub and qalter -W run_count). The server uses run_count to distinguish the runs of
- * a job, and moms refuse a run that they have seen (docs/reference/execution.md 6). Therefore users can only increase
- * the number, and not during a run. Refuses with 15014 a number that is smaller than the present one or absurdly large.
+ * Checks a run_count that a user sets (qsub and qalter -W run_count). The server uses run_count to distinguish the runs of a
+ * job, and moms refuse a run that they have seen (docs/reference/execution.md 6). Therefore users can only increase the
+ * number, and not during a run. Refuses with 15014 a number that is smaller than the present one or absurdly large.
  */
 export function checkRunCount(before: unknown, after: unknown): void {
   if (Number(after ?? 0) < Number(before ?? 0) || Number(after ?? 0) > RUN_COUNT_MAX) throw reject(PBSE.BADATVAL, "run_count");

@@ -1,5 +1,6 @@
-// Explains why a job waits, as its scheduler sees it (`partita explain`). If no scheduler can be asked, the server answers itself. Everybody who may see the job
-// may ask. While query_other_jobs is False, the answer hides the ids of other users' jobs from users.
+// Explains why a job waits, as its scheduler sees it (`partita explain`). If no scheduler can be asked, the server answers
+// itself. Everybody who may see the job may ask. While query_other_jobs is False, the answer hides the ids of other users'
+// jobs from users.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { ExplainJobRequest } from "#protocol/messages.ts";

@@ -1,5 +1,5 @@
-// The server's own explanation of a job that no scheduler looks at in its cycles (`partita explain`). If a scheduler can be asked nevertheless, its answer is
-// combined with that of the server.
+// The server's own explanation of a job that no scheduler looks at in its cycles (`partita explain`). If a scheduler can be
+// asked nevertheless, its answer is combined with that of the server.
 
 import type { ExplainedWhy, Explanation } from "#protocol/explanation.ts";
 import type { Unserved } from "../../engine/transaction.ts";

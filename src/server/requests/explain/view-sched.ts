@@ -1,4 +1,5 @@
-// Shows what a scheduler is doing: its cycles, vnodes and top jobs (`partita top`). Everybody may ask; query_other_jobs decides whose job ids users see.
+// Shows what a scheduler is doing: its cycles, vnodes and top jobs (`partita top`). Everybody may ask; query_other_jobs
+// decides whose job ids users see.
 
 import { PBSE, reject } from "#model/pbse.ts";
 import type { ViewSchedRequest } from "#protocol/messages.ts";

@@ -1,5 +1,5 @@
-// Lists by partition the jobs that wait while no scheduler looks at them, with the reason (`partita top`). Everybody may ask; query_other_jobs decides whose jobs
-// users see one by one.
+// Lists by partition the jobs that wait while no scheduler looks at them, with the reason (`partita top`). Everybody may
+// ask; query_other_jobs decides whose jobs users see one by one.
 
 import type { UnservedView, WaitingJob } from "#protocol/sched-view.ts";
 import { seesOthers } from "../../attributes/permission.ts";

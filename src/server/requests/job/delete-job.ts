@@ -1,6 +1,7 @@
-// qdel (docs/reference/commands.md 3). A waiting job ends at once; a running job ends when its mom reports it, or with force at once, whatever the mom
-// does. With -x the job does not enter the history, and the record of a finished job is deleted. If an id names an array, all its subjobs are deleted; if it
-// names a subjob or a range, only these. The array ends with its last subjob.
+// qdel (docs/reference/commands.md 3). A waiting job ends at once; a running job ends when its mom reports it, or with force
+// at once, whatever the mom does. With -x the job does not enter the history, and the record of a finished job is deleted.
+// If an id names an array, all its subjobs are deleted; if it names a subjob or a range, only these. The array ends with its
+// last subjob.
 //
 // I1. If the mom is not connected, the caller gets 15070 and the job continues. The mom is told to end the job when it connects.
 // I2. Single finished subjobs cannot be deleted from the history (15159).

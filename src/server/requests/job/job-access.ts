@@ -22,8 +22,8 @@ export type Target =
   | { readonly kind: "range"; readonly indices: readonly number[]; readonly array: ArrayJob };
 
 /**
- * Finds what an id names. Refuses a finished job with 15139, an unknown job with 15001, an index that the array does not have with 15004. A job that the
- * caller may not see (query_other_jobs) counts as unknown.
+ * Finds what an id names. Refuses a finished job with 15139, an unknown job with 15001, an index that the array does not
+ * have with 15004. A job that the caller may not see (query_other_jobs) counts as unknown.
  */
 export function targetOf(tx: Transaction, text: string): Target {
   const id = fullJobId(tx.state, text);

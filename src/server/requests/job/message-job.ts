@@ -1,4 +1,5 @@
-// qmsg: adds a line to the output or error file of a running job (docs/reference/commands.md 3). The mom writes the line, and its answer becomes the reply.
+// qmsg: adds a line to the output or error file of a running job (docs/reference/commands.md 3). The mom writes the line,
+// and its answer becomes the reply.
 
 import { PBSE, reject } from "#model/pbse.ts";
 import type { MessageJobRequest } from "#protocol/messages.ts";

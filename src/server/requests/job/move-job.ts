@@ -1,4 +1,5 @@
-// qmove: moves a waiting job to another queue of this server (docs/reference/commands.md 3). A destination on another server is refused with 15008.
+// qmove: moves a waiting job to another queue of this server (docs/reference/commands.md 3). A destination on another server
+// is refused with 15008.
 
 import { PBSE, Reject } from "#model/pbse.ts";
 import type { MoveJobRequest } from "#protocol/messages.ts";

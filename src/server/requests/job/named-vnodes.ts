@@ -1,10 +1,11 @@
-// qrun -H: makes an exec_vnode from the vnodes that an operator names (manual page qrun, "-H"). A vchunk is what stands in one pair of parentheses.
+// qrun -H: makes an exec_vnode from the vnodes that an operator names (manual page qrun, "-H"). A vchunk is what stands in
+// one pair of parentheses.
 //
 // I1. A text that names a resource is used unchanged.
-// I2. In a text without resources, the vchunks get the chunks of the job's schedselect: the first vchunk gets the first chunk, and so on. If there are
-//     more vchunks than chunks, the chunks are used again from the first.
-// I3. Only those resources of a chunk are written that vnodes provide (flags n and f). If a vchunk has several vnodes, each of them provides what it has
-//     free, and the last one provides all that is still missing.
+// I2. In a text without resources, the vchunks get the chunks of the job's schedselect: the first vchunk gets the first
+//     chunk, and so on. If there are more vchunks than chunks, the chunks are used again from the first.
+// I3. Only those resources of a chunk are written that vnodes provide (flags n and f). If a vchunk has several vnodes, each
+//     of them provides what it has free, and the last one provides all that is still missing.
 
 import type { Pair } from "#model/request/chunk-text.ts";
 import { type ExecVnode, execVnodeText, parseExecVnode, partOf, type VnodePart } from "#model/request/exec-vnode.ts";

@@ -1,5 +1,5 @@
-// qrerun: kills a running job and queues it again (docs/reference/commands.md 3). The reply waits for the obit, but at most for job_requeue_timeout; with
-// force it does not wait. For an array, its running subjobs are queued again.
+// qrerun: kills a running job and queues it again (docs/reference/commands.md 3). The reply waits for the obit, but at most
+// for job_requeue_timeout; with force it does not wait. For an array, its running subjobs are queued again.
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { PBSE, reject } from "#model/pbse.ts";

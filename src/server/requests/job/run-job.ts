@@ -1,6 +1,7 @@
-// qrun (docs/reference/commands.md 3). Without vnodes, the job's scheduler runs a cycle for that job alone, and the scheduler's text is the reply. With
-// vnodes (-H) the server starts the job there; `-H -` resumes a suspended job where it was. Single subjobs and ranges can be run, whole arrays cannot
-// (15004). The client gets the reply when the mom has accepted the job (jobs/start-wait.ts W3), with -a at once.
+// qrun (docs/reference/commands.md 3). Without vnodes, the job's scheduler runs a cycle for that job alone, and the
+// scheduler's text is the reply. With vnodes (-H) the server starts the job there; `-H -` resumes a suspended job where it
+// was. Single subjobs and ranges can be run, whole arrays cannot (15004). The client gets the reply when the mom has
+// accepted the job (jobs/start-wait.ts W3), with -a at once.
 
 import { subjobId } from "#model/job-id.ts";
 import { PBSE, reject } from "#model/pbse.ts";

@@ -1,7 +1,8 @@
 // qselect: finds the ids of jobs that meet criteria, in the order of queue rank (docs/reference/commands.md 3).
 //
 // I1. A job must meet all criteria. If the job has no value for the attribute of a criterion, it meets only `ne`.
-// I2. Texts are compared only for equality. Numbers, durations, times and sizes have an order. Checkpoint has the order of its letters n s c u.
+// I2. Texts are compared only for equality. Numbers, durations, times and sizes have an order. Checkpoint has the order of
+//     its letters n s c u.
 
 import { type AttributeDef, type AttributeValue, attributeOf } from "#model/attribute.ts";
 import { parseDestination } from "#model/destination.ts";

@@ -1,5 +1,6 @@
-// qsig (docs/reference/commands.md 3): sends a signal to a running job. The mom delivers it, and the mom's answer becomes the reply. suspend, resume, admin-suspend
-// and admin-resume change the job's state (jobs/suspension.ts); only operators may use them. For an array, the subjobs in a suitable state get the signal.
+// qsig (docs/reference/commands.md 3): sends a signal to a running job. The mom delivers it, and the mom's answer becomes
+// the reply. suspend, resume, admin-suspend and admin-resume change the job's state (jobs/suspension.ts); only operators may
+// use them. For an array, the subjobs in a suitable state get the signal.
 
 import { PBSE, reject } from "#model/pbse.ts";
 import type { SignalJobRequest } from "#protocol/messages.ts";

@@ -1,5 +1,5 @@
-// The request of qsub -W block=true: it is answered when the job has ended (docs/reference/commands.md 1.3). The value of the reply is {exit_status}, or {message} if
-// the job never ran.
+// The request of qsub -W block=true: it is answered when the job has ended (docs/reference/commands.md 1.3). The value of
+// the reply is {exit_status}, or {message} if the job never ran.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { WaitJobRequest } from "#protocol/messages.ts";

@@ -117,8 +117,8 @@ function checkEnabled(after: Attrs): void {
 }
 
 /**
- * Answers with a warning if a queue has an attribute that is not for its type: an error reply (15026) that names the first such attribute in the
- * order of the table. The values are stored nevertheless.
+ * Answers with a warning if a queue has an attribute that is not for its type: an error reply (15026) that names the first
+ * such attribute in the order of the table. The values are stored nevertheless.
  */
 function answerWithWarning(tx: Transaction, queues: readonly (readonly [name: string, attrs: Attrs])[]): Answer {
   for (const [name, attrs] of queues) {

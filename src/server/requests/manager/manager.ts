@@ -1,4 +1,5 @@
-// qmgr create, delete, set, unset. Each type of object has a file of its own; this file checks the rights that do not depend on attributes (docs/reference/qmgr.md 5).
+// qmgr create, delete, set, unset. Each type of object has a file of its own; this file checks the rights that do not depend
+// on attributes (docs/reference/qmgr.md 5).
 
 import { PBSE, reject } from "#model/pbse.ts";
 import type { ManagerRequest } from "#protocol/messages.ts";

@@ -1,5 +1,5 @@
-// pbs_rdel (docs/reference/commands.md 5): deletes a reservation with all its jobs. If the deletion is requested again,
-// moms are told again to end the jobs that still run.
+// pbs_rdel (docs/reference/commands.md 5): deletes a reservation with all its jobs. If the deletion is requested again, moms
+// are told again to end the jobs that still run.
 
 import type { DeleteResvRequest } from "#protocol/messages.ts";
 import { isOwner } from "../../attributes/permission.ts";

@@ -1,5 +1,6 @@
-// pbs_ralter (docs/reference/commands.md 5). Name, mail and lists change at once. The scheduler that confirmed the reservation decides about times and
-// chunks, unless a manager forces them. Until the scheduler has answered, the reservation keeps its times and vnodes.
+// pbs_ralter (docs/reference/commands.md 5). Name, mail and lists change at once. The scheduler that confirmed the
+// reservation decides about times and chunks, unless a manager forces them. Until the scheduler has answered, the
+// reservation keeps its times and vnodes.
 //
 // Order of checks: 1. the reservation  2. the caller  3. its state  4. attributes  5. times  6. chunks.
 
@@ -61,8 +62,8 @@ function changesText(tx: Transaction, { attrs }: Resv, times: { readonly start_s
 }
 
 /**
- * Applies an alteration that needs no scheduler. As in PBS, a client that does not wait and alters lists of users or
- * groups gets a message as if a scheduler had to agree.
+ * Applies an alteration that needs no scheduler. As in PBS, a client that does not wait and alters lists of users or groups
+ * gets a message as if a scheduler had to agree.
  */
 function modifyAtOnce(tx: Transaction, resv: Resv, set: Attrs, hurried: boolean): Answer {
   const asks = hurried && LISTS.some((name) => set[name] !== undefined);

@@ -1,5 +1,6 @@
-// pbs_rsub (docs/reference/commands.md 5): makes a reservation. Schedulers decide about advance, standing and as-soon-as-possible reservations. A reservation
-// that is made from a running job and a maintenance reservation are confirmed at once.
+// pbs_rsub (docs/reference/commands.md 5): makes a reservation. Schedulers decide about advance, standing and
+// as-soon-as-possible reservations. A reservation that is made from a running job and a maintenance reservation are
+// confirmed at once.
 //
 // Order of checks: 1. right to reserve  2. attributes  3. the job that it is made from  4. times  5. resources  6. partition.
 
