@@ -13,12 +13,12 @@ import { simCommand } from "./sim/sim-command.ts";
 
 const out = (text: string): void => void process.stdout.write(`${text}\n`);
 
-/** Options that all calls have. */
+/** The option that all calls have. */
 type Common = { readonly home: string | undefined };
-/** A call that is added to the command line. */
+/** Adds one call to the command line. */
 type Call = (y: Argv<Common>) => unknown;
 
-/** describe: its line in the help; false: the call is not shown. */
+/** Makes a call. describe: its line in the help; false: the help does not show the call. */
 function call<A>(
   command: string,
   describe: string | false,
@@ -253,7 +253,7 @@ const HABITAT = call(
   },
 );
 
-/** In the order of the help. */
+/** All calls, in the order in which the help shows them. */
 const CALLS: readonly Call[] = [
   INIT,
   START,
@@ -296,7 +296,7 @@ export async function makeCall(): Promise<void> {
     .help()
     .alias("help", "h")
     .fail((message, error) => {
-      // YError: a mistake in the command line that yargs finds while it parses.
+      // A YError is a mistake in the command line that yargs has found while it parsed.
       if (error !== undefined && error !== null && error.name !== "YError") throw error;
       process.stderr.write(`partita: ${mistake(message)}\nTry ${helpOf(process.argv[2], message)}.\n`);
       process.exit(2);
@@ -304,27 +304,27 @@ export async function makeCall(): Promise<void> {
     .parseAsync();
 }
 
-/** The message of yargs about a command line, in the words of the help. */
+/** Returns the message about a mistake that yargs has found, in the words of the help. */
 function mistake(message: string): string {
   const option = /^Not enough arguments following: (\S+)$/.exec(message)?.[1];
   if (option !== undefined) return `--${option} needs a value`;
   return message.startsWith("Not enough non-option arguments") ? "an argument is missing" : message;
 }
 
-/** The help text to show with a mistake: that of the command, unless the command itself is wrong. */
+/** Returns the call that shows the right help text after a mistake: that of the command, unless the command itself is wrong. */
 function helpOf(first: string | undefined, message: string): string {
   const isCommand = first !== undefined && /^[a-z]+$/.test(first) && !message.startsWith("Did you mean") && !message.endsWith(`: ${first}`);
   return isCommand ? `partita ${first} --help` : "partita --help";
 }
 
-/** The complex of a call that changes running daemons. */
+/** Returns the configuration of the complex for a call that changes running daemons. Throws AdminError if the caller may not do that. */
 function ownConf(home: string | undefined): Conf {
   const conf = complexConf(home);
   mustBeRoot(conf);
   return conf;
 }
 
-/** After a failed start the daemons that run stay, and the next start needs to start only the others. The message says so. */
+/** Adds a sentence to the error of a failed start: the daemons that run stay, and the next start needs to start only the others. */
 const withRunning =
   (conf: Conf) =>
   (error: Error): never => {

@@ -1,5 +1,5 @@
-// partita: creates, starts, stops and maintains a complex. A replay with plain options begins at once; yargs parses every other
-// call (calls.ts).
+// partita: creates, starts, stops and maintains a complex. A simulation with plain options (sim/sim-options.ts) is started
+// directly. All other calls are parsed by yargs (calls.ts).
 
 import { isSystemError, messageOf, nameOf } from "#support/caught.ts";
 import { watchReader } from "./complex/reader-gone.ts";
@@ -13,7 +13,7 @@ try {
   if (options !== null) await playSim(options);
   else await (await import("./calls.ts")).makeCall();
 } catch (error) {
-  // Compares by name, because each bundle has its own copy of these classes.
+  // The classes are compared by name, because each bundle has its own copy of them.
   const expected = ["AdminError", "ConfError", "ServerUnreachable", "StoreError"].includes(nameOf(error));
   const system = isSystemError(error);
   if (!expected && !system) throw error;

@@ -1,4 +1,5 @@
-// History across sessions (docs/reference/qmgr.md 1): $HOME/.pbs_qmgr_history, else PBS_HOME/spool/.pbs_qmgr_history_USER; 500 lines, adjacent duplicates once.
+// The history of request lines, kept from one session to the next (docs/reference/qmgr.md 1) in $HOME/.pbs_qmgr_history, or else in
+// PBS_HOME/spool/.pbs_qmgr_history_USER. It has at most 500 lines. A line that is equal to the one before it is not added.
 
 import { appendFileSync, closeSync, constants, fstatSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +9,7 @@ const HISTORY_LINES_MAX = 500;
 export type History = {
   readonly lines: readonly string[];
   add(line: string): void;
-  /** the message if no file can be used */
+  /** the message to show if no file can be used */
   readonly fault: string | undefined;
 };
 
@@ -33,13 +34,16 @@ export function openHistory(home: string | undefined, pbs_home: string, user: { 
       try {
         if (file !== undefined) appendFileSync(file, `${line}\n`);
       } catch {
-        // The disk is full or the file has gone: the history of this session continues in memory.
+        // The disk is full, or the file was removed: this session keeps its history in memory.
       }
     },
   };
 }
 
-/** The spool directory is writable by all, so a file in it must be a regular file of our own and not another user's link. */
+/**
+ * Whether the file can be used as history. All users may write in spool, so a file there must be a regular file of our own, and not a link made by another
+ * user.
+ */
 function canWrite(file: string, uid: number): boolean {
   try {
     const fd = openSync(file, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK, 0o600);

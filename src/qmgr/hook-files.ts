@@ -1,4 +1,4 @@
-// Files and streams of import and export (docs/reference/qmgr.md 9): converts file contents to base64 and back.
+// Reads and writes the files and streams of import and export, and converts their contents to base64 and back (docs/reference/qmgr.md 9).
 
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
@@ -7,14 +7,14 @@ import { LIMITS } from "#protocol/wire/limits.ts";
 import { codeOf, messageOf } from "#support/caught.ts";
 import { base64Lines, type HookFiles } from "./session/hook-contents.ts";
 
-/** The part of standard input that the session has not read yet. */
+/** What is still to be read of standard input. */
 export type Input = {
-  /** undefined: the input has ended */
+  /** reads one line; undefined: the input has ended */
   line(): Promise<string | undefined>;
   rest(): Promise<Buffer>;
 };
 
-/** input: called only if a file is `-`. */
+/** Makes the functions for files. input: called only if a file is `-`. */
 export function hookFiles(cwd: string, out: (text: string) => void, input: () => Input): HookFiles {
   return {
     async read(file, encoding) {
@@ -56,7 +56,7 @@ async function paragraph(input: Input): Promise<Buffer> {
   return Buffer.from(lines.join("\n"));
 }
 
-/** Input from lines that the session also reads one by one. */
+/** Returns an input made of lines, from which the session also reads its requests. */
 export function inputOfLines(lines: AsyncIterator<string>): Input {
   const line = async (): Promise<string | undefined> => {
     const { value, done } = await lines.next();
@@ -72,7 +72,7 @@ export function inputOfLines(lines: AsyncIterator<string>): Input {
   };
 }
 
-/** Input from a stream that nobody else reads. */
+/** Returns an input made of a stream from which nobody else reads. */
 export function inputOfStream(stream: NodeJS.ReadableStream): Input {
   let lines: Input | undefined;
   return {

@@ -1,5 +1,5 @@
-// qmgr: the administrator's command (docs/reference/qmgr.md). `-c` runs one request. Otherwise requests come from standard
-// input: in line mode on a pipe, on a dumb terminal or with --plain, and otherwise in the admin shell.
+// qmgr: the administrator's command (docs/reference/qmgr.md). With `-c` it executes one request. Otherwise requests come
+// from standard input. On a terminal this is the admin shell; on a pipe, on a dumb terminal or with --plain it is line mode.
 
 import { accessSync, constants } from "node:fs";
 import { userInfo } from "node:os";
@@ -21,7 +21,7 @@ import { type QmgrOptions, type QmgrServer, QmgrSession, type QmgrWorld } from "
 import type { ShellStatus } from "./shell/app.tsx";
 
 const USAGE = "Usage: qmgr [-a] [-c command] [-e] [-n] [-z] [server...]\n       qmgr --version\n";
-/** Number in the first line of output: the size of the PBS library's connection table minus one. */
+/** The number in the first line of output. In PBS it is the size of the library's table of connections minus one. */
 const SERVERS_OPEN_MAX = 49;
 const SHELL_REFRESH_MS = 2000;
 
@@ -45,7 +45,7 @@ export const run: Command = async (io) => {
   }
   const args = parseArguments(io.argv);
   if ("bad" in args) {
-    // getopt's message about an option is not a message of qmgr itself, so -z does not suppress it.
+    // The message about an option is that of getopt and not of qmgr itself, so -z does not suppress it.
     io.err(args.silent ? args.bad : `${args.bad}${USAGE}`);
     return 1;
   }
@@ -100,8 +100,7 @@ async function runSession(io: CommandIo, conf: Conf, args: Arguments, world: Wor
 }
 
 /**
- * Line mode. It shows prompts if a history is given (both streams are terminals). It ends at EOF, at quit, or with -a at the
- * first error.
+ * Line mode: reads requests line by line until EOF, quit or, with -a, the first error. If a history is given (both streams are terminals), prompts are shown.
  */
 async function runLines(
   io: CommandIo,
@@ -164,7 +163,7 @@ async function runLines(
 type World = QmgrWorld & {
   closeAll(): void;
   setHistory(lines: readonly string[]): void;
-  /** import from `-` continues in the input from which requests are read */
+  /** sets where import from `-` reads: from the input that also brings the requests */
   readFrom(input: Input): void;
   withStreams<T>(out: (text: string) => void, err: (text: string) => void, action: () => Promise<T>): Promise<T>;
 };

@@ -1,5 +1,5 @@
-// The files of a complex: DIR contains pbs.conf and PBS_HOME (DIR/pbs). `partita init` creates them with the modes of
-// docs/reference/files.md 1.
+// The files of a complex. Its directory DIR has pbs.conf and PBS_HOME (DIR/pbs). `partita init` creates the files with the
+// modes of docs/reference/files.md 1.
 
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { homedir, hostname } from "node:os";
@@ -9,12 +9,12 @@ import { FIRST_START } from "#server/shell/daemon-start.ts";
 import { CONF_FILE_DEFAULT, type Conf, type Env, makeConf, shortHostName, thisMachine } from "#support/conf.ts";
 import { PBS_VERSION } from "#support/version.ts";
 
-/** A mistake of the caller. It is printed without a stack; the exit status is 1. */
+/** The error for a mistake of the caller. It is printed without a stack, and the exit status is 1. */
 export class AdminError extends Error {
   override readonly name = "AdminError";
 }
 
-/** The DIR of a call: --home, or otherwise $PARTITA_HOME, or otherwise the user's state directory. */
+/** Returns the directory of the complex for a call: --home, else $PARTITA_HOME, else a directory in the user's state directory. */
 export function complexDirectory(given: string | undefined, env: Env): string {
   if (given === "") throw new AdminError("--home: the directory's name is empty");
   const state = env["XDG_STATE_HOME"] || join(homedir(), ".local", "state");
@@ -23,14 +23,14 @@ export function complexDirectory(given: string | undefined, env: Env): string {
 
 export const confFile = (dir: string): string => join(dir, "pbs.conf");
 
-/** The configuration in a file, not overridden by the caller's environment. */
+/** Reads the configuration in a file. The environment of the caller does not override it. */
 export function confOf(file: string): Conf {
   return makeConf(file, readFileSync(file, "utf8"), {}, thisMachine());
 }
 
 /**
- * The complex of a call, from the first that exists of --home, $PARTITA_HOME, $PBS_CONF_FILE, the user's own complex, the
- * system's complex.
+ * Returns the configuration of the complex for a call. It is the first that exists of: --home, $PARTITA_HOME, $PBS_CONF_FILE, the user's own complex, the
+ * complex of the system.
  */
 export function complexConf(home: string | undefined, env: Env = process.env): Conf {
   const file = complexConfFile(home, env);
@@ -48,13 +48,16 @@ function complexConfFile(home: string | undefined, env: Env): string {
   return !existsSync(own) && existsSync(CONF_FILE_DEFAULT) ? CONF_FILE_DEFAULT : own;
 }
 
-/** In system mode only root may start, stop and reset. In user mode the file system keeps other users out. */
+/**
+ * Throws AdminError if the caller must be root: in system mode only root may start, stop and reset a complex. In user mode the modes of the files keep other
+ * users out.
+ */
 export function mustBeRoot(conf: Conf): void {
   if (conf.mode === "system" && process.geteuid?.() !== 0)
     throw new AdminError(`${conf.file} describes a complex in system mode: this needs root`);
 }
 
-/** The directory that contains bin/, etc/ and dist/: the checkout, or PBS_EXEC/lib/partita of an installation. */
+/** Returns the directory that has bin/, etc/ and dist/: the checkout, or PBS_EXEC/lib/partita of an installation. */
 export function programTree(): string {
   const self = dirname(fileURLToPath(import.meta.url));
   const candidates = [join(self, ".."), join(self, "../../..")];
@@ -94,7 +97,7 @@ const SCHED_FILES = [
   ["dedicated_time", "pbs_dedicated"],
 ] as const;
 
-/** The default settings keep finished jobs in the history. */
+/** The first settings of a new server. They keep finished jobs in the history. */
 const FIRST_WISHES = `# Attributes of the server, set once: when it starts with an empty store.
 job_history_enable=True
 `;
@@ -104,11 +107,11 @@ export type NewConf = {
   readonly home: string;
   readonly exec: string;
   readonly mode: "user" | "system";
-  /** default: the short host name */
+  /** name of the server; undefined: the short host name */
   readonly server: string | undefined;
 };
 
-/** Writes pbs.conf. Refuses to replace one. */
+/** Writes pbs.conf. Throws AdminError if there is one already. */
 export function makeConfFile(facts: NewConf): void {
   if (existsSync(facts.file)) throw new AdminError(`${dirname(facts.file)} holds a complex already`);
   const server = facts.server ?? shortHostName(hostname());
@@ -128,16 +131,16 @@ export function makeConfFile(facts: NewConf): void {
     "PBS_START_MOM=1",
     "PBS_CORE_LIMIT=unlimited",
     ...(scp === undefined ? [] : [`PBS_SCP=${scp}`]),
-    // A system installation uses only PBS's keys. Its mode follows from the owner of PBS_HOME, which is root.
+    // In system mode, pbs.conf has only keys that PBS has. The mode then follows from the owner of PBS_HOME, which is root.
     ...(facts.mode === "user" ? ["PARTITA_MODE=user"] : []),
   ];
   writeFileSync(facts.file, `${lines.join("\n")}\n`, { mode: 0o644 });
 }
 
-/** file: path of pbs.conf. */
+/** The facts from which PBS_HOME is made. file: path of pbs.conf. */
 export type HomeFacts = Pick<Conf, "home" | "mode" | "exec" | "file">;
 
-/** Creates the missing parts of PBS_HOME. An existing directory keeps its mode. */
+/** Makes what is missing in PBS_HOME. An existing directory keeps its mode. */
 export function makeHome({ home, mode, exec, file }: HomeFacts, defaults: string): void {
   for (const [path, system, user] of TREE) {
     const full = join(home, path);
@@ -148,8 +151,7 @@ export function makeHome({ home, mode, exec, file }: HomeFacts, defaults: string
   for (const [file, source] of SCHED_FILES) {
     const target = join(home, "sched_priv", file);
     if (existsSync(target)) continue;
-    // copyFileSync is not used, because it gives the copy the owner of the source, and root's scheduler does not trust files of
-    // another user.
+    // copyFileSync is not used: it would give the copy the owner of the source, and root's scheduler does not trust files of other users.
     writeFileSync(target, readFileSync(join(defaults, source)), { flag: "wx" });
     chmodSync(target, 0o644);
   }
@@ -162,7 +164,7 @@ export function makeHome({ home, mode, exec, file }: HomeFacts, defaults: string
   if (!existsSync(first)) writeFileSync(first, FIRST_WISHES, { mode: 0o600 });
 }
 
-/** Jobs must find the commands of PBS, and these must find their complex. */
+/** Returns the text of pbs_environment. With it, jobs find the commands of PBS, and these commands find their complex. */
 function jobEnvironmentText(exec: string, file: string): string {
   const zone = process.env["TZ"] ?? "";
   const lines = [`PATH=${join(exec, "bin")}:/usr/local/bin:/usr/bin:/bin`];
@@ -171,7 +173,7 @@ function jobEnvironmentText(exec: string, file: string): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** Faults of PBS_HOME's directories, one sentence each. A stricter mode than ours is not a fault. */
+/** Returns the faults of the directories in PBS_HOME, one sentence for each. A mode that gives fewer rights than ours is not a fault. */
 export function homeFaults(home: string, mode: "user" | "system", owner_uid: number): string[] {
   const faults: string[] = [];
   for (const [path, system, user] of TREE) {
@@ -187,7 +189,7 @@ export function homeFaults(home: string, mode: "user" | "system", owner_uid: num
   return faults;
 }
 
-/** Quotes a word for the shell. */
+/** Quotes a word for the shell if necessary. */
 export function quote(text: string): string {
   return /^[\w/.:@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

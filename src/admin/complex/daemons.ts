@@ -15,30 +15,30 @@ import { AdminError, programTree } from "./complex-home.ts";
 import { descendants, gone, isStopped, kill } from "./processes.ts";
 
 export type DaemonName = "comm" | "mom" | "server";
-/** In start order. */
+/** The daemons in the order in which they are started. */
 export const DAEMONS: readonly DaemonName[] = ["comm", "mom", "server"];
 const LOCK: Record<DaemonName, string> = { comm: "server_priv/comm.lock", mom: "mom_priv/mom.lock", server: "server_priv/server.lock" };
-/** A server that takes longer for an answer counts as not answering (a stopped process, for example). */
+/** If the server takes longer for an answer, it counts as not answering (its process may be stopped, for example). */
 const ANSWER_S_MAX = 20;
-/** A scheduler that has been down for this long and has reported a reason is not awaited any longer. */
+/** If a scheduler has been down for this long and has reported a reason, the caller stops waiting for it. */
 const SCHED_DOWN_S_MAX = 10;
 /** Environment variables that name the descriptor on which a daemon in the background reports that it is ready. */
 const READY_VARIABLE: Record<DaemonName, string> = { comm: "PARTITA_COMM_READY", mom: "PARTITA_MOM_READY_FD", server: "PARTITA_READY_FD" };
 
 /**
- * The pid of a running daemon: of the process that holds the lock of its pid file. A pid in an unlocked file is ignored. A
- * zombie holds no lock.
+ * Returns the pid of a daemon that runs: it is the process that has the lock on the daemon's pid file. A pid in a file without a lock is ignored. A zombie has
+ * no lock.
  */
 export const daemonPid = (conf: Conf, daemon: DaemonName): number | null => lockHolder(lockOf(conf, daemon));
 
-/** Whether the caller has no right to know if a daemon runs: in system mode its lock is not readable for ordinary users. */
+/** Whether the caller may not know if a daemon runs: in system mode, ordinary users cannot read its lock. */
 export const isClosed = (conf: Conf, daemon: DaemonName): boolean => lockState(lockOf(conf, daemon)) === "closed";
 
 const lockOf = (conf: Conf, daemon: DaemonName): string => join(daemon === "mom" ? conf.mom_home : conf.home, LOCK[daemon]);
 
 const lockHolder = (path: string): number | null => (isLocked(path) ? readPid(path) : null);
 
-/** A program of the complex' installation. */
+/** Returns the path of a program in the installation of the complex. */
 export function programOf(conf: Conf, name: string): string {
   const candidates = [join(conf.exec, "sbin", name), join(conf.exec, "bin", name), join(programTree(), "bin", name)];
   const found = candidates.find((path) => existsSync(path));
@@ -46,14 +46,14 @@ export function programOf(conf: Conf, name: string): string {
   return found;
 }
 
-/** The environment for programs of the complex. Variables of the caller do not override pbs.conf. */
+/** Returns the environment for programs of the complex. It has no variables of the caller that would override pbs.conf. */
 export function complexEnv(conf: Conf): NodeJS.ProcessEnv {
   const decided = /^PBS_(HOME|EXEC|SERVER|DEFAULT|SERVER_HOST_NAME|START_\w+|MOM_\w+|\w+_PORT)$/;
   const kept = Object.entries(process.env).filter(([name]) => !decided.test(name));
   return { ...Object.fromEntries(kept), PBS_CONF_FILE: conf.file };
 }
 
-/** Starts the daemons that are not running, all at once. Throws AdminError with the message of a daemon that failed to start. */
+/** Starts those daemons that do not run, all at the same time. If one fails to start, throws AdminError with its message. */
 export async function startDaemons(conf: Conf, wanted: readonly DaemonName[] = enabledDaemons(conf)): Promise<readonly DaemonName[]> {
   const missing = wanted.filter((daemon) => daemonPid(conf, daemon) === null);
   const results = await Promise.all(missing.map(async (daemon) => ({ daemon, ...(await startDaemon(conf, daemon)) })));
@@ -65,8 +65,8 @@ export async function startDaemons(conf: Conf, wanted: readonly DaemonName[] = e
 type Outcome = { readonly status: number; readonly output: string };
 
 /**
- * A daemon of our own installation is started directly, in the form that its own command uses for the background (it reports on
- * descriptor 3 that it is ready). This saves two processes. Any other daemon is started by its command.
+ * Starts a daemon. If it belongs to this installation, its program is started directly, in the form that the daemon's own command uses for the background (on
+ * descriptor 3 it reports that it is ready). This saves two processes. Other daemons are started by their commands.
  */
 function startDaemon(conf: Conf, daemon: DaemonName): Promise<Outcome> {
   const tree = programTree();
@@ -122,7 +122,7 @@ export type Seen = {
   readonly nodes: readonly StatusItem[];
 };
 
-/** The server's data about itself, its schedulers and vnodes, or null if it does not answer in time. */
+/** Asks the server for its data about itself, its schedulers and its vnodes. Returns null if it does not answer in time. */
 export async function askServer(conf: Conf): Promise<Seen | null> {
   const pid = daemonPid(conf, "server");
   if (pid !== null && isStopped(pid)) return null;
@@ -142,8 +142,8 @@ export async function askServer(conf: Conf): Promise<Seen | null> {
 }
 
 /**
- * Waits until the server answers, its enabled schedulers are up and the vnodes of this host are known. Throws AdminError at
- * once if a daemon that should run does not, and soon if a scheduler that is down has reported a reason.
+ * Waits until the server answers, its enabled schedulers are up and the vnodes of this host are known. Throws AdminError at once if a daemon that should run
+ * does not run, and after a short time if a scheduler is down and has reported a reason.
  */
 export async function waitUntilUp(conf: Conf, limit_s = 120): Promise<void> {
   const begin_ms = performance.now();
@@ -165,7 +165,7 @@ export async function waitUntilUp(conf: Conf, limit_s = 120): Promise<void> {
   }
 }
 
-/** A message that the daemon has ended, with the last line of its log. */
+/** Returns a message that the daemon has ended, with the last line of its log. */
 function endOf(conf: Conf, daemon: DaemonName): string {
   const directory = join(daemon === "mom" ? conf.mom_home : conf.home, `${daemon}_logs`);
   try {
@@ -177,7 +177,7 @@ function endOf(conf: Conf, daemon: DaemonName): string {
   }
 }
 
-/** is_told: the reason is known, and waiting does not remove it. */
+/** What is not up yet. is_told: the reason is known, and it will not go away by waiting. */
 type NotUp = { readonly text: string; readonly is_told: boolean };
 
 function notUp(seen: Seen, conf: Conf): NotUp | null {
@@ -188,13 +188,10 @@ function notUp(seen: Seen, conf: Conf): NotUp | null {
   return state === null ? null : { text: `node ${conf.mom_node_name} is ${state}`, is_told: false };
 }
 
-/**
- * Comments with which the server switches scheduling off. Such a scheduler should run, although its scheduling is False at the
- * moment.
- */
+/** Comments with which the server itself sets scheduling to False. A scheduler with such a comment should run nevertheless. */
 const SWITCHED_OFF: readonly string[] = [PRIV_FAULT, LOG_FAULT];
 
-/** Schedulers that should run but do not. */
+/** Returns the schedulers that should run but do not. */
 export function downScheds(seen: Seen): readonly { readonly name: string; readonly why: string | null }[] {
   return seen.scheds.flatMap((item) => {
     if (!("attrs" in item)) return [];
@@ -205,10 +202,7 @@ export function downScheds(seen: Seen): readonly { readonly name: string; readon
   });
 }
 
-/**
- * The state of this host's vnode if its mom has no link to the server. Returns null if it has one, or if the server has no such
- * vnode.
- */
+/** Returns the state of this host's vnode if its mom is not connected to the server. Returns null if it is connected, or if the server has no such vnode. */
 export function downNode(seen: Seen, conf: Conf): string | null {
   const node = seen.nodes.find((item) => item.id === conf.mom_node_name);
   const state = node !== undefined && "attrs" in node ? String(node.attrs["state"]) : "";
@@ -222,7 +216,7 @@ function runningDaemons(conf: Conf): readonly (readonly [name: string, pid: numb
   });
 }
 
-/** `pbs_comm (pid 12) and pbs_mom (pid 13) run: partita stop ends them`; "" if no daemon runs. */
+/** Returns a sentence about the daemons that run, such as `pbs_comm (pid 12) and pbs_mom (pid 13) run: partita stop ends them`; "": no daemon runs. */
 export function runningText(conf: Conf): string {
   const names = runningDaemons(conf).map(([name, pid]) => `${name} (pid ${pid})`);
   if (names.length === 0) return "";
@@ -230,7 +224,7 @@ export function runningText(conf: Conf): string {
   return names.length === 0 ? `${last} runs: partita stop ends it` : `${names.join(", ")} and ${last} run: partita stop ends them`;
 }
 
-/** The daemons by name with their pids, schedulers included. */
+/** Returns the pids of the daemons that run, schedulers included, by name. */
 export function runningProcesses(conf: Conf): Map<string, number> {
   const pids = new Map(runningDaemons(conf));
   for (const { name, pid } of schedPids(conf)) pids.set(`pbs_sched ${name}`, pid);
@@ -238,8 +232,8 @@ export function runningProcesses(conf: Conf): Map<string, number> {
 }
 
 /**
- * Sends qterm -s, then TERM to the remaining daemons. Returns when the processes are gone. waits: called from time to time with
- * the processes that still exist. mom_signal SIGINT: the mom leaves its jobs to the next mom.
+ * Sends qterm -s, and then TERM to the daemons that remain. Returns when the processes no longer exist. waits: called from time to time with the processes that
+ * still exist. mom_signal SIGINT: the mom ends without its jobs, and the next mom takes them over.
  */
 export async function stopDaemons(
   conf: Conf,
@@ -251,7 +245,7 @@ export async function stopDaemons(
     name.startsWith("pbs_sched") ? wanted.includes("server") : wanted.some((daemon) => name === `pbs_${daemon}`);
   const pids = new Map([...runningProcesses(conf)].filter(([name]) => isWanted(name)));
   const server = pids.get("pbs_server");
-  // A stopped process receives a signal only after it is continued.
+  // A process that is stopped receives the signal only after it has been continued.
   for (const [name, pid] of pids)
     if (isStopped(pid)) {
       waits(`${name} (pid ${pid}) was stopped: it is continued to end`);
@@ -259,14 +253,14 @@ export async function stopDaemons(
     }
   const told = server !== undefined && (await shutDown(conf));
   if (server !== undefined && !told) kill(server, "SIGTERM");
-  // Schedulers get the signal even if the server was asked: a scheduler without a link at that moment would not be
-  // informed of the shutdown and would wait for the next server.
+  // Schedulers get the signal even if the server was told to stop them: a scheduler without a connection at that moment would not learn of it, and would wait
+  // for the next server.
   for (const [name, pid] of pids) if (name !== "pbs_server") kill(pid, name === "pbs_mom" ? mom_signal : "SIGTERM");
   await gone([...pids], { burial: true, waits });
   return [...pids.keys()];
 }
 
-/** The request of qterm -t quick -s. Returns false if the server does not answer, or not to us. */
+/** Requests what qterm -t quick -s requests. Returns false if the server does not answer, or refuses us. */
 async function shutDown(conf: Conf): Promise<boolean> {
   let is_silent = false;
   try {
@@ -282,19 +276,19 @@ async function shutDown(conf: Conf): Promise<boolean> {
     link.close();
     return reply.ok;
   } catch (error) {
-    // The server may exit before its answer arrives.
+    // The server may end before its answer arrives: its silence then means success.
     return !is_silent && error instanceof ServerUnreachable && error.line === "Communication failure.";
   }
 }
 
-/** Sends KILL to all processes of the complex, including running jobs. */
+/** Sends KILL to all processes of the complex, including those of running jobs. */
 export async function killDaemons(conf: Conf): Promise<void> {
   const pids = runningProcesses(conf);
   const starter = lockHolder(join(conf.mom_home, "mom_priv/starter.lock"));
   const mom = pids.get("pbs_mom");
-  // The server's children are included, because a scheduler that was just started has no lock yet.
+  // Children of the server are included: a scheduler that was just started does not have its lock yet.
   const roots = [starter, mom, pids.get("pbs_server")].filter((pid) => pid !== null && pid !== undefined);
-  // A stopped process cannot fork, so after this step the list of descendants is complete.
+  // These processes are stopped first. They then cannot start others, so that the list of descendants is complete.
   for (const pid of roots) kill(pid, "SIGSTOP");
   for (const pid of pids.values()) kill(pid, "SIGKILL");
   for (const [index, pid] of descendants(roots).entries()) pids.set(`child process ${index}`, pid);
@@ -303,7 +297,7 @@ export async function killDaemons(conf: Conf): Promise<void> {
   await gone([...pids], { burial: false });
 }
 
-/** Local schedulers, by the locks of sched_priv directories below PBS_HOME. */
+/** Returns the schedulers of this host, found by the locks in the sched_priv directories below PBS_HOME. */
 function schedPids(conf: Conf): readonly { readonly name: string; readonly pid: number }[] {
   if (!existsSync(conf.home)) return [];
   return readdirSync(conf.home)

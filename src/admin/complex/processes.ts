@@ -1,20 +1,17 @@
-// Processes of a complex by their pids: their state, their descendants, signals, and waiting for their end.
+// Functions for processes of a complex, given their pids: state, descendants, signals, waiting for the end.
 
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { codeOf } from "#support/caught.ts";
 import { AdminError } from "./complex-home.ts";
 
-/** Greatest duration of a stop, and the interval of progress reports. */
+/** The longest time for a stop, and the interval of reports about its progress. */
 const STOP_S_MAX = 180;
 const STOP_TELL_S = 10;
-/**
- * Time to wait for the removal of a zombie. Tools that check its pid consider it alive, but if process 1 does not reap it, it
- * stays for ever.
- */
+/** How long a zombie is waited for. Tools that check its pid believe that it lives; but if process 1 does not reap it, it stays for ever. */
 const BURIAL_S_MAX = 5;
 
-/** A zombie runs nothing and holds nothing. Only its parent can remove it. */
+/** The state of a process. A zombie has ended and has no files or locks; only its parent can remove it. */
 export type Life = "runs" | "zombie" | "gone";
 
 function lifeOf(pid: number): Life {
@@ -23,12 +20,12 @@ function lifeOf(pid: number): Life {
   return /[ZX]/.test(state) ? "zombie" : "runs";
 }
 
-/** Whether the process is stopped by SIGSTOP or by a debugger. */
+/** Whether a process is stopped, by SIGSTOP or by a debugger. */
 export function isStopped(pid: number): boolean {
   return /^[Tt]$/.test(stateOf(pid) ?? "");
 }
 
-/** The state letter of proc(5), or null if the process does not exist. */
+/** Returns the state letter of proc(5), or null if the process does not exist. */
 function stateOf(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
@@ -38,7 +35,7 @@ function stateOf(pid: number): string | null {
   }
 }
 
-/** All descendants of the given processes. The starter is the subreaper of its jobs, so orphans stay below it. */
+/** Returns all descendants of the given processes. The starter is the subreaper of its jobs, so that orphaned processes of jobs are its descendants too. */
 export function descendants(roots: readonly number[]): number[] {
   const children = new Map<number, number[]>();
   for (const name of readdirSync("/proc")) {
@@ -62,7 +59,7 @@ export function descendants(roots: readonly number[]): number[] {
   return found;
 }
 
-/** The inodes of the files that a process has open, or null if we have no permission to look. */
+/** Returns the inodes of the files that a process has open, or null if we may not see them. */
 export function openInodes(pid: number): ReadonlySet<number> | null {
   try {
     const names = readdirSync(`/proc/${pid}/fd`);
@@ -80,10 +77,13 @@ export function kill(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** waits: called from time to time with the processes that still exist. burial: also waits a short time for zombies. */
+/**
+ * How the end of processes is waited for. waits: called from time to time with the processes that still exist. burial: zombies are waited for too, for a short
+ * time.
+ */
 export type Goodbye = { readonly burial: boolean; readonly waits?: (text: string) => void };
 
-/** Waits until none of the processes runs. Throws AdminError with the names of those that still run. */
+/** Waits until none of the processes runs. After the longest time for a stop, throws AdminError with the names of those that still run. */
 export async function gone(
   processes: readonly (readonly [name: string, pid: number])[],
   { burial, waits = () => undefined }: Goodbye,

@@ -1,5 +1,6 @@
-// Handles the end of the reader of our output (`partita status | head -1`): the process ends as by SIGPIPE, without a message.
-// A call that must clean up first adds a listener of its own. (This module has no state, because each bundle has its own copy.)
+// Handles the case that the program which reads our output has ended (`partita status | head -1`): this process then ends as
+// if by SIGPIPE, without a message. A call that must clean up first adds a listener of its own. (This module has no state,
+// because each bundle has its own copy.)
 
 const SIGPIPE_STATUS = 141;
 
@@ -13,7 +14,7 @@ export function watchReader(): void {
   });
 }
 
-/** work: done once before the process ends. Returns a function that removes it. */
+/** Has `work` done once before the process ends for this reason. Returns a function that undoes this. */
 export function atReaderGone(work: () => Promise<void>): () => void {
   let leaving = false;
   const listener = (error: NodeJS.ErrnoException): void => {

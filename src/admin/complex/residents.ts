@@ -1,5 +1,5 @@
-// The caller's own residents (src/resident): processes that run commands, so that a command need not start Node. They are found
-// by their marks, whose locks they hold.
+// The caller's own residents (src/resident): processes that run commands, so that Node.js need not be started for each
+// command. A resident is found by its mark, a file on which it has a lock.
 
 import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
@@ -7,12 +7,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isLocked } from "#support/libc/lock-file.ts";
 import { programTree } from "./complex-home.ts";
 
-/** bundle: the program from which it was started, which identifies the installation. */
+/** A resident that runs. bundle: path of its program, which shows to which installation it belongs. */
 export type Resident = { readonly pid: number; readonly mark: string; readonly bundle: string };
 
 const STOP_MS_MAX = 5000;
 
-/** The directories of sockets and marks of launchers (find_paths of native/launcher.c). Only the caller can write to them. */
+/** Returns the directories in which launchers keep sockets and marks (find_paths of native/launcher.c). Only the caller can write to them. */
 function directories(): readonly string[] {
   const uid = process.geteuid?.() ?? 0;
   const runtime = process.env["XDG_RUNTIME_DIR"] ?? "";
@@ -23,7 +23,7 @@ function directories(): readonly string[] {
   });
 }
 
-/** The running residents of this installation. */
+/** Returns the caller's residents of this installation. */
 export function ownResidents(): readonly Resident[] {
   const bundle = residentBundle();
   return directories().flatMap((directory) =>
@@ -48,7 +48,7 @@ function residentBundle(): string {
   return existsSync(path) ? realpathSync(path) : path;
 }
 
-/** Ends them after the commands that they run, and waits a short time for their end. Returns their number. */
+/** Tells the residents to end after the commands that they run, and waits a short time until they have. Returns how many there were. */
 export async function stopResidents(): Promise<number> {
   const residents = ownResidents();
   for (const { pid } of residents) {

@@ -1,5 +1,5 @@
 // `partita explain JOB`: shows why a job waits and when it could start, as its scheduler sees it
-// (src/sched/explain/explain.ts). This file sends the question and prints the answer.
+// (src/sched/explain/explain.ts). This file sends the request and prints the answer.
 
 import { pbseText } from "#model/pbse.ts";
 import type { Explanation } from "#protocol/explanation.ts";
@@ -8,7 +8,7 @@ import type { Conf } from "#support/conf.ts";
 import { AdminError } from "../complex/complex-home.ts";
 import { explanationText } from "./explanation-text.ts";
 
-/** Asks the job's scheduler through the server. watch: handles a server that does not answer. Refusals become AdminError. */
+/** Asks the job's scheduler, through the server, for an explanation. watch: what to do if the server does not answer. A refusal becomes an AdminError. */
 export async function askExplanation(conf: Conf, job: string, watch: Pick<LinkWatch, "patience" | "silent">): Promise<Explanation> {
   const link = await connectWatched(conf, watch);
   try {
@@ -20,7 +20,7 @@ export async function askExplanation(conf: Conf, job: string, watch: Pick<LinkWa
   }
 }
 
-/** As text, or as JSON. */
+/** Returns the explanation as text, or as JSON. */
 export async function explain(conf: Conf, job: string, json: boolean): Promise<string> {
   const patience = patienceOf((key) => process.env[key] ?? conf.values[key]);
   const told = await askExplanation(conf, job, { patience, silent: () => process.stderr.write(silentServer("partita", conf.server)) });

@@ -1,6 +1,6 @@
-// Formats an explanation (src/protocol/explanation.ts) for users: the job's request, why it does not start now, what holds the
-// resources it needs, each kind of node, when it could start and how that estimate has changed. Pure except for the machine's
-// time zone.
+// Writes an explanation (src/protocol/explanation.ts) for users: what the job requests, why it does not start now, what uses
+// the resources that it needs, each kind of node, when the job could start, and how that estimate has changed. Pure, except
+// that the machine's time zone is used.
 
 import { ctime } from "#cli/dates.ts";
 import { renderDuration } from "#model/values/duration.ts";
@@ -16,7 +16,7 @@ const VERDICTS: { readonly [V in Explanation["verdict"]]: string } = {
   runs: "it runs",
 };
 
-/** Several lines; the last one ends with a newline. */
+/** Returns the explanation as lines; each ends with a newline. */
 export function explanationText(told: Explanation): string {
   const lines = [
     `Job ${told.job} in queue ${told.queue} of ${told.sched === "" ? "no scheduler" : `scheduler ${told.sched}`}, state ${told.state}: ${VERDICTS[told.verdict]}`,
@@ -52,7 +52,7 @@ export function explanationText(told: Explanation): string {
 }
 
 const learnedText = (learned_s: number): string => renderDuration(Math.round(learned_s));
-/** Statistics shown beside the expected end that the calculation uses. */
+/** Returns how long similar jobs took. It is shown beside the expected end, which the calculation uses. */
 const likeIt = ({ learned_s }: Obstacle): string => (learned_s === undefined ? "" : ` (jobs like it took ${learnedText(learned_s)})`);
 
 const row = (name: string, text: string): string => `  ${name.padEnd(17)} ${text}`;
@@ -65,11 +65,11 @@ const HOLDS: readonly (readonly [letter: string, whose: string])[] = [
   ["p", "the server: its password is wrong"],
 ];
 
-/** The reasons why the job is not offered to the scheduler. */
+/** Returns the reasons for which the server does not pass the job to its scheduler. */
 function keptLines({ kept }: Explanation): string[] {
   if (kept === undefined) return [];
   const { holds, until_s, after, on } = kept;
-  // The system hold of a job that waits for other jobs comes from its dependencies.
+  // A job that waits for other jobs has a system hold because of that. It is not reported as a hold.
   const dependent = after.length > 0 || on > 0;
   const held = HOLDS.flatMap(([letter, whose]) =>
     holds.includes(letter) && !(letter === "s" && dependent) ? [row("held by", whose)] : [],
@@ -84,7 +84,7 @@ function keptLines({ kept }: Explanation): string[] {
 
 function orderLines({ jobs_before, subjobs_before, top_job, verdict, reasons }: Explanation): string[] {
   if (verdict !== "waits" && verdict !== "starts" && verdict !== "preempts") return [];
-  // Jobs of a queue that is not started have no position in the order.
+  // If the queue is not started, or no scheduler serves the job, the job has no position in an order.
   if (jobs_before === null && reasons.some(({ stage }) => stage === "queue" || stage === "scheduler")) return [];
   const before = jobs_before === null ? "many" : String(jobs_before);
   const own = subjobs_before === undefined ? "" : `, ${subjobs_before} of its array`;

@@ -24,14 +24,14 @@ import { AdminError, complexConf, homeFaults, programTree } from "../complex/com
 import { askServer, DAEMONS, daemonPid, downScheds, enabledDaemons, isClosed } from "../complex/daemons.ts";
 import { ownResidents } from "../complex/residents.ts";
 
-/** fault: something does not work. warning: something works only for a limited time or only for some users. */
+/** What was found. fault: something does not work. warning: something works only for a limited time, or only for some users. */
 export type Finding = { readonly level: "ok" | "warning" | "fault"; readonly text: string };
 
 const FREE_BYTES_MIN = 1024 ** 3;
 const CLOCK_SKEW_S_MAX = 5;
 const PROGRAMS = ["pbs_server", "pbs_sched", "pbs_mom", "pbs_comm", "qmgr", "qsub", "qstat", "pbsnodes"];
 
-/** All findings, ordered by dependency. */
+/** Returns all findings. What others depend on comes first. */
 export async function examine(home: string | undefined): Promise<Finding[]> {
   const findings = [...runtime()];
   let conf: Conf;
@@ -84,7 +84,7 @@ function programs(conf: Conf): Finding[] {
   ];
 }
 
-/** Without residents every command starts Node, which is slower but has no other effect. */
+/** Checks that residents can be started. Without them each command starts Node.js, which is slower but has no other effect. */
 function residents(conf: Conf): Finding[] {
   const launcher = join(programTree(), "dist", "pbs_launcher");
   if (!existsSync(launcher)) {
@@ -120,7 +120,7 @@ function tree(conf: Conf): Finding[] {
   return faults.length === 0 ? [ok(`PBS_HOME ${conf.home}: directories, owners and modes`)] : faults.map(fault);
 }
 
-/** The lines that init writes into pbs_environment. A complex of an earlier release may lack them. */
+/** Checks that pbs_environment has the lines that init writes. A complex of an earlier release may not have them. */
 function jobEnvironment(conf: Conf): Finding[] {
   const file = conf.environment_file;
   let values: Record<string, string>;
@@ -153,7 +153,7 @@ function disk(conf: Conf): Finding[] {
   return findings;
 }
 
-/** Compares the machine's clock with the clock that stamps files; they may differ on a file server. */
+/** Compares the clock of the machine with the clock that gives files their times. On a file server that may be another one. */
 function clock(conf: Conf): Finding[] {
   const probe = join(conf.home, "spool", `.doctor-${process.pid}`);
   try {
@@ -214,7 +214,7 @@ function daemons(conf: Conf): Finding[] {
   return findings;
 }
 
-/** Checks the server's store: it exists, is undamaged and contains the last commit. */
+/** Checks the server's store: whether it exists, is undamaged and has the last commit. */
 async function store(conf: Conf): Promise<Finding[]> {
   if (isClosed(conf, "server") || !conf.start.server) return [];
   const { examineStore, storePath } = await import("../store/store-check.ts");

@@ -1,7 +1,7 @@
 // `partita status`: shows what runs, as text or JSON.
 //
-// S1. A daemon that the caller may not inspect is not reported as stopped. In system mode an ordinary user sees the data
-//     that the server gives to every user.
+// S1. If the caller may not find out whether a daemon runs, it is not reported as stopped. In system mode an ordinary user
+//     gets the data that the server gives to every user.
 
 import type { Conf } from "#support/conf.ts";
 import {
@@ -19,11 +19,11 @@ import { isStopped } from "../complex/processes.ts";
 
 export type Report = {
   readonly text: string;
-  /** 0: everything that should run on this host does, as far as the caller may see, and the server answers; otherwise 1 */
+  /** exit status. 0: the server answers, and everything that should run on this host runs, as far as the caller may know; otherwise 1 */
   readonly status: number;
 };
 
-/** A pid; running: the daemon runs, but the caller may not know its pid; unknown: the caller may not know whether it runs. */
+/** The state of a daemon. A number: its pid. running: it runs, but the caller may not know its pid. unknown: the caller may not know whether it runs. */
 type Daemon = number | "running" | "not running" | "unknown";
 
 export async function reportStatus(conf: Conf, json: boolean): Promise<Report> {
@@ -36,7 +36,7 @@ export async function reportStatus(conf: Conf, json: boolean): Promise<Report> {
   return { text, status: faulty ? 1 : 0 };
 }
 
-/** If the caller may not read a daemon's lock, the state follows from the server's answer and the state of its vnode. */
+/** Returns the state of a daemon. If the caller may not read its lock, the state is derived from the server's answer and from the state of the host's vnode. */
 function lookAt(conf: Conf, name: DaemonName, seen: Seen | null): Daemon {
   if (!isClosed(conf, name)) return daemonPid(conf, name) ?? "not running";
   if (name === "server" && seen !== null) return "running";
@@ -50,7 +50,7 @@ function asJson(conf: Conf, seen: Seen | null, daemons: readonly (readonly [Daem
     conf: conf.file,
     mode: conf.mode,
     answers: seen !== null,
-    // null: the daemon does not run.
+    // null means that the daemon does not run.
     daemons: Object.fromEntries(daemons.map(([name, state]) => [`pbs_${name}`, state === "not running" ? null : state])),
     scheds: scheds(seen),
     nodes: nodes(seen),

@@ -1,5 +1,5 @@
-// `partita demo`: creates a temporary complex in user mode, configures it through qmgr with a second scheduler for a separate
-// partition, runs real jobs in both partitions, and shows the results. All output comes from the commands themselves.
+// `partita demo`: creates a temporary complex in user mode. With qmgr it adds a second scheduler that has its own partition.
+// It then runs real jobs in both partitions, and shows the results. All output is that of the commands.
 
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -16,7 +16,7 @@ const JOBS_PER_QUEUE = 4;
 const LIMIT_S = 150;
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** The work of a job: computes the prime numbers below a bound. */
+/** The script of a job: it computes the prime numbers below a limit. */
 const SCRIPT = `#!/bin/sh
 #PBS -N primes
 #PBS -l select=1:ncpus=1,walltime=00:02:00
@@ -38,7 +38,7 @@ export async function demo(say: (text: string) => void, keep: boolean): Promise<
   let starting: Promise<unknown> = Promise.resolve();
   let ending: Promise<void> | null = null;
   const end = (): Promise<void> => {
-    // Daemons that are just starting are awaited, because nothing could find them later.
+    // Daemons that are just starting are waited for first, because nothing could find them later.
     ending ??= Promise.allSettled([starting]).then(async () => {
       if (conf !== null) await killDaemons(conf);
       rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
@@ -67,7 +67,7 @@ export async function demo(say: (text: string) => void, keep: boolean): Promise<
   } catch (error) {
     const interrupted = ending !== null;
     await end();
-    // Errors caused by the removal of the complex are ignored; the code that removes it ends the process.
+    // The complex is being removed, which causes errors here. They are ignored, because the code that removes it will end the process.
     if (interrupted) return await new Promise<never>(() => undefined);
     throw error;
   } finally {
@@ -75,7 +75,7 @@ export async function demo(say: (text: string) => void, keep: boolean): Promise<
   }
 }
 
-/** The session of the demo: its commands run in dir, and their output is shown. */
+/** Runs the commands of the demo in its directory, and shows their output. */
 class Demo {
   readonly #conf: Conf;
   readonly #dir: string;
@@ -173,7 +173,7 @@ class Demo {
     return listed.Jobs;
   }
 
-  /** Throws if a job failed or ran outside its partition. */
+  /** Shows where the jobs ran. Throws if a job failed or ran outside of its partition. */
   #tellJobs(jobs: readonly DemoJob[], done: Jobs): void {
     this.#say("Where they ran, and what they printed:");
     const failed = jobs.filter((job) => !this.#tellJob(job, done[job.id]));
@@ -183,9 +183,9 @@ class Demo {
     if (strayed.length > 0) throw new AdminError(`jobs ran outside their partition: ${strayed.map(({ id }) => id).join(", ")}`);
   }
 
-  /** Returns whether the job succeeded. */
+  /** Shows one job. Returns whether it succeeded. */
   #tellJob({ id, queue }: DemoJob, job: Jobs[string] | undefined): boolean {
-    // The profile of a login shell may have written further lines.
+    // The output may have other lines, which the profile of the login shell wrote.
     const lines = readFileSync(join(this.#work, `primes.o${Number.parseInt(id, 10)}`), "utf8").split("\n");
     const printed = lines.find((line) => /^\d+ primes from/.test(line));
     const { exec_vnode = "?", Exit_status } = job ?? {};

@@ -1,6 +1,6 @@
 // `partita init`: creates a complex in user mode in one directory, or an installation in system mode: PBS_EXEC, PBS_HOME,
-// pbs.conf, init script and unit. If it is run again in system mode, it updates the programs and creates missing parts;
-// configuration and state are kept.
+// pbs.conf, init script and unit. In system mode, a further call updates the programs and makes what is missing.
+// Configuration and state are kept.
 
 import { existsSync, readFileSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
@@ -15,7 +15,7 @@ export type InitOptions = {
   readonly system: boolean;
   readonly prefix: string | undefined;
   readonly server: string | undefined;
-  /** number of vnodes into which the host is divided; undefined: one vnode */
+  /** number of vnodes into which the host is divided; undefined: the host is one vnode */
   readonly vnodes?: number | undefined;
 };
 
@@ -24,7 +24,7 @@ const HOME_DEFAULT = "/var/spool/pbs";
 
 const VNODES_MAX = 1000;
 
-/** Returns the text to print. */
+/** Creates a complex. Returns the text to print. */
 export function init(options: InitOptions): string {
   process.umask(0o022);
   const { vnodes } = options;
@@ -45,8 +45,8 @@ function initUser(options: InitOptions): string {
 }
 
 /**
- * --home DIR: everything except PBS_EXEC is in DIR, and nothing in /etc. Without it: /etc/pbs.conf, /var/spool/pbs, init
- * script, systemd unit.
+ * Creates an installation in system mode. With --home DIR, everything except PBS_EXEC is in DIR, and nothing in /etc. Without it, there are /etc/pbs.conf,
+ * /var/spool/pbs, init script and systemd unit.
  */
 function initSystem(options: InitOptions): string {
   if (process.geteuid?.() !== 0) throw new AdminError("system mode needs root");
@@ -73,10 +73,7 @@ function initSystem(options: InitOptions): string {
   ].join("\n");
 }
 
-/**
- * Installs new programs in PBS_EXEC of this complex, wherever its pbs.conf is. No other complex is changed, and none is
- * created.
- */
+/** Installs the new programs in PBS_EXEC of this complex, whatever directory its pbs.conf is in. No other complex is changed, and none is created. */
 export function updateInstallation(conf: Conf): void {
   process.umask(0o022);
   install(conf.exec, conf.file);
@@ -84,7 +81,7 @@ export function updateInstallation(conf: Conf): void {
   if (conf.file === CONF_FILE_DEFAULT) installService(conf.exec, conf.file);
 }
 
-/** The step that starts the new programs. Running daemons keep the old ones. */
+/** Returns the lines that tell the user how to start the new programs. Daemons that run still use the old ones. */
 function nextStep(conf: Conf): string[] {
   const running = DAEMONS.filter((daemon) => daemonPid(conf, daemon) !== null).map((daemon) => `pbs_${daemon}`);
   const script = `${quote(conf.exec)}/libexec/pbs_init.d`;
@@ -95,22 +92,19 @@ function nextStep(conf: Conf): string[] {
   ];
 }
 
-/** The work of pbs_habitat: creates the missing parts of PBS_HOME. */
+/** Does what pbs_habitat does: makes what is missing in PBS_HOME. */
 export function habitat(conf: Conf): void {
   process.umask(0o022);
   makeHome(conf, join(programTree(), "etc"));
 }
 
-/**
- * Writes the vnode definition file that `pbs_mom -s insert` would make: equal shares of the host's cpus and memory, with at
- * least one cpu each.
- */
+/** Writes the vnode definition file that `pbs_mom -s insert` would make. Each vnode gets an equal share of the host's cpus and memory, but at least one cpu. */
 function divideHost(conf: Conf, count: number): void {
   const share = { cpus: Math.max(1, Math.floor(availableParallelism() / count)), mem_kb: Math.floor(totalmem() / 1024 / count) };
   replaceFile(join(conf.mom_home, "mom_priv/config.d/vnodes"), Buffer.from(vnodeDefinition(conf.mom_node_name, count, share)), 0o644);
 }
 
-/** Vnodes HOST[0], HOST[1], ...; the natural vnode keeps no resources. mem_kb null: memory is not divided. */
+/** Returns the definitions of the vnodes HOST[0], HOST[1], ... The natural vnode gets no resources. mem_kb null: memory is not divided. */
 export function vnodeDefinition(host: string, count: number, share: { readonly cpus: number; readonly mem_kb: number | null }): string {
   const each = Array.from({ length: count }, (_, at) => [
     `${host}[${at}]: resources_available.ncpus = ${share.cpus}`,
@@ -120,17 +114,17 @@ export function vnodeDefinition(host: string, count: number, share: { readonly c
   return `${["$configversion 2", ...none, ...each].join("\n")}\n`;
 }
 
-/** Replaces one value in pbs.conf; everything else stays. */
+/** Changes one value in pbs.conf and keeps everything else. */
 function setConfValue(file: string, name: string, value: string): void {
   const lines = readFileSync(file, "utf8").split("\n");
   const changed = lines.map((line) => (line.trim().startsWith(`${name}=`) ? `${name}=${value}` : line));
   replaceFile(file, Buffer.from(changed.join("\n")), 0o644);
 }
 
-/** Files in /etc/profile.d. */
+/** The login files in /etc/profile.d. */
 export const PROFILES = ["pbs.sh", "pbs.csh"] as const;
 
-/** Installs init script, login files and systemd unit if the machine has directories for them. */
+/** Installs the init script, the login files and the systemd unit, each if the machine has the directory for it. Returns what was installed. */
 function installService(exec: string, file: string): string[] {
   const done: string[] = [];
   if (existsSync("/etc/init.d")) {

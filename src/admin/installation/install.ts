@@ -1,8 +1,10 @@
 // `partita init --system`: installs PBS_EXEC, owned by root and readable by all, so that no checkout is needed afterwards.
-//   PBS_EXEC/lib/partita  dist, etc, the packages with native code and the pinned Node     PBS_EXEC/bin, sbin  launchers
-//   PBS_EXEC/etc          pristine defaults                                                PBS_EXEC/libexec    pbs_init.d,
-//   pbs_habitat
-//   PBS_EXEC/lib/python   modules pbs and pbs_ifl                                          PBS_EXEC/share/man  manual pages
+//   PBS_EXEC/lib/partita  dist, etc, the packages with native code, and the version of Node.js that belongs to the release
+//   PBS_EXEC/lib/python   modules pbs and pbs_ifl
+//   PBS_EXEC/bin, sbin    launchers
+//   PBS_EXEC/libexec      pbs_init.d, pbs_habitat
+//   PBS_EXEC/etc          configuration files with the defaults
+//   PBS_EXEC/share/man    manual pages
 //
 // I1. lib/partita is replaced as a whole, by rename, so that running programs keep their files.
 // I2. The installation contains no link to the source, so that no file of a user can change it.
@@ -26,23 +28,23 @@ import {
 import { basename, dirname, join, resolve } from "node:path";
 import { AdminError, programTree } from "../complex/complex-home.ts";
 
-/** The contents of an installation, recorded beside the bundles when they were built (scripts/lib/programs.mjs). */
+/** The contents of an installation. The list was written beside the bundles when they were built (scripts/lib/programs.mjs). */
 type Installation = {
   readonly files: readonly string[];
   readonly bin: readonly string[];
   readonly sbin: readonly string[];
-  /** those of bin that pbs_launcher starts */
+  /** those programs in bin that pbs_launcher starts */
   readonly commands: readonly string[];
 };
 
-/** Installs into PBS_EXEC or updates it. conf: the pbs.conf to use if PBS_CONF_FILE is not set. */
+/** Installs the programs into PBS_EXEC, or updates them there. conf: path of the pbs.conf that they use if PBS_CONF_FILE is not set. */
 export function install(exec: string, conf: string): void {
   const tree = programTree();
   const what = recorded(tree);
   for (const folder of FOLDERS) mkdirSync(join(exec, folder), { recursive: true, mode: 0o755 });
   const library = join(exec, "lib", "partita");
   if (library !== tree) copyLibrary(tree, library, [...what.files, "etc"]);
-  // If the native launcher was built, each command is a link to it, which saves the start of a shell.
+  // If the native launcher was built, each command is a link to it, so that no shell has to start.
   const program = join(library, "dist", "pbs_launcher");
   const direct = new Set(existsSync(program) ? what.commands : []);
   for (const [folder, names] of [
@@ -87,7 +89,7 @@ const TEMPLATES = [
 ] as const;
 
 const defaults = (etc: string): readonly string[] => namesIn(etc).filter((name) => !name.endsWith(".in"));
-/** The files of a directory without its subdirectories; empty if the directory is missing. */
+/** Returns the names of the files in a directory, without subdirectories. If the directory does not exist, there are none. */
 const namesIn = (folder: string): readonly string[] =>
   existsSync(folder)
     ? readdirSync(folder, { withFileTypes: true })
@@ -96,8 +98,8 @@ const namesIn = (folder: string): readonly string[] =>
     : [];
 
 /**
- * The paths below PBS_EXEC that the installation created, files before their directories. The list comes from PBS_EXEC's own
- * programs and contains no files of others.
+ * Returns the paths below PBS_EXEC that the installation has made; files come before their directories. They are taken from the programs in PBS_EXEC, so files
+ * of others are not among them.
  */
 export function installed(exec: string): readonly string[] {
   const library = join(exec, "lib/partita");
@@ -119,15 +121,15 @@ export function installed(exec: string): readonly string[] {
 }
 
 /**
- * The sleep program under the name that tools search among the processes. If sleep is one of several names of one program, a
- * script is used.
+ * Returns a sleep program, which is installed under a name that tools search for among the processes. If sleep is only one name of a program with many names,
+ * it is a script.
  */
 function sleepProgram(): Buffer {
   const sleep = realpathSync("/bin/sleep");
   return basename(sleep) === "sleep" ? readFileSync(sleep) : Buffer.from('#!/bin/sh\nexec sleep "$@"\n');
 }
 
-/** Modules that programs of sites import. */
+/** Python modules that programs of sites import. */
 const PYTHON = [
   ["etc/python", ""],
   ["src/hooks/python/pbs", "pbs"],
@@ -143,7 +145,7 @@ function copyManual(from: string, to: string): void {
     for (const name of namesIn(join(from, section))) replaceFile(join(to, section, name), readFileSync(join(from, section, name)), 0o644);
 }
 
-/** A shipped template in which @EXEC@ and @CONF@ are replaced. */
+/** Reads a template and replaces @EXEC@ and @CONF@ in it. */
 export function fromTemplate(name: string, exec: string, conf: string): Buffer {
   const text = readFileSync(join(programTree(), "etc", name), "utf8");
   return Buffer.from(text.replaceAll("@EXEC@", exec).replaceAll("@CONF@", conf));
@@ -161,7 +163,7 @@ function recorded(tree: string): Installation {
   return what;
 }
 
-/** A checkout has all launchers in bin; an installation has them in several directories. */
+/** Returns the path of a launcher. A checkout has all launchers in bin; an installation has them in several directories. */
 function launcher(tree: string, folder: string, name: string): string {
   const candidates = [join(tree, "bin", name), resolve(tree, "../..", folder, name)];
   const found = candidates.find((path) => existsSync(path));
@@ -189,7 +191,7 @@ function copyLibrary(tree: string, to: string, paths: readonly string[]): void {
   }
 }
 
-/** Root owns everything, everybody may read, and nobody else may write. Executables stay executable. */
+/** Gives a file to root: everybody may read it, and nobody else may write. A file that is executable stays executable. */
 function own(path: string): void {
   const { mode } = lstatSync(path);
   lchownSync(path, 0, 0);
@@ -198,7 +200,7 @@ function own(path: string): void {
   if (isDirectory) for (const name of readdirSync(path)) own(join(path, name));
 }
 
-/** A hard link to an installed file, or a copy if the file system does not support hard links. */
+/** Makes a hard link to an installed file, or a copy if the file system has no hard links. */
 function linkFile(from: string, to: string): void {
   const half = `${to}.new-${process.pid}`;
   rmSync(half, { force: true });
@@ -208,11 +210,11 @@ function linkFile(from: string, to: string): void {
     return replaceFile(to, readFileSync(from), 0o755);
   }
   renameSync(half, to);
-  // rename does nothing if both names are links to the same file.
+  // If both names are links to the same file already, rename has done nothing, and the temporary name remains.
   rmSync(half, { force: true });
 }
 
-/** Replaces a file by rename, so that a shell that runs the old script can finish reading it. */
+/** Replaces a file by a rename, so that a shell that runs the old script can still read it to its end. */
 export function replaceFile(path: string, content: Buffer, mode: number): void {
   const half = `${path}.new-${process.pid}`;
   writeFileSync(half, content, { mode });

@@ -1,5 +1,5 @@
-// `partita reset`: quickly returns the complex to its state after init. It kills the daemons, creates PBS_HOME again and starts
-// the daemons.
+// `partita reset`: quickly brings the complex back to its state after init. It kills the daemons, creates PBS_HOME again and
+// starts the daemons.
 
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -34,8 +34,8 @@ export async function resetComplex(conf: Conf): Promise<void> {
 }
 
 /**
- * Removes the files of killed jobs outside PBS_HOME. Job numbers begin again, and a TMPDIR left by another user's job would
- * block the next job with that number. In user mode everything is in PBS_HOME.
+ * Removes what killed jobs have left outside of PBS_HOME. Job numbers start again, so that a TMPDIR left by a job would be in the way of another user's job
+ * with the same number. In user mode all files are in PBS_HOME.
  */
 function clearAwayRuns(conf: Conf): void {
   const records = join(conf.mom_home, "mom_priv/jobs/records");

@@ -1,5 +1,5 @@
-// `partita uninstall`: removes the files that init created. It always removes programs; it removes jobs, logs and configuration
-// only with --purge.
+// `partita uninstall`: removes the files that init created. Programs are always removed; jobs, logs and configuration only
+// with --purge.
 
 import { existsSync, lstatSync, readFileSync, realpathSync, rmdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -13,7 +13,7 @@ import { installed } from "./install.ts";
 /** Files outside PBS_EXEC and PBS_HOME that init creates for /etc/pbs.conf. */
 const SERVICE_FILES = ["/etc/init.d/pbs", "/etc/systemd/system/pbs.service", ...PROFILES.map((name) => `/etc/profile.d/${name}`)];
 
-/** Returns the text to print. Refuses while a process of the complex runs. */
+/** Removes the files. Returns the text to print. Throws AdminError while a process of the complex runs. */
 export function uninstall(conf: Conf, purge: boolean): string {
   const running = [...runningProcesses(conf).keys()];
   if (running.length > 0) throw new AdminError(`${running.join(", ")} still run: stop them first: partita stop`);
@@ -50,8 +50,8 @@ export function uninstall(conf: Conf, purge: boolean): string {
 const OF_MOM = ["aux", "checkpoint", "mom_logs", "mom_priv", "spool", "undelivered"] as const;
 
 /**
- * PBS_MOM_HOME is often a directory on a host's own disk that others use too, so only files of a mom are removed. Returns false
- * if no mom has used it.
+ * Removes the files of a mom from PBS_MOM_HOME. Others are kept, because it is often a directory on a local disk that is also used for something else. Returns
+ * false if no mom has used it.
  */
 function removeMomHome(home: string): boolean {
   if (!existsSync(join(home, "mom_priv"))) return false;
@@ -60,7 +60,7 @@ function removeMomHome(home: string): boolean {
   return true;
 }
 
-/** Checks that a directory is a PBS_HOME before it is removed with its contents. */
+/** Throws AdminError unless the directory is a PBS_HOME. Called before the directory is removed with everything in it. */
 function mustBeHome({ home }: Conf): void {
   if (existsSync(home) && !(existsSync(join(home, "server_priv")) && existsSync(join(home, "pbs_version"))))
     throw new AdminError(`${home} does not look like a PBS_HOME: remove it yourself: rm -r ${quote(home)}`);
@@ -75,7 +75,7 @@ function removePrograms(exec: string): void {
   }
 }
 
-/** Removes a directory unless it still contains files of others. */
+/** Removes a directory unless something is still in it. */
 function removeEmpty(path: string): void {
   try {
     rmdirSync(path);
@@ -84,7 +84,7 @@ function removeEmpty(path: string): void {
   }
 }
 
-/** Whether a service file was created for this PBS_EXEC. */
+/** Whether a service file was made for this PBS_EXEC. */
 function isOurs(path: string, exec: string): boolean {
   try {
     return readFileSync(realpathSync(path), "utf8").includes(exec);

@@ -1,8 +1,9 @@
-// `partita upgrade`: replaces the running programs by those of this checkout.
+// `partita upgrade`: replaces the programs of a running complex by those of this checkout.
 //
-// G1. The store is saved first: a newer program may migrate it to a newer version, which the former program refuses.
-// G2. Server, schedulers and pbs_comm are restarted while jobs continue to run. A mom with jobs keeps its old program, because
-//     its jobs would end with it.
+// G1. A copy of the store is made first: the new program may convert the store to a newer version, which the old program
+//     would refuse.
+// G2. Server, schedulers and pbs_comm are restarted while jobs continue to run. A mom that has jobs is not restarted and
+//     keeps its old program, because its jobs would end with it.
 
 import { join } from "node:path";
 import { connectServer } from "#protocol/client.ts";
@@ -16,14 +17,14 @@ import { backup } from "../store/backup.ts";
 import { storePath } from "../store/store-check.ts";
 import { updateInstallation } from "./init.ts";
 
-/** say: called with a line for each step. */
+/** Upgrades the complex. say: called with a line for each step. */
 export async function upgrade(conf: Conf, say: (text: string) => void): Promise<void> {
   const tree = programTree();
   if (conf.mode === "system" && join(conf.exec, "lib/partita") === tree)
     throw new AdminError("this is the installed program itself: run bin/partita upgrade of the checkout that has the new version");
   if (conf.mode === "user" && conf.exec !== tree)
     throw new AdminError(`this complex uses the programs of ${conf.exec}: bring that checkout up to date and run its bin/partita upgrade`);
-  // Without this check a daemon that refuses to start would be noticed only after the old one has ended.
+  // If the new daemons would refuse to start, that must be known before the old ones are ended.
   const unsafe = homeFault(conf);
   if (unsafe !== null) throw new AdminError(`${unsafe}: the new daemons would not start, nothing was changed`);
   if ((storeBytes(storePath(conf)) ?? 0) > 0) {
@@ -42,13 +43,13 @@ export async function upgrade(conf: Conf, say: (text: string) => void): Promise<
   if (left.length > 0) say("pbs_mom has jobs and goes on with the program of before: call partita upgrade again when they have ended.");
 }
 
-/** Restarts the running daemons whose end harms no job. */
+/** Restarts those running daemons whose end harms no job. Returns their names. */
 async function restart(conf: Conf): Promise<readonly DaemonName[]> {
   const running = enabledDaemons(conf).filter((name) => daemonPid(conf, name) !== null);
   const busy = running.includes("mom") && (await hasRunningJobs(conf));
   const wanted = running.filter((name) => name !== "mom" || !busy);
   if (wanted.length === 0) return [];
-  // A job may have started since the check. SIGINT does not end it, and the next mom takes it over.
+  // A job may have started since the check. SIGINT does not end it: the next mom takes it over.
   await stopDaemons(conf, say_nothing, wanted, "SIGINT");
   await startDaemons(conf, wanted);
   await waitUntilUp(conf);
@@ -57,7 +58,7 @@ async function restart(conf: Conf): Promise<readonly DaemonName[]> {
 
 const say_nothing = (): void => undefined;
 
-/** If the server does not answer, a mom may have jobs. */
+/** Whether a mom may have running jobs. If the server does not answer, it may. */
 async function hasRunningJobs(conf: Conf): Promise<boolean> {
   try {
     const link = await connectServer(conf);

@@ -1,4 +1,4 @@
-// partita sim as a call. Its code is loaded only when it is called.
+// The call `partita sim` for yargs. The code of the simulation is loaded only when it is called.
 
 import type { Argv, CommandModule } from "yargs";
 import { AdminError } from "../complex/complex-home.ts";
@@ -14,7 +14,7 @@ export const simCommand: CommandModule<object, SimOptions> = {
   handler: playSim,
 };
 
-/** Refuses option combinations without effect before any work. */
+/** Runs partita sim. Before any work, it refuses options that would have no effect together. */
 export async function playSim(options: SimOptions): Promise<void> {
   const fault = optionsFault(options);
   if (fault !== null) throw new AdminError(fault);

@@ -1,5 +1,5 @@
-// The options of partita sim as a table. yargs parses them (sim-command.ts). If every word is plain they are parsed here,
-// because loading yargs takes a fifth of the time of a replay of a year.
+// The options of partita sim as a table. yargs parses them (sim-command.ts). If the command line is simple enough, this file
+// parses it itself, because loading yargs takes a fifth of the time in which a year is replayed.
 
 import type { Options } from "yargs";
 import { COLOURINGS } from "#replay/colouring.ts";
@@ -74,8 +74,8 @@ export const SIM_OPTIONS = {
 const ROWS = new Map<string, Options>(Object.entries(SIM_OPTIONS));
 
 /**
- * Parses the options if all words are plain: one trace, and full names from the table, each once and with its value as a
- * separate word. The result equals that of yargs. Returns null for any other command line, which yargs then parses or refuses.
+ * Parses the options if the command line is simple: one trace, and full option names from the table, each at most once and with its value as a separate word.
+ * The result is the same as that of yargs. Returns null for any other command line; yargs then parses or refuses it.
  */
 export function plainOptions(words: readonly string[]): SimOptions | null {
   const options: Record<string, unknown> = {};
@@ -101,7 +101,7 @@ function plainValue({ type, choices }: Options, word: string | undefined): strin
   return word;
 }
 
-/** Checks combinations: an option without effect is refused. Returns the fault, or null. */
+/** Checks which options are given together: an option without effect is refused. Returns the text of the fault, or null. */
 export function optionsFault(options: SimOptions): string | null {
   const plays = options.live === true || options.state !== undefined;
   const given = (names: readonly (keyof SimOptions)[]): string | undefined => names.map((name) => givenText(options, name)).find(Boolean);
@@ -118,7 +118,7 @@ export function optionsFault(options: SimOptions): string | null {
 const OF_TRACES = ["trace", "procs", "partition", "algo", "engine", "reservations", "out"] as const;
 const OF_COMPLEXES = ["qmgr", "schedConfig", "reserve", "until"] as const;
 
-/** An option as it appears on the command line, if its value is not the default. */
+/** Returns an option in the form of the command line if its value is not the default. */
 function givenText(options: SimOptions, name: keyof SimOptions): string | undefined {
   const value = options[name];
   const written = name === "schedConfig" ? "sched-config" : name;

@@ -14,8 +14,8 @@ import { AdminError } from "../complex/complex-home.ts";
 import type { SimOptions } from "./sim-options.ts";
 
 /**
- * Replays the trace, writes the starts to --out and the picture of every --algo to --picture, and returns the metrics as text.
- * tell: called with notes about jobs that are left out.
+ * Replays the trace and returns the metrics as text. Writes the start times to --out, and a picture of each --algo to --picture. tell: called with notes about
+ * jobs that are left out.
  */
 export async function sim(
   { trace, algo, engine, out, json, picture, colour, from, to, ...options }: SimOptions,
@@ -31,7 +31,7 @@ export async function sim(
   if (left_out.too_wide > 0)
     tell(`${left_out.too_wide} of ${jobs.length + left_out.too_wide} jobs left out: wider than their machine or partition`);
   if (left_out.nothing > 0) tell(`${left_out.nothing} jobs left out: without run time or processors`);
-  // The scheduler is loaded only for replays with its own cycles.
+  // The scheduler itself is loaded only if the replay runs its cycles.
   const real = engine === "cycle" ? { engine: (await import("#replay/cycle-pool.ts")).createCyclePool } : {};
   const results = names.map((name) => {
     const algorithm = algorithmNamed(name);
@@ -55,7 +55,7 @@ export async function sim(
   return shown.length === 1 ? metricsTable(algo, first.metrics) : comparisonTable(shown);
 }
 
-/** The jobs that fit into their pool. A job of a partition without a pool fits nowhere. */
+/** Returns the jobs that fit into their pool, and counts the others. A job of a partition without a pool fits nowhere. */
 function jobsOf(trace: string, pools: readonly PoolSpec[]): { readonly jobs: readonly TraceJob[]; readonly left_out: LeftOut } {
   const ofPool = new Map(pools.map(({ partition, procs }) => [partition, procs]));
   const left_out = { nothing: 0, too_wide: 0 };
@@ -63,7 +63,7 @@ function jobsOf(trace: string, pools: readonly PoolSpec[]): { readonly jobs: rea
   return { jobs: expected(() => parseTrace(textOf(trace), most, left_out)), left_out };
 }
 
-/** Prints errors of the input without their stack. */
+/** Turns errors in the input into AdminErrors, which are printed without a stack. */
 function expected<T>(work: () => T): T {
   try {
     return work();
@@ -87,7 +87,7 @@ function poolsOf({ procs, partition = [], reservations }: Pick<SimOptions, "proc
   });
 }
 
-/** The text of a file. gzip is recognised by its first bytes. */
+/** Returns the text of a file. A gzip file is recognised by its first bytes. */
 function textOf(path: string): string {
   const bytes = readFileSync(path);
   return (bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes).toString("utf8");

@@ -1,5 +1,5 @@
-// partita sim --live, --state, --save: shows what would happen to the present jobs (docs/sim.md). src/sim/what-if.ts computes
-// it; this file handles the store, files, options and output.
+// partita sim --live, --state, --save: shows what would happen to the present jobs (docs/sim.md). src/sim/what-if.ts
+// computes that; this file handles the store, files, options and output.
 
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
@@ -41,7 +41,7 @@ import type { SimOptions } from "./sim-options.ts";
 
 const UNTIL_DEFAULT_S = 30 * 86_400;
 
-/** Saves the state, or plays it twice and compares. Returns the text to print. */
+/** Saves the state of the complex, or simulates it without and with the changes and compares both. Returns the text to print. */
 export async function whatIf(options: SimOptions): Promise<string> {
   if (options.live === true && options.state !== undefined) throw new AdminError("--live or --state, not both");
   const saved = options.state === undefined ? await saveLive(complexConf(options.home)) : readState(options.state);
@@ -159,9 +159,9 @@ const timeText = (epoch_s: number): string => ctimeText(MACHINE_TIME.civil(epoch
 
 const rootOf = (saved: SavedState): Peer => ({ user: "root", uid: 0, groups: ["root"], host: saved.server, root: true });
 
-// --- changes
+// --- changes that the options request
 
-/** Applies a line of qmgr, parsed by qmgr's own grammar, to the simulated server. */
+/** Applies a request of qmgr to the simulated server. qmgr's own grammar parses it. */
 async function applyQmgr(standIn: StandIn, saved: SavedState, line: string): Promise<void> {
   const complaints: string[] = [];
   const answerTo = (request: Request) => standIn.ask(rootOf(saved), request);
@@ -200,7 +200,7 @@ async function applyQmgr(standIn: StandIn, saved: SavedState, line: string): Pro
   }
 }
 
-/** `start=+1:00:00,duration=2:00:00,select=2:ncpus=4[,place=scatter:excl]`. Returns the id of the reservation. */
+/** Adds the reservation of --reserve: `start=+1:00:00,duration=2:00:00,select=2:ncpus=4[,place=scatter:excl]`. Returns its id. */
 function reserve(standIn: StandIn, saved: SavedState, text: string): string {
   const wrong = (what: string): AdminError => new AdminError(`--reserve ${text}: ${what}`);
   const words = new Map(
@@ -287,7 +287,7 @@ function metricsLines(before: Outcome, after: Outcome | null): string[] {
   ];
 }
 
-/** Jobs that had not started, in the order of submission, with their starts before and after the change. */
+/** Returns a line for each job that had not started, in the order of submission, with its start without and with the changes. */
 function jobLines(before: Outcome, after: Outcome | null): string[] {
   const later = new Map(after?.jobs.map((job) => [job.job, job]));
   const rows = before.jobs.filter(({ ran }) => !ran).map((job) => [job, later.get(job.job)] as const);
@@ -311,7 +311,7 @@ function jobLines(before: Outcome, after: Outcome | null): string[] {
 
 type Played = { readonly title: string; readonly standIn: StandIn; readonly outcome: Outcome };
 
-/** Draws what was played, on one time axis and with the same colours. --from and --to count from the time of saving. */
+/** Draws the simulations into one picture, with the same time axis and colours. --from and --to are times after the moment at which the state was saved. */
 function draw({ server, saved_s }: SavedState, { picture, colour, from, to }: SimOptions, played: readonly Played[]): void {
   if (picture === undefined) return;
   const names = played.flatMap(({ standIn, outcome }) => outcome.jobs.map((job) => namesOf(standIn.core.state, job)));
@@ -324,7 +324,7 @@ function draw({ server, saved_s }: SavedState, { picture, colour, from, to }: Si
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"] as const;
 
-/** Days and times of day in local time. */
+/** Splits a time into the day and the time of day, in local time. */
 const clock: Clock = (time_s) => {
   const { year, month, day, second_of_day } = MACHINE_TIME.civil(time_s);
   return { day: `${day} ${MONTHS[month - 1]} ${year}`, second_of_day };

@@ -1,5 +1,5 @@
-// `partita backup FILE`: a consistent copy of the store. If the server runs, it makes the copy; otherwise the store is copied
-// here.
+// `partita backup FILE`: makes a consistent copy of the store. If the server runs, the server makes the copy; otherwise this
+// program does.
 
 import { existsSync } from "node:fs";
 import { connectServer } from "#protocol/client.ts";
@@ -8,7 +8,7 @@ import { AdminError } from "../complex/complex-home.ts";
 import { daemonPid } from "../complex/daemons.ts";
 import { storePath } from "./store-check.ts";
 
-/** file: absolute. */
+/** Makes the copy. file: its absolute path. */
 export async function backup(conf: Conf, file: string): Promise<void> {
   if (daemonPid(conf, "server") === null) return backupStopped(conf, file);
   const link = await connectServer(conf);

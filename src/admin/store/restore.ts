@@ -1,9 +1,9 @@
 // `partita restore FILE`: replaces the store by a saved one. The present store is kept beside it.
 //
-// R1. The server does not run and cannot start meanwhile, because the store's lock is held.
+// R1. The server does not run. It cannot start meanwhile, because this program has the lock of the store.
 // R2. FILE is copied and the copy is checked before it replaces the store. FILE itself is not changed.
-// R3. A kill at any moment leaves the old store, the new one, or a store that the server refuses to start with, because it is
-//     missing or older than its mark.
+// R3. If this program is killed at any moment, the store is the old one, or the new one, or one with which the server
+//     refuses to start, because it is missing or older than its mark.
 
 import { chmodSync, chownSync, copyFileSync, existsSync, lstatSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
@@ -20,12 +20,12 @@ import { AdminError } from "../complex/complex-home.ts";
 import { daemonPid } from "../complex/daemons.ts";
 import { storePath } from "./store-check.ts";
 
-/** jobs: number of unfinished jobs. kept: path of the former store; null: there was none. */
+/** The result. jobs: number of unfinished jobs. finished: number of finished jobs. kept: path of the former store; null: there was none. */
 export type Restored = { readonly jobs: number; readonly finished: number; readonly kept: string | null };
 
 /**
- * file: absolute path of a copy made by `partita backup`, or of the store of a stopped or killed server with its -wal beside
- * it.
+ * Replaces the store. file: absolute path of a copy made by `partita backup`, or of the store of a server that was stopped or killed; its -wal file must be
+ * beside it.
  */
 export async function restore(conf: Conf, file: string): Promise<Restored> {
   const server = daemonPid(conf, "server");
@@ -56,14 +56,14 @@ const SUFFIXES = ["", "-wal", "-shm"] as const;
 const NEXT_NUMBER = "next_seq";
 
 /**
- * Makes a copy in one file, checks it and its version, and counts its jobs. next ensures that no job number of the former store
- * is used again.
+ * Makes a copy that consists of one file, checks it and its version, and counts its jobs. next: the next job number, so that no number of the former store is
+ * used again.
  */
 async function takeCopy(file: string, copy: string, next: number): Promise<{ readonly jobs: number; readonly finished: number }> {
   for (const suffix of ["", "-wal"]) {
     if (!existsSync(`${file}${suffix}`)) continue;
     copyFileSync(`${file}${suffix}`, `${copy}${suffix}`);
-    // A backup may be read-only, or readable by others.
+    // A backup may be read-only, or readable by others; the store must be neither.
     chmodSync(`${copy}${suffix}`, 0o600);
   }
   const connection = await openConnection(copy, "write");
@@ -93,7 +93,7 @@ async function mustBeStore(file: string, connection: Connection): Promise<void> 
     );
 }
 
-/** The next job number of the former store, or 0 if there is no store or it cannot be read. */
+/** Returns the next job number of the former store, or 0 if there is no store or it cannot be read. */
 async function nextNumber(store: string): Promise<number> {
   if ((storeBytes(store) ?? 0) === 0) return 0;
   let connection: Connection | null = null;
@@ -108,7 +108,9 @@ async function nextNumber(store: string): Promise<number> {
   }
 }
 
-/** Renames the copy to the store. The former store gets a name with the time. Its mark is moved last (R3). */
+/**
+ * Puts the copy in the place of the store. The former store gets a name with the time. Its mark is moved last (R3). Returns the new path of the former store.
+ */
 function exchange(store: string, copy: string): string | null {
   const stamp = new Date().toISOString().replace(/[-:]|\.\d+/g, "");
   const kept = existsSync(store) || existsSync(`${store}-wal`) ? `${store}.before-${stamp}` : null;

@@ -1,5 +1,5 @@
-// The check of the server's store by `partita doctor`. It only reads, and never opens a store for writing that no server has
-// open.
+// Checks the server's store for `partita doctor`. The check only reads. If no server has the store open, the check does not
+// open it for writing.
 
 import { statSync } from "node:fs";
 import { join } from "node:path";
@@ -12,13 +12,10 @@ import { openInodes } from "../complex/processes.ts";
 
 export const storePath = (conf: Conf): string => join(conf.home, "server_priv", "partita.db");
 
-/** fault: the reason why the store cannot be used. sound: a description of a store without faults. */
+/** The result of the check. fault: why the store cannot be used. sound: a description of a store without faults. */
 export type StoreFinding = { readonly fault: string } | { readonly sound: string };
 
-/**
- * server: pid of the server that has the store open; null: no server runs. Rejects with the error of the file system or of
- * SQLite.
- */
+/** Checks the store. server: pid of the server that has the store open; null: no server runs. Rejects with the error of the file system or of SQLite. */
 export async function examineStore(conf: Conf, server: number | null): Promise<StoreFinding> {
   const file = storePath(conf);
   const mark = readMark(markFile(file));
@@ -31,7 +28,7 @@ export async function examineStore(conf: Conf, server: number | null): Promise<S
     return mark === null ? { sound: `${file} does not exist yet: the server has never run` } : { fault: lost(file, absent, mark).message };
   const connection = await openConnection(file, "read");
   try {
-    // A running server may commit after the mark was read, and it compared both at its start, so the comparison is skipped.
+    // If the server runs, store and mark are not compared: the server did so at its start, and may have committed something since the mark was read.
     const lacking = mark === null || server !== null ? null : lack(await readStanding(connection), mark);
     if (lacking !== null && mark !== null) return { fault: lost(file, lacking, mark).message };
     const damage = await quickCheck(connection);
@@ -43,7 +40,7 @@ export async function examineStore(conf: Conf, server: number | null): Promise<S
   }
 }
 
-/** Whether the name leads to another file than the one that the server has open, or to no file. */
+/** Whether the path no longer leads to the file that the server has open. */
 function isReplaced(file: string, server: number): boolean {
   const open = openInodes(server);
   const stat = statSync(file, { throwIfNoEntry: false });

@@ -1,4 +1,4 @@
-// `partita top` on a terminal: draws the lines of screen.ts and passes keys to it.
+// `partita top` on a terminal: draws the lines that screen.ts makes, and passes keys to it.
 
 import { Box, render, Text, useApp, useInput, useStdout } from "ink";
 import { useEffect, useState } from "react";
@@ -6,16 +6,16 @@ import type { TopPicture } from "./picture.ts";
 import type { Line, Size, Style, TopKey, TopState } from "./screen.ts";
 import { press, screenLines, TOP_START } from "./screen.ts";
 
-/** The view's access to the world. */
+/** What the view needs from outside. */
 export type TopWorld = {
-  /** null: the server does not answer */
+  /** returns the present data; null: the server does not answer */
   picture(): Promise<TopPicture | null>;
-  /** an explanation, or the reason why there is none */
+  /** returns the explanation of a job, or the reason why there is none */
   explain(job: string): Promise<string>;
   readonly refresh_ms: number;
 };
 
-/** Runs until q or ^C. */
+/** Shows the view until the user presses q or ^C. */
 export async function runTop(world: TopWorld): Promise<void> {
   await render(<Top world={world} />, { alternateScreen: true }).waitUntilExit();
 }

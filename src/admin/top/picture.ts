@@ -1,5 +1,5 @@
-// The data of `partita top`: the server's schedulers, and the view of each scheduler that answers. It is read through the
-// server, as any user may do.
+// The data of `partita top`: the schedulers of the server, and what each of them shows of its work. All of it is requested
+// from the server, as any user may do.
 
 import { pbseText } from "#model/pbse.ts";
 import type { StatusItem } from "#protocol/messages.ts";
@@ -13,23 +13,23 @@ export type SchedPicture = {
   readonly scheduling: boolean;
   readonly partition: string;
   readonly comment: string;
-  /** null: the scheduler is down or did not answer */
+  /** what the scheduler shows; null: it is down, or has not answered */
   readonly view: SchedView | null;
-  /** the reason why there is no view; "" if there is one, or if the scheduler is down */
+  /** the reason why there is no view; "": there is one, or the scheduler is down */
   readonly fault: string;
 };
 export type TopPicture = {
   readonly server: string;
   readonly at_s: number;
   readonly scheds: readonly SchedPicture[];
-  /** partitions with jobs that no scheduler looks at */
+  /** partitions with jobs that no scheduler serves */
   readonly unserved: readonly UnservedView[];
 };
 
-/** A server that is silent for this long is not awaited; the picture says so. */
+/** How long the server may take to answer. After that, the picture says that it does not answer. */
 export const PICTURE_WATCH: Pick<LinkWatch, "patience" | "silent"> = { patience: { notice_s: 0, limit_s: 10 }, silent: () => undefined };
 
-/** Rejects with ServerUnreachable. */
+/** Requests the present data. Rejects with ServerUnreachable. */
 export async function takePicture(conf: Conf): Promise<TopPicture> {
   const link = await connectWatched(conf, PICTURE_WATCH);
   try {

@@ -1,7 +1,7 @@
-// The screen of `partita top` as lines of styled text, and the effect of keys. Pure, so that the view on a terminal, the
+// Makes the screen of `partita top` as lines of styled text, and applies keys. Pure, so that the view on a terminal, the
 // snapshot for a pipe and the tests use the same code. app.tsx draws the lines and passes keys to this file.
 //
-// S1. No line is longer than the width of the screen. S2. The selection is a job that is shown, or empty.
+// S1. No line is longer than the width of the screen. S2. The selected job is one that is shown, or no job is selected.
 
 import { ctime } from "#cli/dates.ts";
 import { RESV_STATE } from "#model/resv-state.ts";
@@ -17,14 +17,14 @@ export type Line = readonly Piece[];
 export type TopState = {
   /** only jobs whose id, user or queue contains the filter are shown */
   readonly filter: string;
-  /** the user is typing the filter */
+  /** whether the user is typing the filter */
   readonly typing: boolean;
-  /** null: all schedulers */
+  /** the scheduler whose jobs are shown; null: all schedulers */
   readonly sched: string | null;
   readonly chosen: number;
-  /** the open explanation of a job: its text, and the first line shown */
+  /** the explanation that is shown: its job, its text, and the number of the first line on the screen */
   readonly opened: { readonly job: string; readonly text: string; readonly from: number } | null;
-  /** the job whose explanation was requested */
+  /** the job whose explanation has been requested and has not arrived */
   readonly asking: string | null;
   readonly over: boolean;
 };
@@ -40,21 +40,21 @@ const BAR_WIDTH = 40;
 const EVENTS_SHOWN = 6;
 const JOB_ROWS_MIN = 4;
 
-/** The listed jobs in the order of each scheduler. */
+/** Returns the jobs to list, in the order of each scheduler. */
 export function shownJobs(picture: TopPicture, { filter, sched }: TopState): WaitingJob[] {
   const served = picture.scheds.filter(({ name }) => sched === null || name === sched).flatMap(({ view }) => view?.waiting ?? []);
   const unserved = unservedOf(picture, sched).flatMap(({ waiting, text }) => waiting.map((job) => ({ ...job, comment: text })));
-  // The server's data takes precedence over the last data of a scheduler.
+  // If both the server and a scheduler have reported a job, the server's report counts: that of the scheduler is older.
   const told = new Set(unserved.map(({ id }) => id));
   const jobs = [...unserved, ...served.filter(({ id }) => !told.has(id))];
   return jobs.filter(({ id, user, queue }) => [id, user, queue].some((text) => text.includes(filter)));
 }
 
-/** Partitions that no scheduler serves. sched null: all of them, including those without a scheduler. */
+/** Returns the partitions that no scheduler serves, of one scheduler. sched null: of all, and also those that have no scheduler. */
 const unservedOf = ({ unserved }: TopPicture, sched: string | null): readonly UnservedView[] =>
   unserved.filter((view) => sched === null || view.sched === sched);
 
-/** Applies a key. */
+/** Returns the state after a key. */
 export function press(state: TopState, key: TopKey, picture: TopPicture): TopState {
   if (state.typing) return typed(state, key);
   if (state.opened !== null) return inExplanation(state, key, state.opened);
@@ -104,13 +104,13 @@ function nextSched({ scheds }: TopPicture, now: string | null): string | null {
   return names[(names.indexOf(now) + 1) % names.length] ?? null;
 }
 
-/** All lines that fit. */
+/** Returns the lines of the screen, as many as fit. */
 export function screenLines(picture: TopPicture, state: TopState, size: Size): Line[] {
   const lines = state.opened === null ? overview(picture, state, size.rows) : explanationLines(state.opened);
   return lines.slice(0, Math.max(1, size.rows)).map((line) => cut(line, size.columns));
 }
 
-/** The same content as plain text, complete, for a pipe. */
+/** Returns the whole content as plain text, for a pipe. */
 export function snapshotText(picture: TopPicture): string {
   const lines = overview(picture, { ...TOP_START, chosen: -1 }, Number.POSITIVE_INFINITY, false);
   return `${lines
@@ -137,7 +137,7 @@ function overview(picture: TopPicture, state: TopState, rows: number, keys = tru
   const top = [head, ...scheds.flatMap((sched) => schedLines(sched)), ...unservedLines(picture, state)];
   const events = eventLines(scheds);
   const help: Line[] = keys ? [[piece("arrows choose, Enter explains, / filters, Tab next scheduler, q ends", "faint")]] : [];
-  // On a small screen the list of jobs keeps its space: events are dropped first, then the last lines above the list.
+  // On a small screen the list of jobs keeps its space: first the events are left out, then the last lines above the list.
   const wanted = Math.min(shownJobs(picture, state).length + 1, Math.max(JOB_ROWS_MIN, Math.floor(rows / 3)));
   const above = top.slice(0, Math.max(1, rows - help.length - 1 - wanted));
   const left = rows - above.length - help.length - 1;
@@ -175,7 +175,7 @@ function schedLines({ name, state, scheduling, partition, comment, view, fault }
   return [[], head, [piece(`  ${figures.join("  ")}`)], ...view.partitions.flatMap(partitionLines), ...resvs];
 }
 
-/** The jobs that no scheduler looks at, the reason and the remedy. */
+/** Returns lines about the jobs that no scheduler serves: the reason and what to do. */
 function unservedLines(picture: TopPicture, { sched }: TopState): Line[] {
   const views = unservedOf(picture, sched);
   if (views.length === 0) return [];
@@ -208,7 +208,7 @@ function partitionLines({ name, vnodes, free, closed, bars }: PartitionView): Li
   return [[piece(`  ${name}: ${vnodes} vnode${vnodes === 1 ? "" : "s"}, ${free} with room${away}`)], ...bars.map(barLine)];
 }
 
-/** `#` used, `R` reserved and used inside, `r` reserved, `x` closed, `.` free. */
+/** Draws a bar for a resource: `#` used, `R` reserved and used in the reservation, `r` reserved, `x` closed, `.` free. */
 function barLine({ resource, size, total, used, reserved, inside, closed }: Bar): Line {
   const widths = partsOf([used, inside, Math.max(0, reserved - inside), closed], total);
   const [a = 0, b = 0, c = 0, d = 0] = widths;
@@ -225,7 +225,7 @@ function barLine({ resource, size, total, used, reserved, inside, closed }: Bar)
   ];
 }
 
-/** Distributes characters to the amounts, never more than fit. Every amount above 0 gets at least one. */
+/** Returns how many characters each amount gets, together never more than fit. Each amount above 0 gets at least one. */
 function partsOf(amounts: readonly number[], total: number): number[] {
   let left = BAR_WIDTH;
   return amounts.map((amount) => {
@@ -271,7 +271,7 @@ function eventLines(scheds: readonly SchedPicture[]): Line[] {
   return [[piece("events", "bold")], ...lines];
 }
 
-/** S1. */
+/** Cuts a line to the width of the screen (S1). */
 function cut(line: Line, columns: number): Line {
   const pieces: Piece[] = [];
   let left = columns;

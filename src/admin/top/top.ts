@@ -1,4 +1,4 @@
-// `partita top`: the live view on a terminal, otherwise one snapshot as text or JSON.
+// `partita top`: shows the live view if the output is a terminal, otherwise one snapshot as text or JSON.
 
 import { ServerUnreachable } from "#protocol/client.ts";
 import type { Conf } from "#support/conf.ts";

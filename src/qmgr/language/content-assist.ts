@@ -1,8 +1,8 @@
-// Computes which tokens a grammar accepts next, by walking over the grammar that chevrotain has recorded from the parser's
-// rules. chevrotain's own content assist was removed in version 13. Pure.
+// Computes which tokens a grammar accepts next. For this, it goes through the grammar that chevrotain has recorded from the
+// rules of the parser. (The content assist of chevrotain itself was removed in version 13.) Pure.
 //
-// C1. The grammar must not be left-recursive. The state between two tokens is a set of positions; each position is a list of
-//     the parts that must still follow.
+// C1. The grammar must not be left-recursive. The state between two tokens is a set of positions. A position is a list of
+//     those parts of the grammar that must still follow.
 
 import {
   Alternation,
@@ -21,17 +21,14 @@ import {
   tokenMatcher,
 } from "chevrotain";
 
-/** The parts that must still follow, the next one first; null: none. */
+/** A position: the parts that must still follow, the next part first; null: nothing must follow. */
 type Rest = { readonly part: Part; readonly next: Rest } | null;
-/** A production, or the further turns of a repetition with separators. */
+/** A part of the grammar: a production, or the further turns of a repetition with separators. */
 type Part = IProduction | { readonly turns: RepetitionWithSeparator | RepetitionMandatoryWithSeparator };
-/** A token type that may follow, and the parts after it. */
+/** A token type that may come next, and the position after it. */
 type Step = { readonly type: TokenType; readonly next: Rest };
 
-/**
- * The token types that may follow these tokens, each once, in the order of the grammar. The list is empty if the tokens are not
- * the beginning of the rule.
- */
+/** Returns the token types that may follow these tokens, each once, in the order of the grammar. If the tokens cannot begin the rule, there are none. */
 export function nextTokenTypes(rule: Rule, tokens: readonly IToken[]): readonly TokenType[] {
   let steps = stepsFrom(inOrder(rule.definition, null));
   for (const token of tokens) steps = steps.filter(({ type }) => tokenMatcher(token, type)).flatMap(({ next }) => stepsFrom(next));

@@ -1,9 +1,10 @@
 // The chevrotain grammar of a qmgr request (docs/reference/qmgr.md 3): verbs, lists of objects, attribute terms, operators,
-// values and quotes. tokens.ts splits the line into tokens. Pure: the result depends only on the line and on the existing
-// attributes.
+// values and quotes. tokens.ts splits the line into tokens. Pure: the result depends only on the line and on the attributes
+// that exist.
 //
-// G1. The leftmost fault is reported, with the caret where PBS places it (faultOf): after an operator; at the start of a value,
-//     whatever is wrong inside the value; in a list of names at the sign before an empty part.
+// G1. Of several faults, the leftmost one is reported. The caret is where PBS puts it (faultOf). If an operator is wrong, it
+//     is after the operator. If anything inside a value is wrong, it is at the start of the value. If a name in a list is
+//     empty, it is at the sign before that name.
 
 import {
   type BaseParser,
@@ -51,9 +52,9 @@ import {
   WordVerb,
 } from "./tokens.ts";
 
-/** Longest word (attribute, value) that is accepted; PBS prints `max word length exceeded` above its own bound. */
+/** The longest word (attribute or value) that is accepted. PBS has such a limit too, and then prints `max word length exceeded`. */
 export const WORD_LENGTH_MAX = 10_240;
-/** Longest request that is parsed. */
+/** The longest request that is parsed. */
 export const REQUEST_LENGTH_MAX = 1_048_576;
 
 type SyntaxFault = Extract<ParseFault, { kind: "syntax" }>;
@@ -64,7 +65,7 @@ type Lookahead = InstanceType<typeof LLkLookaheadStrategy>;
 type Choice = ReturnType<Lookahead["buildLookaheadForAlternation"]>;
 type Decision = ReturnType<Lookahead["buildLookaheadForOptional"]>;
 
-/** Computes the lookahead of a rule when the rule is first used: a command has one request, which uses only a few rules. */
+/** Computes the lookahead of a rule only when the rule is first used: a call of qmgr often has one request, which uses few rules. */
 class LazyLookahead extends LLkLookaheadStrategy {
   constructor() {
     super({ maxLookahead: 1 });
@@ -88,12 +89,12 @@ class LazyLookahead extends LLkLookaheadStrategy {
 }
 
 export class RequestParser extends EmbeddedActionsParser {
-  /** the leftmost fault among words in legal positions */
+  /** the leftmost fault in words that stand where such words are allowed */
   fault: SyntaxFault | undefined;
-  /** the first name with an illegal first character */
+  /** the first name that begins with a character that is not allowed */
   bad_name: IToken | undefined;
 
-  /** The grammar is constant, so only the tests let chevrotain check it, not each start of qmgr. */
+  /** check: whether chevrotain checks the grammar. Only the tests do that, not each start of qmgr, because the grammar does not change. */
   constructor({ check = false } = {}) {
     super(TOKENS, {
       recoveryEnabled: false,
@@ -138,14 +139,14 @@ export class RequestParser extends EmbeddedActionsParser {
       ]),
   );
 
-  /** the type of object, and the objects */
+  /** rule for the type of object and the names of objects */
   readonly subject = this.RULE("subject", (): Subject => {
     const object = objectOf(this.CONSUME(ObjectType)) ?? "server";
     const names = this.OPTION(() => this.SUBRULE(this.names, { ARGS: [object] }));
     return { object, names: names ?? [] };
   });
 
-  /** `name[@server][,...]`; `@server`: all objects of the server */
+  /** rule for `name[@server][,...]`; `@server` alone means all objects of that server */
   readonly names = this.RULE("names", (object: ManagedObject): readonly ObjectName[] => {
     const names: ObjectName[] = [];
     this.AT_LEAST_ONE_SEP({
@@ -176,7 +177,7 @@ export class RequestParser extends EmbeddedActionsParser {
     return this.CONSUME(Name).image;
   });
 
-  /** `attr[.res] op value [, ...]` */
+  /** rule for `attr[.res] op value [, ...]` */
   readonly assignments = this.RULE("assignments", (): Terms => {
     const terms: AttributeTerm[] = [];
     this.AT_LEAST_ONE_SEP({
@@ -191,7 +192,7 @@ export class RequestParser extends EmbeddedActionsParser {
     return terms;
   });
 
-  /** `attr[.res] [, ...]` */
+  /** rule for `attr[.res] [, ...]` */
   readonly attributes = this.RULE("attributes", (): Terms => {
     const terms: AttributeTerm[] = [];
     this.AT_LEAST_ONE_SEP({
@@ -204,7 +205,9 @@ export class RequestParser extends EmbeddedActionsParser {
     return terms;
   });
 
-  /** Plain and quoted parts without a gap. A value may be empty before a comma, but not at the end of the request. */
+  /**
+   * Rule for a value: plain and quoted parts that follow each other without a blank. A value may be empty before a comma, but not at the end of the request.
+   */
   readonly value = this.RULE("value", (operator: IToken): string => {
     let value = "";
     let first: IToken | undefined;
@@ -248,7 +251,7 @@ export class RequestParser extends EmbeddedActionsParser {
     return words;
   });
 
-  /** Names of nodes may begin with a digit; all other names begin with a letter. */
+  /** Checks the first character of a name: a letter, and for nodes also a digit. */
   private checkName(name: IToken, object: ManagedObject): void {
     if (!(object === "node" ? /^[A-Za-z0-9]/ : /^[A-Za-z]/).test(name.image)) this.bad_name ??= name;
   }
@@ -260,7 +263,10 @@ export class RequestParser extends EmbeddedActionsParser {
     return dot < 0 ? { name: image } : { name: image.slice(0, dot), resource: image.slice(dot + 1) };
   }
 
-  /** Checks the value without quotes. Blanks around limits are ignored, and the text of limits must follow their grammar. */
+  /**
+   * Checks the value of an attribute; its quotes are already removed. In entity limits, blanks around the limits are ignored, and the text must follow the
+   * grammar of limits.
+   */
   private checkValue(value: string, first: IToken | undefined, last: IToken | undefined, is_limit: boolean): string {
     if (first === undefined || last === undefined) return value;
     const start = first.startOffset;
@@ -283,28 +289,25 @@ function wordRequest(token: IToken, words: readonly string[]): QmgrRequest {
 }
 
 let parser: RequestParser | undefined;
-/** The only parser, created when it is first needed. */
+/** Returns the parser, which is made when it is first needed. */
 function requestParser(): RequestParser {
   parser ??= new RequestParser();
   return parser;
 }
 
-/**
- * Creates lexer and parser, which takes some milliseconds, before the first request needs them: for example while the client
- * waits for a server.
- */
+/** Makes lexer and parser before the first request needs them, which takes some milliseconds: for example while the client waits for a server. */
 export function prepareParser(): void {
   prepareLexer();
   requestParser();
 }
 
-/** The token types that may follow the beginning of a request. */
+/** Returns the token types that may follow the beginning of a request. */
 export function typesAfter(tokens: readonly IToken[]): readonly TokenType[] {
   const rule = requestParser().getGAstProductions()["request"];
   return rule === undefined ? [] : nextTokenTypes(rule, tokens);
 }
 
-/** Parse one request line. A blank line is the request `nothing`. */
+/** Parses one request line. A blank line is the request `nothing`. */
 export function parseRequest(line: string, lookup: AttributeLookup): ParseResult {
   if (line.length > REQUEST_LENGTH_MAX) return { ok: false, fault: syntax(4, REQUEST_LENGTH_MAX, true) };
   const tokens = tokenize(line, lookup);
@@ -331,19 +334,19 @@ function leftmost(
   return error === undefined ? undefined : faultOf(line, tokens, error);
 }
 
-/** Whether the error is a second `@` in the list element that begins with the name: PBS checks for that first. */
+/** Whether the error is a second `@` after the name in the same element of the list. PBS checks for that before other faults. */
 function isSecondServer(tokens: readonly IToken[], name: IToken, error: IToken): boolean {
   if (!isOf(error, At)) return false;
   return !tokens.slice(tokens.indexOf(name), tokens.indexOf(error)).some((token) => isOf(token, ListComma));
 }
 
-/** Reports import and export of objects other than hooks, because only hooks have contents. */
+/** Returns the fault of an import or export whose object is not a hook: only hooks have contents. */
 function misplaced(line: string, request: QmgrRequest): ParseFault | undefined {
   if (request.verb !== "import" && request.verb !== "export") return undefined;
   return request.object === "hook" || request.object === "pbshook" ? undefined : syntax(4, line.trimEnd().length + 1);
 }
 
-/** Converts a fault found by chevrotain to PBS's fault. */
+/** Converts a fault that chevrotain has found to the fault that PBS reports. */
 function faultOf(line: string, tokens: readonly IToken[], { token, context }: IRecognitionException): ParseFault {
   const [verb, object] = tokens;
   const end = line.trimEnd().length;
@@ -363,14 +366,14 @@ function faultOf(line: string, tokens: readonly IToken[], { token, context }: IR
   return isOf(token, Operator) ? syntax(4, endOf(token)) : syntax(4, token.startOffset, isTooLong(token));
 }
 
-/** Words after `active` and `delete`, which take none. */
+/** Returns the fault of a word after a request that takes no further words (`active`, `delete`). */
 function strayWord(tokens: readonly IToken[], at: number): SyntaxFault {
   if (verbOf(nth(tokens, 0)) !== "delete") return syntax(4, endOf(nth(tokens, Math.max(2, at - 1))));
   const stray = nth(tokens, at);
   return syntax(4, stray.startOffset, isOf(stray, Attribute) && isTooLong(stray));
 }
 
-/** The start of the value to which a token belongs: the position after the last operator. */
+/** Returns where the value begins to which a token belongs: after the last operator before the token. */
 function valueStart(tokens: readonly IToken[], at: number): number {
   let first = at;
   while (first > 0 && !isOf(nth(tokens, first - 1), Operator)) first--;

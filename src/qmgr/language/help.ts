@@ -1,5 +1,5 @@
-// The texts of `help` (docs/reference/qmgr.md 10): a general text and one text for each topic. A topic may be abbreviated to a
-// prefix. Each text ends with an empty line. Pure.
+// The texts of `help` (docs/reference/qmgr.md 10): a general text, and one for each topic. Topics may be abbreviated. Each
+// text ends with an empty line. Pure.
 
 import { tableOf } from "./attribute-lookup.ts";
 
@@ -90,7 +90,7 @@ const TEXTS: readonly (readonly [topic: string, text: string])[] = [
   ["nodeattr", "attributes:node:all"],
 ];
 
-/** Text of `help [topic]`. */
+/** Returns the text of `help [topic]`. */
 export function helpText(topic: string): string {
   if (topic === "") return generalText();
   const found = TEXTS.find(([name]) => name.startsWith(topic));
@@ -99,7 +99,7 @@ export function helpText(topic: string): string {
   return `${text}\n`;
 }
 
-/** One line of help about a command. */
+/** Returns one line of help about a command. */
 export function helpLine(command: string): string {
   return COMMANDS.find(([name]) => name === command)?.[1] ?? "";
 }

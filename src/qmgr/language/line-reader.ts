@@ -1,14 +1,15 @@
-// Splits the lines of standard input into requests: comments, continuation lines and `;` (docs/reference/qmgr.md 2). Pure.
+// Splits the lines of standard input into requests. Handles comments, continuation lines and `;` (docs/reference/qmgr.md 2).
+// Pure.
 //
-// I1. A `;` or `#` inside quotes is text. I2. A comment line inside a continuation is dropped, and the continuation goes on.
+// I1. A `;` or `#` inside quotes is text. I2. If a comment line comes after a line that is continued, the comment is
+//     dropped, and the line is continued by the next one.
 
-/** State between lines: the text collected so far if the last line ended in a backslash. */
+/** The state between two lines. text: what has been collected of a request. continued: whether the last line ended in a backslash. */
 export type PendingLine = { readonly text: string; readonly continued: boolean };
 export const NO_PENDING: PendingLine = { text: "", continued: false };
 
 /**
- * Processes one line (without its newline).
- * @returns the requests that the line completes, each as typed (blanks are kept, for -e), and the pending text.
+ * Takes one line (without its newline). Returns the requests that the line completes, and the state after it. Requests are as typed: blanks are kept, for -e.
  */
 export function takeLine(pending: PendingLine, line: string): { readonly requests: readonly string[]; readonly pending: PendingLine } {
   if (/^\s*#/.test(line) || (line.trim() === "" && !pending.continued)) return { requests: [], pending };
@@ -16,15 +17,12 @@ export function takeLine(pending: PendingLine, line: string): { readonly request
   return { requests: splitRequests(pending.text + line), pending: NO_PENDING };
 }
 
-/** The requests left if the input ends inside a continuation. */
+/** Returns the requests that remain if the input ends after a line that should be continued. */
 export function takeEnd(pending: PendingLine): readonly string[] {
   return pending.continued ? splitRequests(pending.text) : [];
 }
 
-/**
- * Splits a joined line at `;` outside quotes, and drops a comment that starts the line or follows white space. Empty requests
- * are dropped.
- */
+/** Splits a line at each `;` outside of quotes. Drops empty requests, and comments that begin the line or follow white space. */
 export function splitRequests(line: string): readonly string[] {
   const requests: string[] = [];
   let quote = "";

@@ -1,4 +1,4 @@
-// The form of a parsed qmgr request, and its possible faults. Types only.
+// The form of a parsed qmgr request, and the faults that a request may have. Only types and tables.
 
 import type { ManagedObject } from "#protocol/messages.ts";
 
@@ -20,7 +20,7 @@ export const VERBS = [
 ] as const;
 export type Verb = (typeof VERBS)[number];
 
-/** Object type words in the order in which prefixes are resolved (docs/reference/qmgr.md 3), with the object type of each word. */
+/** The words for types of objects, each with its type. If a word is abbreviated, the first one that begins so counts (docs/reference/qmgr.md 3). */
 export const OBJECT_WORDS: readonly (readonly [word: string, object: ManagedObject])[] = [
   ["server", "server"],
   ["queue", "queue"],
@@ -33,13 +33,13 @@ export const OBJECT_WORDS: readonly (readonly [word: string, object: ManagedObje
   ["pbshook", "pbshook"],
 ];
 
-/** One element of a name list. name "": all objects (or the active ones if server is "" too); server "": the active servers. */
+/** One element of a list of names. name "": all objects, or, if server is "" too, the active ones. server "": the active servers. */
 export type ObjectName = { readonly name: string; readonly server: string };
 
 export type AttributeTerm = {
   readonly name: string;
   readonly resource?: string;
-  /** absent in list, print and unset */
+  /** absent in the requests list, print and unset */
   readonly op?: "=" | "+=" | "-=";
   readonly value?: string;
 };
@@ -61,7 +61,7 @@ export type QmgrRequest =
   | { readonly verb: "quit" }
   | { readonly verb: "nothing" };
 
-/** A fault found by the parser. exit_code: as in docs/reference/qmgr.md 4. */
+/** A fault that the parser has found. exit_code: as in docs/reference/qmgr.md 4. */
 export type ParseFault =
   | { readonly kind: "operation"; readonly exit_code: 1; readonly word: string }
   | { readonly kind: "no-object"; readonly exit_code: 2 }

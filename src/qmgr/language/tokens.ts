@@ -1,12 +1,14 @@
 // The tokens of a qmgr request, for chevrotain's lexer (docs/reference/qmgr.md 3). The meaning of a character depends on its
 // position, so the lexer has modes:
 //
-//   verb -> object -> gap -> subject -> attributes <-> value-start -> value, in quotes, after quotes
-//                                                      the same for entity limits, where blanks belong to a value and a quote
-//                                                      is special only at its start
-//   import and export: verb -> moved-object -> moved-gap -> moved-subject -> words;  help, history, quit: verb -> words
+//   most requests:          verb -> object -> gap -> subject -> attributes <-> value-start -> value, in quotes, after quotes
+//   import and export:      verb -> moved-object -> moved-gap -> moved-subject -> words
+//   help, history and quit: verb -> words
 //
-// L1. In every mode every character belongs to a token: the lexer itself refuses nothing, and the grammar reports all faults.
+// The modes of values exist twice. In those for entity limits, blanks belong to a value, and a quote is special only at the
+// start of a value.
+//
+// L1. In each mode every character belongs to some token. So the lexer refuses nothing, and the grammar reports all faults.
 
 import { createToken, type IToken, Lexer, type TokenType, tokenMatcher } from "chevrotain";
 import type { ManagedObject } from "#protocol/messages.ts";
@@ -14,8 +16,8 @@ import { mustGet, nth } from "#support/assert.ts";
 import { OBJECT_WORDS, VERBS, type Verb } from "./request.ts";
 
 /**
- * The lexer's questions about attributes: whether the third word is one, and whether its value follows the grammar of entity
- * limits.
+ * What the lexer must know about attributes: whether the third word of a request is an attribute, and whether the value of an attribute follows the grammar of
+ * entity limits.
  */
 export type AttributeLookup = {
   isAttribute(object: ManagedObject, name: string): boolean;
@@ -27,8 +29,8 @@ type Pattern = RegExp | ((text: string, offset: number, matched: IToken[]) => Ma
 type Options = { readonly in?: TokenType | readonly TokenType[]; readonly to?: string; readonly skipped?: true };
 
 /**
- * A token type. in: its categories in the grammar; to: the mode after it. Patterns are sticky, because chevrotain does not
- * analyse those, which saves time.
+ * Makes a token type. in: its categories in the grammar. to: the mode of the lexer after such a token. Patterns are sticky: chevrotain does not analyse sticky
+ * ones, which saves time.
  */
 function token(name: string, pattern: Pattern, { in: categories = [], to, skipped }: Options = {}): TokenType {
   return createToken({
@@ -36,7 +38,7 @@ function token(name: string, pattern: Pattern, { in: categories = [], to, skippe
     pattern: pattern as RegExp,
     categories: [categories].flat(),
     line_breaks: true,
-    // The lexer never returns from a mode: chevrotain cannot replace its first mode by another.
+    // The lexer enters one mode after the other and never returns from one: chevrotain has no other way to change its first mode.
     ...(to === undefined ? {} : { push_mode: to }),
     ...(skipped === true ? { group: Lexer.SKIPPED } : {}),
   });
@@ -44,7 +46,7 @@ function token(name: string, pattern: Pattern, { in: categories = [], to, skippe
 const category = (name: string, parent: readonly TokenType[] = []): TokenType =>
   createToken({ name, pattern: Lexer.NA, categories: [...parent] });
 
-// --- words before the attributes end at a blank or an operator
+// --- words before the attributes; a blank or an operator ends a word
 
 const WORD = /(?:[^\s=+-]|[+-](?!=))+/y;
 const wordAt = (text: string, offset: number): Match => {
@@ -60,13 +62,13 @@ function findObject(word: string): ManagedObject | undefined {
   return OBJECT_WORDS.find(([name]) => name.startsWith(word))?.[1];
 }
 
-/** An operator in the place of a verb or an object, with the rest of the line: PBS then sees no word at all. */
+/** An operator where a verb or an object is expected, with the whole line after it. In this case PBS sees no word at all. */
 export const Nothing = token("Nothing", /[+-]?=[\s\S]*/y);
 export const UnknownVerb = token("UnknownVerb", wordAt, { to: "words" });
 export const UnknownObject = token("UnknownObject", wordAt, { to: "words" });
 const Blank = token("Blank", BLANK, { skipped: true });
 
-/** Groups verbs by what may follow them. */
+/** Makes the token type of a group of verbs. Of verbs in one group, the same words may follow. */
 const verbToken = (name: string, verbs: readonly Verb[], to: string): TokenType =>
   token(
     name,
@@ -93,14 +95,14 @@ const objectAt = (text: string, offset: number): Match => {
 export const ObjectType = token("ObjectType", objectAt, { to: "gap" });
 const MovedObject = token("MovedObject", objectAt, { in: ObjectType, to: "moved-gap" });
 
-/** The verb of a token, or undefined if the token is not a verb. */
+/** Returns the verb of a token, or undefined if the token is not a verb. */
 export const verbOf = (word: IToken | undefined): Verb | undefined =>
   word !== undefined && VERB_TOKENS.includes(word.tokenType) ? findVerb(word.image) : undefined;
-/** The object type of a token, or undefined if the token is not an object type. */
+/** Returns the object type of a token, or undefined if the token is not an object type. */
 export const objectOf = (word: IToken | undefined): ManagedObject | undefined =>
   word !== undefined && (word.tokenType === ObjectType || word.tokenType === MovedObject) ? findObject(word.image) : undefined;
 
-// --- names of objects; the first word after the object type may be an attribute already
+// --- names of objects; instead of a name, an attribute may follow the object type directly
 
 export const Name = token("Name", /(?:[^\s=,@+-]|[+-](?!=))+/y);
 export const At = token("At", /@/y);
@@ -108,7 +110,7 @@ export const ListComma = token("ListComma", /,/y);
 export const Word = token("Word", /\S+/y);
 const OperatorWord = token("OperatorWord", /[+-]?=\S*/y, { in: Word, to: "words" });
 
-/** The attributes for the present line. It is a module variable because patterns are functions of the text alone. */
+/** What the lexer knows about attributes while it reads the present line. It is a module variable, because the patterns of chevrotain get only the text. */
 let lookup_now: AttributeLookup = { isAttribute: () => false, isEntityLimit: () => false };
 
 const ATTRIBUTE = /(?:[^\s,=+-]|[+-](?!=))+/y;
@@ -116,12 +118,12 @@ const attributeAt = (text: string, offset: number): Match => {
   ATTRIBUTE.lastIndex = offset;
   return ATTRIBUTE.exec(text);
 };
-/** The attribute of `attribute.resource`. */
+/** Returns the attribute part of `attribute.resource`. */
 export const nameOf = (attribute: string): string => {
   const dot = attribute.indexOf(".");
   return dot < 0 ? attribute : attribute.slice(0, dot);
 };
-/** Hooks and resources always have a name, so their third word is never an attribute. */
+/** Types of objects that are always named in a request, so that the third word is never an attribute. */
 const ALWAYS_NAMED: readonly ManagedObject[] = ["hook", "pbshook", "resource"];
 
 function firstAttributeAt(text: string, offset: number, matched: IToken[]): Match {
@@ -162,12 +164,12 @@ export const LimitOperator = token("LimitOperator", limitOperatorAt, { in: Opera
 export const Comma = token("Comma", /,/y);
 const OPERATORS = [LimitOperator, Operator];
 
-// --- values: the first quote character of a value is its only kind of quote
+// --- values: the first quote character in a value decides which of ' and " is a quote in it
 
 export const Text = category("Text");
 export const OpenQuote = category("OpenQuote");
 export const CloseQuote = category("CloseQuote");
-/** Characters that no value may contain. In quotes any white space is allowed. */
+/** Characters that no value may contain; below, the same for text in quotes, where any white space is allowed. */
 const BAD = "&\\x00-\\x08\\x0a-\\x1f\\x7f";
 const BAD_QUOTED = "&\\x00-\\x08\\x0e-\\x1f\\x7f";
 export const Bad = token("Bad", new RegExp(`[${BAD}]`, "y"));
@@ -189,7 +191,9 @@ function textWithout(characters: string): RegExp {
   return new RegExp(`[^${characters}]+`, "y");
 }
 
-/** The modes of one kind of value. blanks: white space ends the value; anywhere: a quote may also begin inside the value. */
+/**
+ * Makes the modes of the lexer for one kind of value. blanks: whether white space ends the value. anywhere: whether a quote may also begin inside the value.
+ */
 function valueModes(
   kind: string,
   { blanks, anywhere }: { readonly blanks: boolean; readonly anywhere: boolean },
@@ -216,7 +220,7 @@ function valueModes(
   return modes;
 }
 
-/** Token types by mode. */
+/** The token types of each mode. */
 export const MODES: Record<string, TokenType[]> = {
   verb: [Blank, Nothing, ...VERB_TOKENS, UnknownVerb],
   object: [Blank, Nothing, ObjectType, UnknownObject],
@@ -239,7 +243,7 @@ export const MODES: Record<string, TokenType[]> = {
   words: [Blank, Word],
 };
 
-/** All token types, for the parser. */
+/** All token types, which the parser needs. */
 export const TOKENS: TokenType[] = [...new Set([Text, OpenQuote, CloseQuote, QuotedText, ...Object.values(MODES).flat()])];
 
 /** Whether a token is of a type or category. */
@@ -247,14 +251,14 @@ export const isOf = (token: IToken, type: TokenType): boolean => tokenMatcher(to
 
 let lexer: Lexer | undefined;
 
-/** The only lexer, created when it is first needed. */
+/** Returns the lexer, which is made when it is first needed. */
 export function prepareLexer(): Lexer {
-  // The token types are constant, so only the tests check them, not each start of qmgr.
+  // Only the tests check the token types, not each start of qmgr, because they do not change.
   lexer ??= new Lexer({ modes: MODES, defaultMode: "verb" }, { positionTracking: "onlyOffset", skipValidations: true, safeMode: true });
   return lexer;
 }
 
-/** The tokens of a line. */
+/** Returns the tokens of a line. */
 export function tokenize(line: string, lookup: AttributeLookup): IToken[] {
   lookup_now = lookup;
   return prepareLexer().tokenize(line).tokens;

@@ -1,4 +1,4 @@
-// qmgr import and export of hooks (docs/reference/qmgr.md 9): parses the request and writes the user's messages. The caller
+// Import and export of hooks (docs/reference/qmgr.md 9): parses the request and writes the messages for the user. The caller
 // supplies files and streams.
 
 import type { ExportHookRequest, ImportHookRequest } from "#protocol/messages.ts";
@@ -8,17 +8,17 @@ export type HookServer = {
   importHook(request: ImportHookRequest): Promise<{ readonly ok: true; readonly text?: string } | HookRefusal>;
   exportHook(request: ExportHookRequest): Promise<{ readonly ok: true; readonly content: string } | HookRefusal>;
 };
-/** Contents of any kind travel as base64. A fault is the line to show. */
+/** The files of import and export. All contents are base64. A fault is the line to show. */
 export type HookFiles = {
-  /** file `-` means standard input: up to its end, or for base64 up to an empty line */
+  /** reads a file. `-`: standard input, up to its end, or, if the encoding is base64, up to an empty line */
   read(file: string, encoding: string): Promise<{ readonly content: string } | { readonly fault: string }>;
-  /** file undefined: standard output */
+  /** writes a file; undefined: standard output */
   write(file: string | undefined, encoding: string, content: string): Promise<{ readonly fault?: string }>;
 };
 
 export type ContentsWords = { readonly content_type: string; readonly encoding: string; readonly file: string | undefined };
 
-/** Parses the words after the hook's name. A fault is the line to show. */
+/** Parses the words after the hook's name. If they are wrong, returns the line to show as `fault`. */
 export function contentsWords(verb: "import" | "export", words: readonly string[]): ContentsWords | { readonly fault: string } {
   const [content_type, encoding, file, ...more] = words.map(unquoted);
   const missing = (what: string) => ({ fault: `hook ${verb} command has no <${what}> argument` });
@@ -31,7 +31,7 @@ export function contentsWords(verb: "import" | "export", words: readonly string[
 
 const unquoted = (word: string): string => /^(["'])(.*)\1$/s.exec(word)?.[2] ?? word;
 
-/** `.json` for `/etc/site.json`. The last point counts only if the name has characters before it. */
+/** Returns the suffix of a file name: `.json` for `/etc/site.json`. A point at the beginning of the name does not begin a suffix. */
 const suffixOf = (file: string): string => /[^/](\.[^./]+)$/.exec(file)?.[1] ?? "";
 
 export type Moved =
@@ -65,7 +65,7 @@ export async function exportContents(
   return fault === undefined ? { ok: true } : { ok: false, fault };
 }
 
-/** The last lines of `print hook`: the contents of the hook as import commands that qmgr can read back. */
+/** Returns the last lines of `print hook`: import commands with the contents of the hook, which qmgr can read again. */
 export async function printContents(server: HookServer, object: "hook" | "pbshook", hook: string): Promise<string> {
   let text = "";
   for (const content_type of ["application/x-python", "application/x-javascript", "application/x-config"]) {
@@ -77,5 +77,5 @@ export async function printContents(server: HookServer, object: "hook" | "pbshoo
 
 const LINE_CHARS = 76;
 
-/** base64 split into lines; each ends with a newline. */
+/** Splits base64 into lines, each with a newline at its end. */
 export const base64Lines = (content: string): string => content.replace(new RegExp(`.{1,${LINE_CHARS}}`, "g"), "$&\n");

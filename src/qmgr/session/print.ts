@@ -1,12 +1,12 @@
-// The texts of `list` and `print` (docs/reference/qmgr.md 6 and 7), exact to the blank. qmgr can read the output of `print`
-// back. Pure.
+// Writes the texts of `list` and `print` exactly as PBS does (docs/reference/qmgr.md 6 and 7). qmgr can execute the output
+// of `print`. Pure.
 
 import type { AttributeDef } from "#model/attribute.ts";
 import { resourceLimitLines } from "#model/values/entity-limit.ts";
 import type { ManagedObject, WireAttrs } from "#protocol/messages.ts";
 import { tableOf } from "../language/attribute-lookup.ts";
 
-/** Formats a time for users; the shell supplies the local clock. */
+/** Writes a time for users. The shell supplies it, because it needs the local time zone. */
 export type Ctime = (epoch_s: number) => string;
 
 const HEADER: Record<ManagedObject, string> = {
@@ -19,10 +19,10 @@ const HEADER: Record<ManagedObject, string> = {
   pbshook: "Hook",
 };
 
-/** One line of output before layout: `attr[.resource] = value`. */
+/** One line of output before it is laid out: `attr[.resource] = value`. */
 type Line = { readonly def: AttributeDef | undefined; readonly name: string; readonly resource?: string; readonly value: string };
 
-/** One object as `list` shows it, followed by an empty line. wanted: only these attributes, in this order; undefined: all. */
+/** Writes an object as `list` shows it, with an empty line after it. wanted: only these attributes, in this order; undefined: all attributes. */
 export function listObject(
   object: ManagedObject,
   id: string,
@@ -42,8 +42,8 @@ function listLine({ def, name, resource, value }: Line, ctime: Ctime): string {
 }
 
 /**
- * Breaks at commas: if the line has reached 80 characters, a newline and one tab precede the next piece. The first piece is
- * never moved.
+ * Breaks a value at commas. If the line has reached 80 characters, a newline and a tab come before the next piece. The first piece is never moved to a new
+ * line.
  */
 function wrapValue(value: string, used: number): string {
   let text = "";
@@ -64,13 +64,13 @@ function wrapValue(value: string, used: number): string {
   return text;
 }
 
-/** Control characters other than newline and tab as ^X. */
+/** Writes control characters, except newline and tab, as ^X. */
 function visible(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about
   return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, (char) => `^${String.fromCharCode(char.charCodeAt(0) ^ 0x40)}`);
 }
 
-/** The framed comment before the objects of a type. Schedulers have none. */
+/** Returns the framed comment that `print` shows before the objects of a type. For schedulers there is none. */
 export function banner(object: ManagedObject): string {
   const text: Partial<Record<ManagedObject, string>> = {
     server: "Set server attributes.",
@@ -86,10 +86,7 @@ function frame(text: string): string {
   return `#\n# ${text}\n#\n`;
 }
 
-/**
- * One object as `print` shows it: commands that create it and set its attributes. arrays: names of the resources of type
- * string_array.
- */
+/** Writes an object as `print` shows it: the commands that create it and set its attributes. arrays: names of the resources of type string_array. */
 export function printObject(
   object: ManagedObject,
   id: string,
@@ -122,7 +119,7 @@ function createLines(object: ManagedObject, id: string, attrs: WireAttrs): strin
   return `${frame(`Create and define ${kind} ${id}`)}${create}\n`;
 }
 
-/** Settable attributes are printed; the state of nodes and schedulers follows the rules of docs/reference/qmgr.md 7. */
+/** Whether `print` shows an attribute: it shows those that can be set. For the state of nodes and schedulers see docs/reference/qmgr.md 7. */
 function isPrinted(object: ManagedObject, { def, name, value }: Line): boolean {
   if (object === "resource") return true;
   if (object === "node" && (name === "Mom" || name === "Port")) return false;
@@ -137,7 +134,7 @@ function printedValues(
   arrays: ReadonlySet<string>,
 ): readonly (readonly [op: string, value: string])[] {
   if (def?.type === "entity_limit" || def?.type === "entity_limit_res") return [[again ? "+=" : "=", value]];
-  // In PBS event and fail_action of a hook are plain texts.
+  // The attributes event and fail_action of a hook are plain texts in PBS.
   const list =
     (resource !== undefined && arrays.has(resource)) ||
     (def?.type === "string_array" && def.object !== "hook") ||
@@ -169,7 +166,7 @@ function linesOf(object: ManagedObject, attrs: WireAttrs, wanted: readonly strin
   return lines;
 }
 
-/** The resources of a list. Limits per resource come entity by entity, as PBS keeps them. */
+/** Returns the resources of a list with their values. Of limits per resource, those of one entity come together, as in PBS. */
 function flattened(value: { readonly [resource: string]: string | readonly string[] }): readonly (readonly [string, string])[] {
   const entries = Object.entries(value);
   if (!entries.some(([, text]) => Array.isArray(text))) return entries as [string, string][];

@@ -1,5 +1,5 @@
-// One run of qmgr: its servers, its active objects, the execution of requests and the exit status (docs/reference/qmgr.md 1, 4,
-// 5, 8). The caller supplies the world (connections, streams, history).
+// One run of qmgr: its servers, its active objects, the execution of requests and the exit status (docs/reference/qmgr.md 1,
+// 4, 5, 8). The caller supplies connections, streams and history (QmgrWorld).
 
 import { BUILTIN_RESOURCES } from "#model/resource-table.ts";
 import type { AttrOp, ManagedObject, ManagerRequest, StatusItem, StatusRequest, WireAttrs } from "#protocol/messages.ts";
@@ -11,7 +11,7 @@ import { contentsWords, exportContents, type HookFiles, type HookServer, importC
 import { banner, type Ctime, listObject, printObject } from "./print.ts";
 
 export type Refusal = { readonly ok: false; readonly code: number; readonly text: string | null };
-/** A connection to one server. Throws if the connection is lost. */
+/** A connection to one server. Its functions throw if the connection is lost. */
 export type QmgrServer = HookServer & {
   manage(request: ManagerRequest): Promise<{ readonly ok: true; readonly text?: string } | Refusal>;
   status(request: StatusRequest): Promise<{ readonly ok: true; readonly items: readonly StatusItem[] } | Refusal>;
@@ -19,19 +19,19 @@ export type QmgrServer = HookServer & {
 export type QmgrWorld = {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
-  /** undefined: the server does not exist; the library's line (`Unknown Host.`) has been written to err */
+  /** connects to a server; undefined: the server does not exist, and the message of the library (`Unknown Host.`) has been written to err */
   connect(server: string): Promise<QmgrServer | undefined>;
   readonly ctime: Ctime;
   readonly stdinIsTty: boolean;
-  /** the file of the server's formula if this user cannot write it. In PBS qmgr writes this file, here the server does */
+  /** returns the path of the server's formula file if this user cannot write it, otherwise null. (In PBS, qmgr writes this file; here, the server does) */
   readonly closedFormulaFile: () => string | null;
-  /** lines of the history, oldest first */
+  /** returns the lines of the history, oldest first */
   readonly history: () => readonly string[];
   readonly hookFiles: HookFiles;
 };
 export type QmgrOptions = { readonly abort: boolean; readonly echo: boolean; readonly parseOnly: boolean; readonly silent: boolean };
 
-/** The result of a request: an exit status, and whether qmgr continues. */
+/** The result of a request. status: exit status. kind: what happened; after `quit`, qmgr ends. */
 export type Outcome = { readonly status: number; readonly kind: "ok" | "parse" | "refused" | "quit" };
 
 const BUILTIN = new Set(BUILTIN_RESOURCES.map((resource) => resource.name));
@@ -46,14 +46,14 @@ export class QmgrSession {
   private readonly world: QmgrWorld;
   private readonly options: QmgrOptions;
 
-  /** @param servers names on the command line; if empty, the default server "" */
+  /** servers: the names in the command line; if there are none, the default server "" is used. */
   constructor(world: QmgrWorld, options: QmgrOptions, servers: readonly string[]) {
     this.world = world;
     this.options = options;
     this.servers = servers.length === 0 ? [""] : [...servers];
   }
 
-  /** @returns the names of servers that cannot be reached (exit 3 at start-up) */
+  /** Connects to all servers. Returns the names of those that cannot be reached (exit status 3 at the start). */
   async connectAll(): Promise<readonly string[]> {
     const missing: string[] = [];
     for (const server of this.servers) {
@@ -200,7 +200,7 @@ export class QmgrSession {
     return { status, kind: status === 0 ? "ok" : "refused" };
   }
 
-  /** @returns false if the server refused */
+  /** Shows objects for list or print. Returns false if the server refused. */
   private async showObjects(
     verb: "list" | "print",
     connection: QmgrServer,
@@ -217,7 +217,7 @@ export class QmgrSession {
       ...(wanted === undefined ? {} : { attrs: needed(object, verb, wanted) }),
     });
     if (!reply.ok) {
-      // As recorded: a user who may not list all hooks gets a message, but this is not a failure.
+      // As PBS does: a user who may not list all hooks gets a message, but the request does not count as failed.
       if (reply.code === PBSE_HOOKERROR && verb === "list" && name === "") {
         this.complain(reply.text ?? "");
         return true;
@@ -269,7 +269,7 @@ export class QmgrSession {
       const reply = await connection.status({ kind: "status", object, ids: object === "sched" ? [] : [name], attrs: [] });
       const refusal = reply.ok ? reply.items.find((item) => "code" in item) : reply;
       if (refusal !== undefined && "code" in refusal) {
-        // As recorded: an unknown node is ignored silently, and an unknown queue ends a qmgr that reads a script.
+        // As PBS does: an unknown node is ignored without a message, and an unknown queue ends qmgr if its input is not a terminal.
         if (object === "node") return { status: 0, kind: "ok" };
         this.reportRefusal(name, server, { ok: false, code: refusal.code, text: refusal.text });
         return { status: 1, kind: this.world.stdinIsTty ? "refused" : "quit" };
@@ -286,7 +286,7 @@ export class QmgrSession {
     return { status: 0, kind: "ok" };
   }
 
-  /** The names of the objects of a request, each with its server ("" = default). */
+  /** Returns the names of the objects of a request, each with its server ("": the default server). */
   private targets(object: ManagedObject, names: readonly ObjectName[], verb: string): readonly ObjectName[] {
     if (names.length > 0) {
       return names.flatMap(({ name, server }) => {
@@ -355,7 +355,7 @@ export class QmgrSession {
     this.complain(code === PBSE_HOOKERROR ? "qmgr: hook error returned from server" : `qmgr: Error (${code}) returned from server`);
   }
 
-  /** Prints a message of qmgr itself; -z suppresses all of these. */
+  /** Prints a message of qmgr itself. With -z, no such message is printed. */
   complain(text: string): void {
     if (!this.options.silent) this.world.err(`${text}\n`);
   }
@@ -363,7 +363,7 @@ export class QmgrSession {
 
 function toOperation(verb: ManagerRequest["verb"], { name, resource, op, value }: AttributeTerm): AttrOp {
   const base = { name, ...(resource === undefined ? {} : { resource }) };
-  // an empty value unsets (docs/reference/qmgr.md 3)
+  // setting an empty value means unset (docs/reference/qmgr.md 3)
   if (verb === "unset" || (verb === "set" && value === "")) return { ...base, op: "unset", value: "" };
   return { ...base, op: op ?? "=", value: value ?? "" };
 }
@@ -371,8 +371,8 @@ function toOperation(verb: ManagerRequest["verb"], { name, resource, op, value }
 const NO_RESOURCES: ReadonlySet<string> = new Set();
 
 /**
- * Names of resources of type string_array, whose values are printed element by element. The server is asked only if a value has
- * several elements.
+ * Returns the names of resources of type string_array: their values are printed one element at a time. The server is asked only if some value has several
+ * elements.
  */
 async function arrayResources(connection: QmgrServer, items: readonly { readonly attrs: WireAttrs }[]): Promise<ReadonlySet<string>> {
   const lists = items.flatMap(({ attrs }) => Object.values(attrs)).filter((value) => typeof value === "object" && !Array.isArray(value));
@@ -382,12 +382,12 @@ async function arrayResources(connection: QmgrServer, items: readonly { readonly
   return new Set(resources.flatMap((item) => ("attrs" in item && item.attrs["type"] === "string_array" ? [item.id] : [])));
 }
 
-/** Each name once, at its last position. */
+/** Returns each name once, where it occurs last. */
 function uniqueLast(names: readonly string[]): string[] {
   return names.filter((name, index) => !names.includes(name, index + 1));
 }
 
-/** print needs Mom and Port of a node for its create line. */
+/** Returns the attributes to request. For print, those of a node must include Mom and Port, which its create line needs. */
 function needed(object: ManagedObject, verb: "list" | "print", wanted: readonly string[]): readonly string[] {
   return object === "node" && verb === "print" ? [...wanted, "Mom", "Port"] : object === "resource" ? ["type", "flag"] : wanted;
 }

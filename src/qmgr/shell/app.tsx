@@ -1,6 +1,6 @@
-// The admin shell: the interface of `qmgr` on a terminal. It has a prompt with completion, help and early marking of errors,
-// and a status line with the schedulers. The prompt text stays `Qmgr: `. All decisions are made in editor.ts, completion.ts and
-// session.ts; this file draws.
+// The admin shell: the interface of `qmgr` on a terminal. It has a prompt and a status line with the schedulers. While the
+// user types, it completes words, shows help and marks errors. The text of the prompt is `Qmgr: `, as in PBS. This file only
+// draws: editor.ts, completion.ts and session.ts decide everything.
 
 import { Box, render, Static, Text, useApp, useInput } from "ink";
 import { type RefObject, useEffect, useRef, useState } from "react";
@@ -21,22 +21,22 @@ export type SchedStatus = {
 };
 export type ShellStatus = { readonly server: string; readonly server_state: string; readonly scheds: readonly SchedStatus[] };
 
-/** The shell's access to the world. run writes its output through the two callbacks. */
+/** What the shell needs from outside. run executes a line and writes its output through the two callbacks. */
 export type ShellWorld = {
   run(line: string, out: (text: string) => void, err: (text: string) => void): Promise<Outcome>;
   status(): Promise<ShellStatus | undefined>;
   names(): Promise<KnownNames>;
-  /** oldest first */
+  /** returns the history, oldest line first */
   history(): readonly string[];
   remember(line: string): void;
-  /** interval at which the status line is refreshed */
+  /** how often the status line is updated */
   readonly refresh_ms: number;
 };
 
 type Typing = { readonly editor: EditorState; readonly pending: PendingLine };
 type Entry = { readonly key: number; readonly text: string; readonly kind: "typed" | "out" | "err" };
 
-/** Runs the shell until ^D or quit. @returns the exit status of qmgr */
+/** Runs the shell until ^D or quit. Returns the exit status of qmgr. */
 export async function runShell(world: ShellWorld): Promise<number> {
   let status = 0;
   const app = render(
@@ -69,7 +69,7 @@ function useNews(world: ShellWorld) {
   return { known, status, refresh };
 }
 
-/** Requests and their output, in the order in which they appeared. */
+/** Keeps requests and their output, in the order in which they appeared. */
 function useTranscript() {
   const [entries, setEntries] = useState<readonly Entry[]>([]);
   const next_key = useRef(0);
@@ -86,7 +86,7 @@ function Shell({ world, onStatus }: { readonly world: ShellWorld; readonly onSta
   const { entries, print } = useTranscript();
   const [editor, setEditor] = useState<EditorState>(EMPTY_EDITOR);
   const [pending, setPending] = useState<PendingLine>(NO_PENDING);
-  /** updated immediately, because several keys may arrive between two drawings */
+  /** changed immediately and not at the next drawing, because several keys may arrive between two drawings */
   const typing = useRef<Typing>({ editor: EMPTY_EDITOR, pending: NO_PENDING });
 
   const change = (next: Partial<Typing>): void => {
@@ -151,10 +151,7 @@ function Shell({ world, onStatus }: { readonly world: ShellWorld; readonly onSta
 
 const CANDIDATES_MAX = 40;
 
-/**
- * Handles keys one by one. Keys that arrive while a request is in progress wait for its end.
- * @returns the waiting keys; leaving the shell must empty them
- */
+/** Handles keys one by one. While a request is executed, keys wait. Returns the waiting keys; when the shell is left, they must be removed. */
 function useKeys(press: (key: ShellKey) => Promise<void>): RefObject<ShellKey[]> {
   const keys = useRef<ShellKey[]>([]);
   const working = useRef(false);
@@ -196,7 +193,7 @@ function Candidates({ shown }: { readonly shown: readonly string[] }) {
   );
 }
 
-/** The line with a cursor. The character at the position of an error is marked. */
+/** Draws the input line with a cursor. If the line has an error, the character at its position is marked. */
 function Prompt({
   editor,
   continued,
@@ -277,7 +274,7 @@ function StatusLine({ status }: { readonly status: ShellStatus | undefined }) {
   );
 }
 
-/** Errors are shown while the user types, except that the request is still incomplete. */
+/** Returns the fault to show while the user types. There is none if the line is to be continued. */
 function faultOf(text: string, pending: PendingLine): ParseFault | undefined {
   if (text.trim() === "" || pending.continued || text.endsWith("\\")) return undefined;
   const parsed = parseRequest(text, attributeLookup);
@@ -303,7 +300,7 @@ function faultText(fault: ParseFault, text: string): string {
 
 type InkKey = Parameters<Parameters<typeof useInput>[0]>[1];
 
-/** The keys of one piece of input. A terminal may deliver a whole paste, including line ends, at once. */
+/** Returns the keys in one piece of input. A terminal may deliver a whole paste at once, with its line ends. */
 function toShellKeys(input: string, key: InkKey): readonly ShellKey[] {
   if (key.ctrl && input === "d") return [{ kind: "end-of-input" }];
   if (key.ctrl && input === "c") return [{ kind: "interrupt" }];

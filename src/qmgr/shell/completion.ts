@@ -1,6 +1,6 @@
-// Completion of a request that is being typed: candidates for the word under the cursor, and one line of help about the word.
-// The admin shell shows both. The grammar decides which kinds of words may follow (content-assist.ts); the attribute tables and
-// the names known to the server give the words themselves. Pure.
+// Completes a request that is being typed: finds candidates for the word at the cursor, and one line of help about the word.
+// The admin shell shows both. The grammar decides which kinds of words may follow (content-assist.ts). The words themselves
+// come from the tables of attributes and from the names that the server knows. Pure.
 
 import type { IToken, TokenType } from "chevrotain";
 import type { AttributeDef } from "#model/attribute.ts";
@@ -29,12 +29,12 @@ import {
   verbOf,
 } from "../language/tokens.ts";
 
-/** Names of objects on the server by object type; the shell fetches them. */
+/** The names of the server's objects, by type of object. The shell requests them. */
 export type KnownNames = { readonly [type in ManagedObject]?: readonly string[] };
 export type Completion = {
-  /** where the word under the cursor begins */
+  /** the position at which the word at the cursor begins */
   readonly start: number;
-  /** complete words that may stand there, in the order of the tables */
+  /** the words that are possible there, in the order of the tables */
   readonly candidates: readonly string[];
   /** one line of help about the word */
   readonly help: string;
@@ -50,10 +50,10 @@ const OBJECTS_OF: { readonly [verb: string]: readonly string[] } = {
 const ALL_OBJECTS = ["server", "queue", "node", "resource", "sched", "hook", "pbshook"];
 const RESOURCE_ATTRIBUTES = ["type", "flag"];
 const OPERATORS = ["=", "+=", "-="];
-/** Longer lines are not completed, because the grammar is evaluated at each key. */
+/** A longer line is not completed, because the whole line is parsed at each key. */
 const LINE_LENGTH_MAX = 10_000;
 
-/** Candidates for the word that ends at the cursor. */
+/** Returns the completion of the word that ends at the cursor. */
 export function complete(line: string, cursor: number, known: KnownNames): Completion {
   if (cursor > LINE_LENGTH_MAX) return { start: cursor, candidates: [], help: "" };
   const before = line.slice(0, cursor);
@@ -64,12 +64,14 @@ export function complete(line: string, cursor: number, known: KnownNames): Compl
   return { start, candidates, help: offers[0]?.help ?? unknownWord(tokens) };
 }
 
-/** attribute: the word being typed, whose resource begins at start. */
+/**
+ * tokens: those before the word. start: where the word begins; if it is the resource of an attribute, after the dot. attribute: the word with its attribute.
+ */
 type WordAtCursor = { readonly tokens: readonly IToken[]; readonly start: number; readonly attribute: string };
 
 /**
- * The tokens before the word under the cursor, and the start of that word. A value is one word, however many parts it has; a
- * resource is the word after its dot.
+ * Finds the word at the cursor and the tokens before it. A value is one word, even if it has several parts. The resource after the dot of an attribute is a
+ * word.
  */
 function wordAtCursor(before: string): WordAtCursor {
   const tokens = tokenize(before, attributeLookup);
@@ -85,7 +87,7 @@ function wordAtCursor(before: string): WordAtCursor {
 }
 const SIGNS = [At, ListComma, Comma, Operator, Nothing];
 
-/** Whether the value after an operator continues at the cursor. */
+/** Whether the value after an operator is still being typed at the cursor. */
 function isOpenValue(value: readonly IToken[], before: string): boolean {
   const last = value.at(-1);
   if (last === undefined) return true;
@@ -97,13 +99,13 @@ type Place = {
   readonly attribute: string;
   readonly verb: Verb | undefined;
   readonly object: ManagedObject | undefined;
-  /** the tokens before the word */
+  /** the tokens before the word that is being typed */
   readonly tokens: readonly IToken[];
   readonly known: KnownNames;
 };
 type Offer = Pick<Completion, "candidates" | "help">;
 
-/** The candidates for a token type that the grammar accepts next. */
+/** Returns the candidates for a token type that the grammar accepts next. */
 function offersOf(type: TokenType, place: Place): readonly Offer[] {
   const { verb, object, attribute: typed, known } = place;
   if (verb === undefined || type === ObjectType) {
@@ -115,7 +117,7 @@ function offersOf(type: TokenType, place: Place): readonly Offer[] {
     case Name: {
       if (isOf(place.tokens.at(-1) as IToken, At)) return [];
       const names = verb === "create" ? [] : (known[object] ?? []);
-      // The third word is an attribute if the object needs no name.
+      // If the object needs no name, an attribute may follow its type directly.
       const first = isOf(place.tokens.at(-1) as IToken, ObjectType) && (object === "server" || (object === "sched" && verb !== "create"));
       const attributes = first ? attributeNames(object, verb) : [];
       return [{ candidates: [...names, ...attributes], help: object === "server" ? "attribute of the server" : `name of a ${object}` }];
@@ -135,7 +137,7 @@ function offersOf(type: TokenType, place: Place): readonly Offer[] {
 }
 const VERB_HELP = "verb: create, delete, set, unset, list, print, active, help, quit";
 
-/** An attribute, or after its dot a resource of the attribute. */
+/** Returns the candidates for an attribute, or, after the dot, for a resource of the attribute. */
 function attributeOffer(object: ManagedObject, verb: Verb, typed: string, known: KnownNames): Offer {
   const def = tableOf(object)?.byName(nameOf(typed));
   const help = def === undefined ? `attribute of the ${object}` : describe(def);
@@ -150,7 +152,7 @@ function helpOf(object: ManagedObject, attribute: IToken | undefined): string {
   return def === undefined ? "" : describe(def);
 }
 
-/** Says which word is unknown; "" if the words are known and the request is complete. */
+/** Returns which word is unknown; "": verb and object type are known. */
 function unknownWord([verb, object]: readonly IToken[]): string {
   if (verb !== undefined && isOf(verb, UnknownVerb)) return `unknown verb ${verb.image}`;
   return object !== undefined && isOf(object, UnknownObject) ? `unknown object type ${object.image}` : "";
@@ -180,7 +182,7 @@ function describe(def: AttributeDef): string {
 
 const startsWith = (candidate: string, typed: string): boolean => candidate.toLowerCase().startsWith(typed.toLowerCase());
 
-/** The longest common prefix of all candidates. */
+/** Returns the longest text with which all candidates begin. */
 export function commonPrefix(candidates: readonly string[]): string {
   let prefix = candidates[0] ?? "";
   for (const candidate of candidates) while (!candidate.startsWith(prefix)) prefix = prefix.slice(0, -1);

@@ -1,20 +1,20 @@
-// The input line of the admin shell: text, cursor, history, completion. Pure: keys in, a new state out.
+// The input line of the admin shell: text, cursor, history, completion. Pure: pressKey takes a state and a key, and returns a new state.
 
 import { type Completion, commonPrefix, complete, type KnownNames } from "./completion.ts";
 
 export type EditorState = {
   readonly text: string;
   readonly cursor: number;
-  /** position in the history; history.length: the new line */
+  /** position in the history; if it is history.length, the new line is shown */
   readonly history_index: number;
-  /** the text of the new line while the user moves through the history */
+  /** the text of the new line, kept while the user looks at lines of the history */
   readonly draft: string;
   /** candidates shown after a Tab */
   readonly shown: readonly string[];
 };
 export const EMPTY_EDITOR: EditorState = { text: "", cursor: 0, history_index: -1, draft: "", shown: [] };
 
-/** A key press, reduced to what the editor knows. */
+/** The key presses that change the input line. */
 export type EditorKey =
   | { readonly kind: "text"; readonly text: string }
   | {
@@ -33,10 +33,10 @@ export type EditorKey =
         | "tab";
     };
 
-/** Keys that the editor does not handle: the line is complete, the shell ends, the input is discarded. */
+/** All key presses. enter: the line is complete. end-of-input: the shell ends. interrupt: the line is discarded. */
 export type ShellKey = EditorKey | { readonly kind: "enter" } | { readonly kind: "end-of-input" } | { readonly kind: "interrupt" };
 
-/** Text as typed or pasted. Its line ends, in any of the forms that terminals send, are Enter; tabs are blanks. */
+/** Returns the keys for a text that was typed or pasted. Line ends in any form become Enter, and tabs become blanks. */
 export function keysOfText(text: string): readonly ShellKey[] {
   return text.split(/(\r\n|\r|\n)/).flatMap((part): readonly ShellKey[] => {
     if (part === "") return [];
@@ -44,7 +44,7 @@ export function keysOfText(text: string): readonly ShellKey[] {
   });
 }
 
-/** The state after a key. history: oldest first. */
+/** Returns the state after a key. history: oldest line first. */
 export function pressKey(state: EditorState, key: EditorKey, history: readonly string[], known: KnownNames): EditorState {
   const { text, cursor } = state;
   switch (key.kind) {
@@ -97,8 +97,8 @@ function recall(state: EditorState, history: readonly string[], step: number): E
 }
 
 /**
- * A single candidate is inserted with a blank (or its natural successor). Of several candidates the common prefix is inserted,
- * and all are shown.
+ * Completes the word at the cursor. A single candidate is inserted, followed by a blank or by what usually comes next. Of several candidates, their common
+ * beginning is inserted, and all of them are shown.
  */
 function completeAt(state: EditorState, { start, candidates }: Completion): EditorState {
   const [only] = candidates;
