@@ -67,7 +67,7 @@ export type Flow = {
 export type KeptConnection = ServerConnection & {
   /** Sets the flow that controls the requests from now on. undefined: none. */
   follow(flow: Flow | undefined): void;
-  /** the connection can no longer be used */
+  /** whether the connection can no longer be used */
   readonly broken: boolean;
   readonly socket: Socket;
 };

@@ -103,7 +103,7 @@ export type Explanation = {
     readonly after: readonly Obstacle[];
     /** the reason why no start is known */
     readonly why: ExplainedWhy | null;
-    /** the search ended before it had covered all planned events */
+    /** true: the search ended before it had covered all planned events */
     readonly late: boolean;
   } | null;
   /** former estimates, oldest first */

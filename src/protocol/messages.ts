@@ -7,7 +7,7 @@
 //                      {"type":"reply","data":{"id":7,"ok":false,"code":15001,"text":"Unknown Job Id"}}
 //                      {"type":"part","data":{"id":7,"items":[...]}}                any number before the reply (status requests)
 // I1. No request names its user: the server takes user and groups from the peer credentials of the socket.
-// I2. Attribute values travel as the text the user typed; only the server parses them.
+// I2. Attribute values are sent as the text that the user typed; only the server parses them.
 
 import type { TerminalTicket } from "./terminal/link.ts";
 
@@ -124,7 +124,7 @@ export type DeleteJobRequest = {
   readonly force?: boolean;
   /** qdel -x: also removes the history record */
   readonly history?: boolean;
-  /** sends no mail about the deletion */
+  /** true: no mail is sent about the deletion */
   readonly suppressMail?: boolean;
 };
 export type ModifyJobRequest = { readonly kind: "modify-job"; readonly job: string; readonly attrs: readonly AttrOp[] };

@@ -3,7 +3,7 @@
 //
 // I1. A start request carries run_count. A mom refuses a run_count that is not larger than the last one it saw for that job.
 // I2. A mom repeats an obit at every reconnect until the server acknowledges it. To acknowledge an unknown obit is harmless.
-// I3. mom-hello lists every job that the mom holds. The server answers which jobs the mom must keep and which it must kill.
+// I3. mom-hello lists every job that the mom has. The server answers which jobs the mom must keep and which it must kill.
 // I4. A mom confirms the start of a job before it starts any process of the job, and it starts nothing before it is welcomed. A
 //     mom that was silent for too long ends the connection and sends hello again, because a start that it had not confirmed may
 //     have been given to other hosts by then (src/server/moms/heartbeat.ts, src/mom/driver/stall.ts).
@@ -180,7 +180,7 @@ export type ServerToMom = {
   "mom-signal": { readonly token: number; readonly job: string; readonly signal: string };
   /** ends a job: sends TERM, and KILL after kill_delay_s. why: after `delete` the obit has the job's own exit status, after `rerun` the exit status -11 */
   "mom-terminate": { readonly job: string; readonly run_count: number; readonly why: "delete" | "rerun"; readonly kill_delay_s: number };
-  /** attributes that changed while the job runs: walltime, cput, Output_Path, Error_Path, Job_Name, ... */
+  /** attributes that have changed while the job runs: walltime, cput, Output_Path, Error_Path, Job_Name, ... */
   "mom-modify": { readonly job: string; readonly attrs: { readonly [name: string]: unknown } };
   /** total use of the job on its sisters, for the mother superior, which enforces the limits */
   "mom-sisters": {

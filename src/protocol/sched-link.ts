@@ -8,8 +8,8 @@
 // I3. Every decision gets exactly one verdict, in the order of the decisions frame. A refusal is a normal answer.
 // I4. A scheduler may send the decisions of a cycle in several frames while it continues to decide. The server sends no deltas
 //     before the last of these frames.
-// I5. A scheduler that has announced `pongs` in its hello answers each sched-ping with a sched-pong, also between the parts of
-//     a cycle (src/server/scheds/heartbeat.ts).
+// I5. A scheduler that has announced `pongs` in its hello answers each sched-ping with a sched-pong, also while a cycle runs
+//     (between its parts) (src/server/scheds/heartbeat.ts).
 
 /** The attributes and requested resources of a job that a scheduler needs. Attribute values are as in src/model (sizes as text, durations in seconds). */
 export type SchedJob = {

@@ -2,7 +2,7 @@
 // every frame of a scheduler or mom and refuses unknown fields. Schedulers and moms check the server's frames too, but not the
 // attribute records in them, which src/model reads.
 //
-// S1. parseFrame never throws.  S2. Each schema accepts exactly the type it is named for (checked by the compiler below).
+// S1. parseFrame never throws.  S2. Each schema accepts exactly the type whose name it has (checked by the compiler below).
 
 import * as z from "zod";
 import { isPrintableText, printableText } from "#model/attribute-checks.ts";

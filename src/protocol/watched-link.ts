@@ -3,8 +3,8 @@
 // simple request (a probe) on a second connection.
 //
 // P1. A server that sends anything, on either connection, counts as answering.
-// P2. A request that only reads is given up after a time without an answer. For a request that changes something the client
-//     waits on, because the server will carry it out when it continues, and the user must learn the result.
+// P2. A request that only reads is given up after a time without an answer. If a request changes something, the client
+//     continues to wait: the server will carry the request out when it continues, and the user must learn the result.
 // P3. There is at most one second connection, and it stays open until the probe is answered: a stopped server accepts only a
 //     few connections.
 
@@ -54,7 +54,7 @@ export function patienceOf(value: (key: string) => string | undefined): Patience
   return { notice_s: seconds("PARTITA_SERVER_NOTICE", PATIENCE.notice_s), limit_s: seconds("PARTITA_SERVER_TIMEOUT", PATIENCE.limit_s) };
 }
 
-/** Connects to the server of a complex and watches the connection. silent: as in LinkWatch. Rejects with ServerUnreachable. */
+/** Connects to the server of a complex and watches the connection. silent: see LinkWatch. Rejects with ServerUnreachable. */
 export async function connectWatched(
   conf: { readonly home: string },
   watch: Pick<LinkWatch, "patience" | "silent">,

@@ -89,7 +89,7 @@ function byWidth(widths: readonly number[], waits_s: readonly number[], slowdown
 function distribution(values: readonly number[]): Distribution {
   if (values.length === 0) return { mean: 0, median: 0, p90: 0, p99: 0, max: 0 };
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-  // Sorting numbers without a comparison function takes a fifth of the time.
+  // Without a comparison function, numbers are sorted in a fifth of the time.
   const sorted = Float64Array.from(values).sort();
   const quantile = (part: number): number => nth(sorted, Math.min(sorted.length - 1, Math.ceil(part * sorted.length) - 1));
   return { mean, median: quantile(0.5), p90: quantile(0.9), p99: quantile(0.99), max: sorted.at(-1) as number };

@@ -1,4 +1,4 @@
-// The data that outlives a killed server: its store and the accounting file.
+// What is left when the server is killed: its store and the accounting file.
 //
 // D1. A restarted server finds exactly what commit() has accepted.
 // D2. When a batch of changes has been written, the accounting file contains its records. Records that could not be written

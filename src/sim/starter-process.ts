@@ -1,6 +1,6 @@
-// The parent process of a host's jobs, like src/mom/starter/starter.ts (with its invariants S1-S3), with simulated processes,
-// which run for a time and end with a status that the seed gives. When the starter is killed, its journal stays, and its
-// processes continue until the next starter kills them.
+// The parent process of a host's jobs, like src/mom/starter/starter.ts (with its invariants S1-S3), but its processes are
+// simulated: they run for a time and end with a status that the seed gives. When the starter is killed, its journal stays,
+// and its processes continue until the next starter kills them.
 
 import type { WaitStatus } from "#mom/job/process.ts";
 import { PLACEHOLDER } from "#mom/job/sister.ts";

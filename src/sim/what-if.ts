@@ -40,7 +40,7 @@ export type Outcome = {
   readonly metrics: OutcomeMetrics;
 };
 export type OutcomeMetrics = {
-  /** started: jobs that started after the state was saved; never_started: jobs that did not */
+  /** started: number of jobs that started after the state was saved; never_started: number of jobs that did not start */
   readonly started: number;
   readonly never_started: number;
   readonly wait_s_mean: number;

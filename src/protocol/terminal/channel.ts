@@ -37,7 +37,7 @@ export type TerminalChannel = {
 export type ChannelHandlers = {
   readonly onFrame: (frame: TerminalFrame) => void;
   readonly onDrain?: () => void;
-  /** called once when the channel has ended; null: the peer ended it in order */
+  /** called once when the channel has ended; null: the peer ended it properly */
   readonly onClose: (error: Error | null) => void;
 };
 

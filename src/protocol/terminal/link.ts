@@ -4,8 +4,8 @@
 //   shape of its terminal · then data goes in both directions, window sizes go from qsub, and the relay sends an end after the
 //   last output
 //
-// L1. A frame is a kind (1 byte), a length (4 bytes, big-endian) and that many bytes. All kinds other than data hold JSON.
-// L2. A decoder never holds more than one frame of the largest size. A peer that breaks the rules is disconnected.
+// L1. A frame is a kind (1 byte), a length (4 bytes, big-endian) and that many bytes. All kinds other than data contain JSON.
+// L2. A decoder stores at most one frame of the largest size. A peer that breaks the rules is disconnected.
 
 import { nth } from "#support/assert.ts";
 

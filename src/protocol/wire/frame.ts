@@ -2,7 +2,7 @@
 // inside strings, so the delimiter cannot occur in a frame. Pure: text in, messages out.
 //
 // F1. The work is linear in the text received, however the text is cut into chunks.
-// F2. A decoder never holds more than its limit. It ignores everything after an error.
+// F2. A decoder stores at most as many characters as its limit. After an error it ignores everything.
 
 import { nth } from "#support/assert.ts";
 

@@ -86,8 +86,8 @@ export const userLoad = (): UserLoad => ({
 let next_link_id = 1;
 
 /**
- * The server's side of one connection: limits, counting, sending. limits are read at each use, so that they may change. The
- * caller calls closed() when the socket has closed.
+ * The server's side of one connection: it applies limits, counts, and sends. `limits` are read at each use, so that they may
+ * change. The owner must call closed() when the socket has closed.
  */
 export class ServerConnection implements ServerLink {
   readonly id = next_link_id++;
@@ -361,7 +361,7 @@ export class ServerConnection implements ServerLink {
   }
 }
 
-/** The unanswered requests of a connection with the lengths of their texts. Requests with the same id are counted together. */
+/** Keeps the unanswered requests of a connection with the lengths of their texts. Requests with the same id are counted together. */
 function openRequests(user: UserLoad) {
   const chars_of = new Map<number, number>();
   let count = 0;

@@ -1,6 +1,6 @@
-// The server's socket: PBS_HOME/sock/server.sock. server_priv is closed to users (0750). spool is writable by everybody, so any
-// user could create a socket of that name there first. sock is therefore a directory of the server (0755; user mode 0700) with
-// the socket in it (0666; user mode 0600).
+// The server's socket is PBS_HOME/sock/server.sock. It cannot be in server_priv, which is closed to users (0750). It cannot be
+// in spool either: everybody can write there and could create a socket of that name first. sock is therefore a directory of the
+// server (0755; user mode 0700) with the socket in it (0666; user mode 0600).
 //
 // A socket address holds 107 bytes of path. A longer path is reached through an open descriptor of its directory
 // (/proc/self/fd/N/server.sock). This needs no second socket elsewhere, which could be forged, and no shortened name, which

@@ -90,7 +90,7 @@ export function isPlaceFree(
 ): boolean {
   const { checks } = universe;
   for (const [name, { amounts, own }] of holding) {
-    if (!own) continue; // closed because of another vnode, which is checked itself
+    if (!own) continue; // the vnode is only closed because of another one, which is checked itself
     const vnode = set.vnodes.get(name);
     if (vnode === undefined) return false;
     const { bucket } = vnode.host;

@@ -1,4 +1,4 @@
-// The published start and place of a job, read back from their texts: the promise, as long as it can be kept.
+// Reads the published start and place of a job back from their texts, as long as this promise can be kept.
 
 import type { SchedJob } from "#protocol/sched-link.ts";
 import { keepsToSets } from "../place/placement.ts";

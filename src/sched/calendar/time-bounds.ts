@@ -1,4 +1,4 @@
-// Bounds of dedicated and prime time: the times at which it begins or ends, when jobs may become possible.
+// The bounds of dedicated and prime time: the times at which such a time begins or ends. Jobs may become possible then.
 
 import { primeStatus } from "../shapes/holidays.ts";
 import type { PolicyBook } from "../shapes/policy-book.ts";

@@ -5,7 +5,7 @@ import type { Decision, SchedCommand } from "#protocol/sched-link.ts";
 import type { CycleLog } from "../shapes/log-record.ts";
 import type { Probe } from "./probe.ts";
 
-/** State that a cycle leaves for the next one. */
+/** What a cycle remembers for the next one. */
 export type Memory = {
   /** smp_cluster_dist round_robin: the position of the host used last, for each node set */
   readonly last_host: ReadonlyMap<string, number>;
@@ -22,7 +22,7 @@ export type CycleInput = {
   /** for a qrun: the job */
   readonly job?: string;
   readonly memory?: Memory;
-  /** usage for fairshare; absent: none */
+  /** returns the seconds since the cycle began, for sched_cycle_length; absent: the cycle has no time limit */
   readonly elapsed_s?: () => number;
   /** returns the seconds since the cycle began, for the times of log records; absent: all records get the time of the beginning */
   readonly dated_s?: () => number;

@@ -62,7 +62,7 @@ const considering = ({ id }: SchedJob, text: string): LogRecord => ({
 function begins({ universe, now_s }: Cycle, min_s: number, { most_s, grace_s }: Candidate): number[] {
   const all = new Set<number>();
   for (const { kind, times } of universe.calendar.bookings.values()) {
-    // The job must be gone when a plan begins.
+    // The job must have left its vnodes, also after its kill_delay, when a plan begins.
     const before_s = now_s + (kind === "plan" ? grace_s : 0);
     for (const { from_s } of times) if (from_s - before_s > min_s && from_s - before_s < most_s) all.add(from_s - before_s);
   }

@@ -1,5 +1,5 @@
-// Why a job waits, and when it could start (`partita explain`). Only to explain the job, a cycle runs until its turn comes (cycle/probe.ts). Then
-// all reasons are collected, whereas a real cycle stops at the first. Pure; afterwards the universe is as it was before.
+// Explains why a job waits, and when it could start (`partita explain`). For this, a cycle runs until the turn of the job comes (cycle/probe.ts).
+// Then all reasons are collected, whereas a real cycle stops at the first. Pure; afterwards the universe is as it was before.
 //
 // E1. `why` is the reason that a cycle would give now, as in the comment. The reason why a scheduler schedules nothing at all is given only here.
 // E2. If nothing is in the way of a job, a cycle would start it.

@@ -2,8 +2,8 @@
 // later jobs start only where they do not delay these (calendar/planner.ts).
 //
 // B3. An estimated start is sent to the server only if it differs from the published one.
-// B5. Top jobs are collected and planned together: before a job could start, when there are as many as the depth allows, or after the last job. To plan them
-//     earlier would make no difference, and many plans together take little more time than one.
+// B5. Top jobs are collected and planned together: just before another job starts, when there are as many as the depth allows, or after the last job. To
+//     plan them earlier would make no difference, and many plans together take little more time than one.
 // B6. With sched_preempt_enforce_resumption, preempted jobs are top jobs whatever the order is, and do not count for the depth.
 // B7. `backfill.policy: cons`: every blocked job is planned and keeps its plan (calendar/kept-plans.ts); backfill_depth bounds their number if it is set.
 // B8. `backfill.matcher` applies to the placement of all jobs, not only of top jobs (place/matcher.ts): it is part of the policy.

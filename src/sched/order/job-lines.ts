@@ -1,4 +1,5 @@
-// Queued jobs are in lines. All jobs of one class (equal jobs) in one queue form a line, which changes by insertion and removal (shapes/universe.ts U3, U4).
+// Keeps queued jobs in lines. All jobs of one class (equal jobs) in one queue form a line, which changes by insertion and removal (shapes/universe.ts U3,
+// U4).
 //
 // The key of a class contains everything about a job that a check may use: the request, the amounts that queue and server count, the owner if limits depend
 // on the owner, the queue if it makes a difference. Values that only order jobs (job_sort_key, rank) are not part of it.

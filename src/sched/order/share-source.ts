@@ -1,6 +1,6 @@
 // The order of jobs by fairshare (docs/reference/scheduler.md 4 and 10): the next job is one of the entity that has used least of its share. This changes with
-// every job that is started. It is a tree of heaps over the resource groups: when a job of an entity has started, only the heaps on its way to the root are
-// reordered.
+// every job that is started. The source of jobs is a tree of heaps over the resource groups: when a job of an entity has started, only the heaps from the
+// entity up to the root are reordered.
 
 import type { ShareNode } from "#model/fairshare.ts";
 import { entity, ratio } from "#model/fairshare.ts";

@@ -1,5 +1,5 @@
-// The order within a line. It has a track for each entity. A track has strands, each with jobs whose values differ by fixed amounts
-// (ranking.ts), and each strand is sorted.
+// The order within a line. A line has a track for each entity. A track has strands, each with jobs whose values differ by fixed
+// amounts (ranking.ts), and each strand is sorted.
 
 import { firstPlace } from "#support/search.ts";
 import type { JobEntry, JobLine, Strand, Track } from "../shapes/job-line.ts";

@@ -1,5 +1,5 @@
-// How many copies of each chunk the hosts of a set could take, kept up to date while hosts move between buckets. It gives a quick no for most times at which
-// a job does not fit. The counts are never too small, so a "no" is right. After a "yes", placement decides whether the copies fit together.
+// How many copies of each chunk the hosts of a set could take, kept up to date while hosts move between buckets. The counts give a quick "no" for most times
+// at which a job does not fit. The counts are never too small, so a "no" is right. After a "yes", placement decides whether the copies fit together.
 
 import { present } from "#support/assert.ts";
 import type { Window } from "../shapes/booking.ts";

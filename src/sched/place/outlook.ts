@@ -166,7 +166,7 @@ function spansDuring({ times }: Part, { from_s, to_s }: Window): readonly [low: 
 
 /**
  * Returns whether a period that begins at from_s keeps a job with this window off the vnode. A reservation that begins in
- * the job's kill_delay counts only if plans count too.
+ * the job's kill_delay does not by itself; worstOf counts it beside a plan that has begun.
  */
 const concerns = ({ firm }: Part, from_s: number, { firm_to_s }: Window): boolean => !firm || from_s < firm_to_s;
 

@@ -1,5 +1,6 @@
 // What holds vnodes, and until when: running entries, bookings, which begin later, and the outlook of a host, which is part
-// of what distinguishes its bucket. Types only: running.ts, place/outlook.ts and calendar/calendar.ts keep them (K1-K7).
+// of what distinguishes its bucket. Types only: running.ts, place/outlook.ts and calendar/calendar.ts keep them up to date
+// (K1-K7).
 
 import type { SchedJob } from "#protocol/sched-link.ts";
 import type { Amount } from "./request.ts";
@@ -75,7 +76,7 @@ export type VnodeOutlook = {
   /** index of the vnode on its host, in the order of definition */
   readonly at: number;
   readonly parts: readonly Part[];
-  /** what is left of the running entries each time a booking begins, in order of time; the last entry is valid for ever */
+  /** what is left of the running entries when bookings begin, in order of time; an entry is valid until the next one, the last for ever */
   readonly lefts: readonly Left[];
 };
 

@@ -1,4 +1,4 @@
-// Local calendar time for the core. It is an input, because pure code does not know the machine's time zone.
+// Local calendar time for cycles. It is an input, because pure code does not know the machine's time zone.
 
 import { civilDay, DAY_S, dayNumber, weekday } from "#model/civil-time.ts";
 

@@ -1,7 +1,8 @@
 // The universe: what one scheduler sees of the complex. It is indexed so that the time of a cycle depends on the number of different kinds of jobs and hosts,
 // not on how many there are of each. Types only: mirror/mirror.ts keeps it up to date from snapshot and deltas; a cycle reads it and leaves it as it was.
 //
-// U1. A vnode belongs to one node set: the vnodes that the jobs of a queue may use (its partition's vnodes with that `queue`, or those without).
+// U1. A vnode belongs to one node set. A node set has the vnodes that the jobs of a queue may use: those of its partition with that `queue`, or those without a
+//     `queue`.
 // U2. A host of a node set is in exactly one bucket. Hosts in one bucket have equal vnodes in equal states and equal bookings, so that the answer for one host
 //     is the answer for all.
 // U3. A queued job is in exactly one line (the jobs of one class in one queue), and in one strand of that line. A strand is sorted in the order in which a

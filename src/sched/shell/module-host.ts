@@ -6,7 +6,7 @@
 //     `------------ anything wrong --------------------------------> out (told)      what was out is tried again
 //
 // H1. No cycle begins while a chain is being created. Otherwise a module that forbids something would be missing in the first cycle.
-// H2. A service module is called for a cycle only when it is done with the last one.
+// H2. A service module is called for a cycle only when it has finished its work on the last one.
 // H3. A module because of which the process was ended (module-watch.ts) stays out of the chain until its file or options change, or until
 //     SIGHUP lets the files be read again.
 

@@ -2,8 +2,8 @@
 // not notice that. The thread notes the module in sched_priv and ends the process; the server starts another one, which finds the
 // note and leaves the module out of the chain (module-host.ts).
 //
-//   main thread:  call begins -> memory says which -> call ends      thread (module-watch-main.ts): the same call for
-// module_alarm seconds -> note, SIGALRM
+//   main thread:      a call begins -> shared memory has its number -> the call ends
+//   watching thread:  the same call for module_alarm seconds -> note in sched_priv, SIGALRM   (module-watch-main.ts)
 //
 // W1. To watch a call takes only a few writes to shared memory, because checks are called thousands of times in a cycle.
 // W2. Work between calls (after an await) belongs to the modules whose promises are open. If the main thread hangs while no cycle
