@@ -86,7 +86,7 @@ async function serve(conf: Conf, options: MomOptions, home: string): Promise<num
   }
 }
 
-/** Starts the mom in the background and waits until it reports that it has started. Messages before that are written to this process' stderr. */
+/** Starts the mom in the background and waits until it reports that it has started. Its messages until then are written to stderr of this process. */
 function background(argv: readonly string[], home: string): Promise<number> {
   mkdirSync(`${home}/mom_priv`, { recursive: true, mode: 0o751 });
   const log = openSync(`${home}/mom_priv/mom.out`, "a", 0o600);

@@ -33,7 +33,7 @@ export type DayFileOptions = {
 
 const BATCH_CHARS_MAX = 256 * 1024;
 /**
- * Small enough that a user who reads a log right after a command (some 10 ms) finds its effects; large enough that a busy daemon makes at most 200 writes a
+ * Time for which lines are collected. A user who reads a log right after a command (some 10 ms) finds its effects, and a busy daemon makes at most 200 writes a
  * second.
  */
 const GATHER_MS = 5;

@@ -64,7 +64,7 @@ export function programTree(): string {
   return resolve(candidates.find((path) => existsSync(join(path, "etc", "pbs_sched_config"))) ?? join(self, ".."));
 }
 
-/** The directories of PBS_HOME: path, mode in system mode, mode in user mode. */
+/** The directories of PBS_HOME, each with its path, its mode in system mode and its mode in user mode. */
 const TREE: readonly (readonly [path: string, system: number, user: number])[] = [
   ["", 0o755, 0o755],
   ["server_logs", 0o755, 0o755],

@@ -50,8 +50,8 @@ export function uninstall(conf: Conf, purge: boolean): string {
 const OF_MOM = ["aux", "checkpoint", "mom_logs", "mom_priv", "spool", "undelivered"] as const;
 
 /**
- * Removes the files of a mom from PBS_MOM_HOME. Others are kept, because it is often a directory on a local disk that is also used for something else. Returns
- * false if no mom has used it.
+ * Removes the files of a mom from PBS_MOM_HOME. Other files in it are kept, because PBS_MOM_HOME is often a directory on a local disk that is also used for
+ * something else. Returns false if no mom has used it.
  */
 function removeMomHome(home: string): boolean {
   if (!existsSync(join(home, "mom_priv"))) return false;

@@ -109,7 +109,8 @@ async function nextNumber(store: string): Promise<number> {
 }
 
 /**
- * Puts the copy in the place of the store. The former store gets a name with the time. Its mark is moved last (R3). Returns the new path of the former store.
+ * Puts the copy in the place of the store. The former store gets a name with the time. The mark of the store is moved last (R3). Returns the new path of the
+ * former store.
  */
 function exchange(store: string, copy: string): string | null {
   const stamp = new Date().toISOString().replace(/[-:]|\.\d+/g, "");

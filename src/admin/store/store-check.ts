@@ -1,5 +1,4 @@
-// Checks the server's store for `partita doctor`. The check only reads. If no server has the store open, the check does not
-// open it for writing.
+// Checks the server's store for `partita doctor`. The check opens the store only for reading.
 
 import { statSync } from "node:fs";
 import { join } from "node:path";

@@ -50,7 +50,10 @@ export function shownJobs(picture: TopPicture, { filter, sched }: TopState): Wai
   return jobs.filter(({ id, user, queue }) => [id, user, queue].some((text) => text.includes(filter)));
 }
 
-/** Returns the partitions that no scheduler serves, of one scheduler. sched null: of all, and also those that have no scheduler. */
+/**
+ * Returns the partitions whose jobs no scheduler serves now. sched: only the partitions that belong to this scheduler; null: all, also those that belong to no
+ * scheduler.
+ */
 const unservedOf = ({ unserved }: TopPicture, sched: string | null): readonly UnservedView[] =>
   unserved.filter((view) => sched === null || view.sched === sched);
 

@@ -4,8 +4,8 @@
 // I1. Whenever qsub ends, the terminal gets its former settings back, unless SIGKILL ended qsub.
 // I2. A job without a user at its terminal is deleted: if the user ends qsub, or qsub dies, while the job waits, the job is
 //     deleted. Once the job runs, the end of its terminal ends it.
-// I3. While qsub asks the user whether to end the job, the terminal belongs to that question. If the job connects meanwhile,
-//     it waits for the user's answer.
+// I3. While qsub asks the user whether to end the job, the terminal is used only for that. If the job connects meanwhile, it
+//     waits until the user has answered.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { ServerUnreachable } from "#protocol/client.ts";

@@ -365,7 +365,7 @@ export function appendText(owner: FilePlan["owner"], path: string, bytes: Buffer
   const fd = openSync(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   try {
     if (fstatSync(fd).isFile()) writeAll(fd, bytes);
-    // A terminal whose user has stopped it may not take the text: the text is then lost.
+    // If the user has stopped the terminal, it may not accept the text. The text is then lost.
     else if (isPseudoTerminal(path)) writeSync(fd, bytes);
   } finally {
     closeSync(fd);

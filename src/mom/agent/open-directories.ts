@@ -103,8 +103,8 @@ export function replaceForeign(plan: FilePlan, path: string, mode: number): numb
 }
 
 /**
- * Renames a file to a name that may be taken. A directory in the way is only renamed: to remove its contents with the mom's rights could lead anywhere, because
- * its owner can change it meanwhile (W1).
+ * Renames a file to a name that may be taken. If a directory has that name, it gets another name and is not removed: to remove its contents with the mom's
+ * rights could lead anywhere, because its owner can change it meanwhile (W1).
  */
 export function putInPlace(from: string, to: string): void {
   for (let tries = 0; ; tries++) {

@@ -1,8 +1,8 @@
 // The mom's end of the link to its file agents: it starts them, restarts them when they die, and repeats requests without an answer.
 //
 // N1. The main agent does quick work for all owners. Slow work (big output, stage lists, other hosts, directories with many files) is done by a few further
-//     agents, which are started when needed and end when they have nothing to do. One owner's slow work always goes to the same agent, so that it delays few
-//     others when it takes hours.
+//     agents, which are started when needed and end when they have nothing to do. The slow work of one owner always goes to the same agent. If it takes hours,
+//     the other agents can still work for other owners.
 // N2. Requests leave at the end of the turn in which they are made, after the records of that turn have been written (mom-driver.ts D1).
 
 import type { AgentToMom, DropRequest, FilePlan, FinishRequest, MomToAgent, PrepareRequest } from "../job/agent-link.ts";
@@ -60,7 +60,7 @@ export class AgentClient {
     return this.#main.silent_ms();
   }
 
-  /** Ends the links to all agents. done: called when the main agent has ended. */
+  /** Ends the links to all agents. done: called when the main agent has ended; the other agents are not waited for. */
   close(done: () => void): void {
     this.#main.close(() => {
       // The further agents finish their present copies before they notice that the mom has ended. The next mom requests the work that is left.

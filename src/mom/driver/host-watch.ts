@@ -10,7 +10,7 @@ import type { MomState } from "../run/state.ts";
 import type { MomIdentity, MomPorts } from "./ports.ts";
 import { dueLeaders, nextPoll_s } from "./sampling.ts";
 
-/** How often the load is measured. It is an average, which changes slowly. */
+/** How often the load is measured. The value is an average, which changes slowly. */
 const LOAD_PERIOD_MS = 5000;
 /** How often the site's resources are read. */
 const SITE_PERIOD_MS = 10_000;

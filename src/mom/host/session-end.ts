@@ -1,5 +1,5 @@
 // Finds and kills the remaining processes of jobs whose top process has ended. They are among the starter's own children, because the starter is their
-// subreaper. So `exited` means that the whole session is gone.
+// subreaper. When all of them are gone, the starter reports `exited`.
 //
 // E1. A process belongs to a job by its control group or by its session. If it made a session of its own, it belongs by PBS_JOBID and PBS_JOBCOOKIE in its
 //     environment.

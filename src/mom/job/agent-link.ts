@@ -72,7 +72,7 @@ export type Prepared = { readonly job: string; readonly run_count: number } & (
       /** the files to open as the job's output */
       readonly stdout: string;
       readonly stderr: string;
-      /** something of another user was in the way of the planned directories, so these were made instead */
+      /** the directories that were made, if the planned names were taken by another user */
       readonly places?: JobDirectories;
     }
   | {

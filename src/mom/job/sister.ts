@@ -1,8 +1,8 @@
 // A job's run on a host that is not the first of the job (docs/reference/execution.md 3). The mom there makes the files that tasks of the job need, and starts
 // a placeholder. Pure.
 //
-// The placeholder is an idle process in a session and a control group, in place of the job's top process. Signals, usage, survival of a restarted mom and the
-// removal of files therefore work as for any run. When the placeholder ends, all processes of the job on this host end.
+// The placeholder is an idle process in a session and a control group, in place of the job's top process. So signals, usage, a restart of the mom and the
+// removal of files are handled as for any other run. When the placeholder ends, all processes of the job on this host end.
 
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
 import { hasSeveralEntries, hostsOf } from "#model/request/host-entry.ts";

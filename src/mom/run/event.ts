@@ -24,10 +24,10 @@ export type MomEvent =
   | { readonly kind: "terminate"; readonly data: ServerToMom["mom-terminate"] }
   | { readonly kind: "modify"; readonly data: ServerToMom["mom-modify"] }
   | { readonly kind: "message"; readonly data: ServerToMom["mom-message"] }
-  /** a request of a task or of another mom of the job. asked: the number under which the answer is expected */
+  /** a request of a task or of another mom of the job. asked: number of the request, which the answer must name */
   | { readonly kind: "task-asked"; readonly asked: number; readonly by: TaskAsker; readonly wanted: TaskWanted }
   | { readonly kind: "task-signal"; readonly asked: number; readonly signal: number }
-  /** the client that sent the request with this number is gone; the tasks that it started continue */
+  /** the client of this request is gone; the tasks that it started continue */
   | { readonly kind: "task-deserted"; readonly asked: number }
   | { readonly kind: "sisters"; readonly data: ServerToMom["mom-sisters"] }
   | { readonly kind: "acknowledged"; readonly data: ServerToMom["mom-obit-ack"] }

@@ -1,4 +1,4 @@
-// Takes over hooks from the server, runs the hooks of the host itself, and finds the question to which an answer belongs. Pure.
+// Takes over hooks from the server, runs the hooks of the host itself, and finds the run that an answer of hooks is about. Pure.
 
 import type { SequenceEnd } from "#hooks/run/hook-sequence.ts";
 import { JOB_EXEC } from "#model/exit-status.ts";
@@ -64,7 +64,7 @@ const isPeriodicRunning = (state: MomState, hook: string): boolean =>
 /** Whether exechost_startup hooks have not answered yet. */
 export const isStartingUp = (state: MomState): boolean => [...state.steps.values()].some(({ event }) => event === "exechost_startup");
 
-/** Finds the question with this number, removes it and passes it to `work`. run is undefined if the question is about the host, or if its run is gone. */
+/** Finds the request with this number, removes it and passes it to `work`. run is undefined if the request is about the host, or if its run is gone. */
 export function withStep(cx: Context, number: number, work: (event: string, step: Step, run: Run | undefined) => void): void {
   const asked = cx.state.steps.get(number);
   if (asked === undefined) return;

@@ -17,13 +17,14 @@ import type { MomState, Run } from "./state.ts";
 /** Exit statuses after which the job is requeued. If such a run never started, it has no output of its own. */
 const SENT_BACK: ReadonlySet<number> = new Set([JOB_EXEC.RETRY, JOB_EXEC.FAILHOOK_RERUN, JOB_EXEC.HOOK_RERUN, JOB_EXEC.HOOKERROR]);
 const WILL_RUN_AGAIN: ReadonlySet<number> = new Set([JOB_EXEC.RERUN, JOB_EXEC.INITABT, JOB_EXEC.BADRESRT]);
-/** Exit statuses after which the job restarts from its checkpoint. It runs again even if it is not rerunnable. */
+/** Exit statuses after which the job restarts from its checkpoint, even if the job is not rerunnable. */
 const WILL_GO_ON: ReadonlySet<number> = new Set([JOB_EXEC.CHKP, JOB_EXEC.INITRST]);
 
 /** Decides what happens to a run's output. ran: the run has started. */
 export function outputFate({ state }: Context, run: Run, exit_status: number, ran: boolean): FinishRequest["output"] {
   if (run.ending?.why === "discard") return "drop";
-  // On a sister, the only own output is that of tasks. But output kept here may come from an earlier run whose first host this was; it belongs to the job.
+  // The only output of a run on a sister is that of its tasks. But output that was kept here is that of an earlier run, for which this host was the first: it
+  // belongs to the job.
   if (isSister(run.job, state.config.host)) return !ran && state.kept.has(run.job.id) ? "keep" : "drop";
   // The job will not run again, whatever hooks request.
   if (run.ending?.why === "delete" && ran) return "deliver";

@@ -303,7 +303,7 @@ const statusOf = (run: Run, status: number): number => run.breach?.exit_status ?
 const statusOfEnding = ({ ending }: Run): number | null =>
   ending?.why === "rerun" ? JOB_EXEC.RERUN : ending?.why === "checkpoint" ? JOB_EXEC.CHKP : null;
 
-/** Begins the epilogue of a run whose top process has ended. message: a text for the server. */
+/** Begins the epilogue of a run whose top process has ended. message: a text that the server gets with the obit. */
 export function conclude(cx: Context, run: Run, status: number, walltime_s: number, message?: string): void {
   const { phase } = run;
   if (phase.name !== "running" && phase.name !== "starting") return finish(cx, run, status, walltime_s, message);

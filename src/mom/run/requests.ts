@@ -39,7 +39,7 @@ function signalProblem(cx: Context, data: ServerToMom["mom-signal"]): Refusal | 
   switch (data.signal) {
     case "suspend":
     case "admin-suspend":
-      // A repeated request (the first answer was lost) finds the run suspended already.
+      // If the server has suspended the run already, this is a repeated request: the answer to the first one was lost.
       if (!suspended || run.idled) suspend(cx, run);
       return null;
     case "resume":

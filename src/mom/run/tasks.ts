@@ -195,7 +195,7 @@ export function adopted(cx: Context, { session, owner, ...key }: StarterToMom["s
     run.adopted.set(session, { owner, cput_s: 0 });
 }
 
-/** Ends the tasks of a job whose top process has ended: they end with it. */
+/** Drops the tasks of a job. Called when its top process has ended: the tasks end with it. */
 export function desertTasks(cx: Context, run: Run): void {
   for (const { cput_s } of run.adopted.values()) run.tasks_cput_s += cput_s;
   run.adopted.clear();

@@ -6,7 +6,7 @@ import { frameLink } from "../host/frame-link.ts";
 import { siblingProgram } from "../host/sibling.ts";
 import type { AgentToMom, MomToAgent } from "../job/agent-link.ts";
 
-/** complain: called about a process that cannot be started. */
+/** Makes the port for file agents. complain: called about a process that cannot be started. */
 export function agentPort(complain: (text: string) => void): AgentPort {
   return {
     launch(lane, heard, closed) {

@@ -1,7 +1,7 @@
 // Adds the output of tasks on a sister to the job's own output on the mother superior. The sister sends the contents of its
 // spool files there piece by piece while tasks run, and all of it before it reports the end of a task.
 //
-// O1. A piece counts as sent when the mother superior has accepted it. The number of bytes sent so far is kept on the disk,
+// O1. A piece counts as sent when the mother superior has accepted it. The number of bytes sent so far is noted on the disk,
 //     so that a restarted mom sends nothing twice.
 // O2. A file in spool is read only if it is a plain file of the job's owner, because all users may write in spool.
 // O3. drain() waits for the output that was written before the call, not for output that is written later.
@@ -135,7 +135,7 @@ export function carryOutput(home: string, state: MomState, complain: (text: stri
   };
 }
 
-/** Removes the files with the numbers of bytes sent for runs that no longer exist. */
+/** Removes the notes on how much output was sent, if their runs no longer exist. */
 export function removeOldOffsets(home: string, state: MomState): void {
   for (const name of readdirSync(`${home}/mom_priv/jobs`)) {
     const old = name.endsWith(EXTENSION) && !state.runs.has(name.slice(0, -EXTENSION.length));

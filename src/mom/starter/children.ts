@@ -49,7 +49,7 @@ export class Children {
     signalSessions(new Map([...sessions.keys()].map((session) => [session, signal])), sessions);
   }
 
-  /** Kills all other processes of a job whose top process has ended. */
+  /** Kills all other processes of a job. Called when its top process has ended. */
   killOthers(job: string): void {
     this.signalOthers(job, SIGKILL);
     this.#adopted.delete(job);

@@ -1,8 +1,8 @@
-// The starter's journal: the runs that were started, their ends, and which runs were forgotten. One JSON record on each line, appended; exits are synced to the
-// disk in groups before they are reported.
+// The starter's journal: the runs that were started, their ends, and which runs were forgotten. Each line is a JSON record, and records are only appended.
+// Exits are synced to the disk in groups before they are reported.
 //
 // J1. append() reaches the page cache before it returns (and so survives the starter); sync() resolves when everything appended so far is on the disk.
-// J2. A torn last line (the host went down while writing) is left out.
+// J2. If the host went down during a write, the last line is incomplete. It is ignored when the journal is read.
 
 import { closeSync, constants, fdatasync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { dirname } from "node:path";

@@ -141,7 +141,8 @@ function relay(master: number, channel: TerminalChannel, display: JobDisplay | n
       display?.streams.drained();
     },
     /**
-     * Ends after a time limit. A process outside of the job may still have the slave open, and that nothing arrives does not prove that all output has arrived.
+     * Ends the relay after a time limit. It does not wait longer: a process outside of the job may keep the slave open for ever. It does not end earlier: more
+     * output may still arrive.
      */
     jobIsOver(): void {
       setTimeout(end, LAST_MS_MAX);
