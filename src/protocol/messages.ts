@@ -69,9 +69,9 @@ export type StatusRequest = {
   readonly queue?: string;
   /** jobs: `with` also returns finished and moved jobs (qstat -x); `only` returns nothing else (qstat -H). Absent: no such jobs */
   readonly history?: "with" | "only";
-  /** jobs: expand arrays into their subjobs (qstat -t) */
+  /** jobs: true expands arrays into their subjobs (qstat -t) */
   readonly subjobs?: boolean;
-  /** jobs: each item contains only the differences from the item before it (brief-items.ts) */
+  /** jobs: true lets each item contain only the differences from the item before it (brief-items.ts) */
   readonly brief?: boolean;
 };
 

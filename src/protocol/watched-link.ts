@@ -45,7 +45,7 @@ const QUESTIONS: ReadonlySet<Request["kind"]> = new Set([
   "export-hook",
 ]);
 
-/** Reads the seconds from pbs.conf or the environment. A value that is not a number counts as unset. */
+/** Reads the two times in seconds from pbs.conf or the environment. A value that is not a number counts as unset. */
 export function patienceOf(value: (key: string) => string | undefined): Patience {
   const seconds = (key: string, otherwise: number): number => {
     const text = value(key) ?? "";

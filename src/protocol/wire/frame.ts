@@ -11,7 +11,7 @@ export const FRAME_END = "\f";
 export type Frame = { readonly type: string; readonly data: unknown };
 
 export type FrameErrorReason = "too-long" | "not-json" | "not-a-frame" | "type-refused";
-/** The peer violates the protocol, and the connection must end. */
+/** The error when the peer has violated the protocol. The connection must end. */
 export class FrameError extends Error {
   override readonly name = "FrameError";
   readonly reason: FrameErrorReason;

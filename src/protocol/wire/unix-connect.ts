@@ -4,8 +4,8 @@ import { createConnection, type Socket } from "node:net";
 import { socketAddress } from "./socket-path.ts";
 
 /**
- * Resolves when the socket is connected. The socket then has no listener for errors: the caller must add one. Rejects with the
- * system's error.
+ * Connects to a socket. Resolves when the socket is connected. The socket then has no listener for errors: the caller must add
+ * one. Rejects with the system's error.
  */
 export function connectUnix(path: string): Promise<Socket> {
   return new Promise((resolve, reject) => {

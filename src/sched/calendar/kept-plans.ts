@@ -107,7 +107,7 @@ function keepLate(cycle: Cycle, gone: readonly Published[], { kept, planner, kee
     );
     left -= behind.length;
     if (left < 0) return;
-    // By time, so that the forecast moves in one direction.
+    // Sorted by time, so that the forecast moves in one direction.
     behind.sort((a, b) => a.start_s - b.start_s);
     for (const other of behind) {
       kept.delete(other.id);

@@ -37,7 +37,7 @@ import { type CycleInput, type CycleResult, NO_MEMORY } from "./result.ts";
  */
 const INSIDE: ReadonlySet<Stage> = new Set<Stage>(["queue", "fairshare", "limits", "queue-resources"]);
 
-/** sched_cycle_length if the scheduler has no such attribute. */
+/** The default of sched_cycle_length in seconds. */
 const CYCLE_LENGTH_S = 1200;
 
 /** One run of a cycle. It is a class because it remembers its changes of the universe, to take them back. */

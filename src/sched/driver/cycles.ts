@@ -18,7 +18,7 @@ import { begunWork, framesOf, logOf, refusalComments, takeOwnComments, type Work
 import type { DynValues, SchedPorts } from "./ports.ts";
 import { shareMatters, type UsageKeeper } from "./usage-keeper.ts";
 
-/** server_dyn_res_alarm if the scheduler has no such attribute. */
+/** The default of server_dyn_res_alarm in seconds. */
 const DYN_RES_ALARM_S = 30;
 const NOTHING_DYNAMIC: DynValues = new Map();
 

@@ -33,7 +33,7 @@ import { isTaken, partitionOf, recordOf } from "../shapes/vnode-state.ts";
 
 export type MirrorOptions = {
   readonly policy: Policy;
-  /** whether dedicated time is configured */
+  /** whether the duration of jobs matters, because of dedicated time, backfill_prime or top jobs */
   readonly times_matter: boolean;
   /** modules whose classKey is part of the key of a class; it is the same array object as long as these modules stay the same */
   readonly distinguishing?: readonly PolicyModule[];
@@ -305,7 +305,8 @@ function putNode(universe: Universe, node: SchedNode, pending: Pending): void {
   const neighbours = namesOnHost(before);
   putVnode(universe, node);
   const vnode = universe.vnodes.get(node.name);
-  // A state word that depends only on jobs changes when these jobs end. Such a change counts there.
+  // A word that only says that jobs or reservations have the vnode does not count: it changes when they end, which is
+  // noticed by itself.
   if (vnode?.state.spec !== spec || (closed !== undefined && !isTaken(closed) && vnode?.state.closed !== closed))
     universe.calendar.loosened = true;
   if (vnode === before && vnode?.state.spec === spec) refreshInside(universe, node.name);

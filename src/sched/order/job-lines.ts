@@ -47,8 +47,8 @@ export function putEntry(universe: Universe, job: SchedJob): void {
 }
 
 /**
- * Notes that a job or reservation groups vnodes by a resource, for which placement sets are then needed. Such resources are never forgotten, because the
- * sets of one resource are needed only once.
+ * Notes that a job or reservation groups vnodes by a resource, so that placement sets for this resource are needed. They are then kept for ever, because
+ * there are at most as many groupings as resources.
  */
 export function askGroup(universe: Universe, { place }: Request): void {
   if (place.group === undefined || universe.asked_groups.has(place.group)) return;

@@ -67,7 +67,7 @@ function leftsOf(universe: Universe, vnode: Vnode, parts: readonly Part[]): Left
   return [...times].sort((a, b) => a - b).map((from_s) => leftAt(universe, vnode, from_s));
 }
 
-/** Returns when the first booking begins that does not begin before a time; Infinity: there is none. */
+/** Returns when the first of those bookings begins that begin at a time or later; Infinity: there is none. */
 function nextBegin(parts: readonly Part[], from_s: number): number {
   let next_s = Number.POSITIVE_INFINITY;
   for (const { times } of parts) {

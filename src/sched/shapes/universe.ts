@@ -38,7 +38,7 @@ export type Universe = {
   policy: Policy;
   /** the resources that are checked under the present policy */
   checks: Checks;
-  /** true: there is dedicated time, a top job or a booking, so the duration of jobs matters */
+  /** true: the duration of jobs matters, because of dedicated time, backfill_prime or top jobs */
   times_matter: boolean;
   /** the modules that distinguish jobs by more than their requests (classKey) */
   distinguishing: readonly PolicyModule[];

@@ -16,8 +16,8 @@
 // K8. A job that waits for others does not run, unless an operator runs it or a manager or a hook released it.
 // K9. A job on several hosts starts on its first host only after it is present on all others.
 // K10. See promises.ts.
-// K11. A reservation whose submission was answered exists after every restart, until it has ended. Its accounting records: U first, B only
-//     after a Y, one K or k at the end and nothing after it.
+// K11. A reservation whose submission was answered exists after every restart, until it has ended. Its accounting records: U
+//     first, B only after a Y, one K or k at the end and nothing after it.
 
 import type { HookOutcome, HookRun } from "#hooks/run/hook-input.ts";
 import type { Decision } from "#protocol/sched-link.ts";
