@@ -10,7 +10,7 @@ import type { StatusItem, WireAttrs } from "./messages.ts";
 /** An item in full, or brief: `like` has the attributes that differ from those of the item before. */
 export type BriefItem = StatusItem | { readonly id: string; readonly like: WireAttrs };
 
-/** Makes the items of one `part` frame brief. If two items share one attribute record, the record is not compared. */
+/** Makes the items of one `part` frame brief. If two successive items have the same attribute record object, no attributes are compared. */
 export function briefItems(items: readonly StatusItem[]): BriefItem[] {
   let last: WireAttrs | null = null;
   let names: readonly string[] = [];

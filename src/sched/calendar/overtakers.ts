@@ -14,9 +14,9 @@ import { renewFor } from "./calendar.ts";
 
 /** The front of the waiting jobs, with which a running job is compared. */
 export type Front = {
-  /** the number of each queue in the order of queues; null: the order of jobs depends on more than queues and submission */
+  /** the position of each queue in the order of queues; null: the order of jobs depends on more than queues and submission */
   readonly turns: ReadonlyMap<string, number> | null;
-  /** number of the first waiting job's queue in the order, and rank of that job */
+  /** position of the first waiting job's queue in the order of queues, and rank of that job */
   readonly turn: number;
   readonly rank: number;
   /** the earliest submission among all waiting jobs */

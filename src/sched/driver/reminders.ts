@@ -4,7 +4,7 @@ import type { ClockPort } from "./ports.ts";
 
 const WAKE_MS = 1000;
 const PROBLEM_MS = 3000;
-/** longest wait of a timer in ms; for a longer one, a cycle comes before and sets the timer again */
+/** Longest wait of a timer in ms. Before a longer wait is over, another cycle sets the timer again. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
 export type RemindersOptions = {

@@ -197,7 +197,7 @@ function victimsFor(run: Cycle, candidate: Candidate, why: Why): string[] | null
   return makes ? victims : null;
 }
 
-/** Returns the state with the shortest time of a shrink-to-fit job: if the job can start at all, it can start with that time. */
+/** Returns the turn with the candidate reduced to the shortest time of a shrink-to-fit job: if the job can start at all, it can start with that time. */
 function shortest({ universe, now_s }: Cycle, turn: Turn): Turn {
   const { candidate, context } = turn;
   const min_s = shortestOf(universe.space, candidate.entry.job);

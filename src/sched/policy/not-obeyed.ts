@@ -24,7 +24,10 @@ export function notObeyed(universe: Universe): string[] {
   return texts;
 }
 
-/** Returns a function that returns each such text once. It returns the text again only after the attribute was obeyed or unset in between. */
+/**
+ * Returns a function that returns the text for each attribute that is set but not obeyed only once. It returns a text again
+ * only if its cause was gone in between.
+ */
 export function notObeyedNews(): (universe: Universe) => string[] {
   let told_texts: readonly string[] = [];
   return (universe) => {

@@ -92,7 +92,7 @@ export type HostBucket = {
   count: number;
   /** the hosts as a heap in the order of definition; may contain hosts that have left the bucket */
   readonly heap: Host[];
-  /** what placing the last job on one of its hosts has resulted in (place/states-after.ts); null: nothing yet */
+  /** the result of the last placement of a job on one of its hosts (place/states-after.ts); null: none yet */
   left: PlacedStates | null;
 };
 

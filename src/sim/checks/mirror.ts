@@ -71,7 +71,7 @@ function describe(universe: Universe): Map<string, string> {
   // A scheduler keeps placement sets that any job has asked for, so only those that are wanted now are compared.
   const wanted = new Set(queues.map((queue) => groupResources(universe, queue).join()));
   for (const { line, request } of universe.entries.values()) if (line !== null) wanted.add(request.place.group ?? "");
-  // The server does not send a scheduler the comments that the scheduler set.
+  // Comments are not compared, because the server does not send a scheduler the comments that the scheduler set.
   for (const [id, { comment: _, ...job }] of universe.jobs) put(`job ${id}`, job);
   for (const [id, resv] of universe.resvs) put(`resv ${id}`, resv.source);
   for (const set of universe.sets.values()) {
