@@ -23,8 +23,8 @@ export type DayFileOptions = {
   readonly onOpen?: (now_ms: number) => string;
   readonly onClose?: (now_ms: number) => string;
   /**
-   * how many milliseconds after a write further lines are collected before the next write (default GATHER_MS). After a longer pause, a line is written at the
-   * end of the turn in which it comes. 0: every line is written at once
+   * After a write, lines are collected for this many milliseconds before the next write (default GATHER_MS). A line that comes after a longer pause is written
+   * at the end of its turn. 0: every line is written at once
    */
   readonly delay_ms?: number;
   /** returns a line for the log that says how many lines were lost, and why */

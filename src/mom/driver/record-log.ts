@@ -3,7 +3,7 @@
 //
 // G1. What save() and drop() wrote is in the page cache when flush() returns, and so survives the mom. What must survive a crash of the machine is in the
 //     starter's journal.
-// G2. A torn last line is skipped. A file with a line of another version is put aside, and reported.
+// G2. An incomplete last line is skipped. If a line is of another version, the file is put aside, and this is reported.
 // G3. A full disk does not end the mom. Unwritten records are kept, `fault` gives the reason, and the mom accepts no new jobs until they are written
 //     (mom-driver.ts).
 
@@ -61,7 +61,7 @@ export class RecordLog {
     try {
       this.#rewrite();
     } catch (error) {
-      // The old file stays. It has the same records in more lines, and its last line may be torn, so the next text begins with a line break.
+      // The old file stays. It has the same records in more lines, and its last line may be incomplete, so the next text begins with a line break.
       this.#waiting = "\n";
       this.#isFaulty(messageOf(error));
     }
@@ -105,8 +105,8 @@ export class RecordLog {
       if (this.#chars > COMPACT_CHARS && this.#chars > 4 * this.#live) this.#rewrite();
       this.#isFaulty(null);
     } catch (error) {
-      // If the disk is full, the records are kept and written at the next flush. The failed write may have left a torn line, which will be skipped. So the next
-      // text begins with a line break and has all these records again.
+      // If the disk is full, the records are kept and written at the next flush. The failed write may have left an incomplete line, which will be skipped. So
+      // the next text begins with a line break and has all these records again.
       if (!this.#waiting.startsWith("\n")) this.#waiting = `\n${this.#waiting}`;
       this.#isFaulty(messageOf(error));
     }

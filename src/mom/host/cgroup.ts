@@ -2,14 +2,15 @@
 // group is killed as a whole. The kernel counts the cpu time of all processes in it, and enforces limits on it (job/cgroup-limits.ts).
 //
 // G1. The groups of jobs are in a directory below the mom's own group, which this mom has made (cgroup-identity.ts). No other groups are touched.
-// G2. The starter's thread is in a job's group while it makes the top process, so that no process of the job is ever outside. From there it moves to the next
-//     job's group, or leaves (a change of group costs as much as a small program). Limits are set afterwards, so that they never apply to the starter; no
-//     group is killed or removed while the thread is inside. The group of a task already has limits: a job at its limit could have the starter killed or
-//     stopped for lack of memory. There the thread stays outside of the controllers for memory and cpu and moves the task in; in version 2, which has a
-//     single hierarchy, these limits are lifted while the thread is inside.
-// G3. A controller that the kernel does not offer here is not enforced, and is reported (missing): a job is never refused for it.
-// G4. After a pause the first change of group waits 10 to 20 ms for the kernel (a grace period of its RCU); changes within the next milliseconds do
-//     not. While jobs start in quick succession, this thread therefore repeatedly changes to its present group, so that no batch of starts has that wait.
+// G2. The starter's thread enters a job's group before it makes the top process, so that no process of the job is ever outside of the group. Later it enters
+//     the next job's group, or leaves (a change of group costs as much as a small program). The limits of a group are set only after the thread has left it, so
+//     that they never apply to the starter. No group is killed or removed while the thread is inside. When a task is started, the job's group already has
+//     limits, and a job at its limit could have the starter killed or stopped for lack of memory. So the thread does not enter the groups for memory and cpu,
+//     and moves the task into them. Version 2 has a single hierarchy: there these limits are lifted while the thread is inside.
+// G3. If the kernel does not offer a controller, its limits are not enforced, and this is reported (missing). No job is refused because of it.
+// G4. The first change of group after a pause takes 10 to 20 ms, because the kernel waits (a grace period of its RCU). Changes within the next milliseconds do
+//     not wait. So while jobs start in quick succession, this thread again and again changes to the group in which it already is, and no start of a job has
+//     that wait.
 
 import { existsSync, rmdirSync, writeFileSync } from "node:fs";
 import { messageOf } from "#support/caught.ts";

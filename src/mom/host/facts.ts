@@ -20,7 +20,7 @@ function memoryKb(): number {
     const match = /^MemTotal:\s+(\d+) kB/m.exec(readFileSync("/proc/meminfo", "latin1"));
     if (match !== null) return Number(match[1]);
   } catch {
-    // There is no /proc/meminfo: Node.js knows the memory.
+    // There is no /proc/meminfo: os.totalmem() is used.
   }
   return Math.floor(totalmem() / KB);
 }

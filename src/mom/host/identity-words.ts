@@ -34,8 +34,8 @@ const SOMEBODY: FileIdentity = { uid: 65_534, gid: 65_533, groups: [65_531, 65_5
 const TRY_MS_MAX = 10_000;
 
 /**
- * Whether chroot takes on the whole identity and changes nothing else. Checked are all four numbers of user and group, the groups, that no capability is left,
- * and the directory.
+ * Whether chroot takes on the whole identity and changes nothing else. It checks all four numbers of user and group, the groups, the directory, and that no
+ * capability is left.
  */
 function chrootWorks(): boolean {
   if (process.geteuid?.() !== 0) return false;

@@ -44,7 +44,7 @@ export function vnodeObject({ name, attrs }: MomVnode, resources: ReadonlyMap<st
     try {
       texts[def.name] = renderValue(def, value as AttributeValue, resources) as WireAttrs[string];
     } catch {
-      // The resource is unknown: a definition file may set such a one.
+      // The resource is not known here: a definition file may name any resource.
     }
   }
   return { id: name, attrs: texts };

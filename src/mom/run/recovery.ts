@@ -1,8 +1,8 @@
 // Compares the records of runs with what the starter knows about them, after a restart of mom or starter. Pure, like
 // life.ts.
 //
-// V1. A run with a record that the starter does not know: if the record was written since the machine was booted, the
-//     starter's journal is complete, so the run was never started. If the record is older, the run is lost.
+// V1. A run may have a record while the starter does not know it. If the record was written since the machine was booted,
+//     the starter's journal is complete, so the run was never started. If the record is older, the run is lost.
 // V2. A run that only the starter knows cannot be reported, because it has no record. It is killed and forgotten.
 
 import { JOB_EXEC } from "#model/exit-status.ts";

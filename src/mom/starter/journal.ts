@@ -148,7 +148,7 @@ export function openJournal(path: string): { readonly journal: Journal; readonly
   };
   const journal: Journal = {
     append(records) {
-      // The last write may have left a torn line (a full disk). A line break ends that line, so that the next record is not lost with it.
+      // The last write may have left an incomplete line (a full disk). A line break ends that line, so that the next record is not lost with it.
       const lines = `${torn ? "\n" : ""}${textOf(records)}`;
       torn = true;
       bytes += writeWhole(fd, lines);

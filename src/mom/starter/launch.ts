@@ -248,8 +248,8 @@ const LOGIN_OPTION: ReadonlySet<string> = new Set([
 const baseName = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 
 /**
- * Returns the error number with which execve would refuse the program to the present identity; 0: no error is foreseen. A program such as prlimit could not
- * report it in this form.
+ * Returns the error number with which execve would refuse the program to the present identity; 0: no error is foreseen. prlimit and the like, which would
+ * execute the program, could not report the error in this form.
  */
 function programError(path: string): number {
   const errno = executeError(path);
