@@ -233,7 +233,7 @@ export function runningProcesses(conf: Conf): Map<string, number> {
 
 /**
  * Sends qterm -s, and then TERM to the daemons that remain. Returns when the processes no longer exist. waits: called from time to time with the processes that
- * still exist. mom_signal SIGINT: the mom ends without its jobs, and the next mom takes them over.
+ * still exist. mom_signal SIGINT: the mom ends, but its jobs continue, and the next mom takes them over.
  */
 export async function stopDaemons(
   conf: Conf,

@@ -34,8 +34,8 @@ export async function resetComplex(conf: Conf): Promise<void> {
 }
 
 /**
- * Removes what killed jobs have left outside of PBS_HOME. Job numbers start again, so that a TMPDIR left by a job would be in the way of another user's job
- * with the same number. In user mode all files are in PBS_HOME.
+ * Removes what killed jobs have left outside of PBS_HOME. Job numbers start again, so a TMPDIR left by a job would be in the way of another user's job with the
+ * same number. In user mode all files are in PBS_HOME.
  */
 function clearAwayRuns(conf: Conf): void {
   const records = join(conf.mom_home, "mom_priv/jobs/records");

@@ -65,7 +65,10 @@ export class HostWatch {
     happen({ kind: "sampled", seen: this.#ports.host.look(leaders, owners) });
   }
 
-  /** Measures the use of the host by others if the configuration requests it. After it no longer does, one more measurement ends the busy state. */
+  /**
+   * Measures the use of the host by others if the configuration requests it. When the configuration no longer requests it, one more measurement ends the busy
+   * state.
+   */
   #measure(now_ms: number): void {
     const { state, settings, happen } = this.#tools;
     const { load, kbd_idle } = settings();

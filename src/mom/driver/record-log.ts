@@ -43,7 +43,7 @@ export class RecordLog {
   readonly found: readonly SavedRun[];
   readonly #file: RecordFile;
   readonly #complain: (text: string) => void;
-  /** the lines of each run that count. text: its record. tasks: the line about its tasks that follows the record */
+  /** the present lines about each run. text: its record. tasks: the line about its tasks that follows the record */
   readonly #lines = new Map<string, { readonly run_count: number; readonly text: string; tasks: string }>();
   #chars = 0;
   #live = 0;

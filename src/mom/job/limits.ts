@@ -19,7 +19,7 @@ export function kernelLimits(attrs: Attrs, several_hosts = false): { [name: stri
   lower("fsize", bytes("file"));
   lower("rss", bytes("pmem"));
   lower("as", bytes("pvmem"));
-  // On several hosts, no kernel knows how much vmem the job uses on the others. The mom alone checks that limit (docs/reference/execution.md 4).
+  // No kernel knows how much vmem a job uses on its other hosts. If the job has several, only the mom checks this limit (docs/reference/execution.md 4).
   if (!several_hosts) lower("as", bytes("vmem"));
   lower("core", bytes("core"));
   lower("cpu", secondsOf(resources["pcput"]));

@@ -6,9 +6,9 @@
 // C2. An obit is sent again at every welcome until it is acknowledged (mom-link.ts I2).
 // C3. A job has one run here at a time: a later one waits until nothing of the earlier one is left.
 // C4. A discard concerns only files that finished runs have left (output, a checkpoint), and names no run. It never ends a run that is under way or waits: such
-//     a run takes care of those files itself. The server names the runs that it does not want in its welcome.
-// C5. The server can take runs for lost after it has sent their starts, and start them elsewhere (mom-link.ts I4). So the mom confirms the accepted starts
-//     before it does anything for them, and starts nothing while it is not welcomed.
+//     a run takes care of those files itself. In its welcome, the server names the runs that it does not want.
+// C5. After the server has sent the start of a run, it may consider the run lost and start the job elsewhere (mom-link.ts I4). So the mom confirms the accepted
+//     starts before it does anything for them, and starts nothing while it is not welcomed.
 
 import type { MomHello, MomJob, ServerToMom } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";

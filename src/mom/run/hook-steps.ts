@@ -187,7 +187,10 @@ function actionsOf(event: string, end: SequenceEnd): readonly string[] {
   return end.fail_action.filter((action) => FAILURE_ACTIONS[action]?.includes(event));
 }
 
-/** Returns the exechost_startup hooks that succeeded now and have clear_vnodes_upon_recovery: vnodes that a failure of theirs had put offline come back. */
+/**
+ * Returns the exechost_startup hooks that have succeeded and have clear_vnodes_upon_recovery in fail_action. Vnodes that were put offline when such a hook had
+ * failed come back.
+ */
 function recovered(event: string, end: SequenceEnd, state: MomState): readonly string[] {
   if (event !== "exechost_startup") return [];
   const clearing = hooksFor(state, event).filter((hook) => hook.fail_action.includes("clear_vnodes_upon_recovery"));

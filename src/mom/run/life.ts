@@ -3,7 +3,7 @@
 //
 // R1. A run leaves the table only when the server has acknowledged its obit or discards it.
 // R2. The record of a run is removed before the starter is told to forget the run. If the mom dies in between, its successor tells the starter again. In the
-//     other order, the successor would take the run for lost.
+//     other order, the successor would consider the run lost.
 
 import type { SequenceEnd } from "#hooks/run/hook-sequence.ts";
 import { JOB_EXEC } from "#model/exit-status.ts";

@@ -1,4 +1,4 @@
-// Watches a running run: suspends and resumes it, enforces its limits, ends it. Pure.
+// Watches a run while its job is running: suspends and resumes it, enforces its limits, ends it. Pure.
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { LOG_EVENT } from "#support/log-event.ts";

@@ -1,5 +1,5 @@
-// The display of an interactive job (qsub -X), which its relay provides. X clients of the job take a port on the loopback interface for an X server, and show
-// it a cookie that they read from a file. The relay sends their data to qsub, which checks the cookie and knows the real display.
+// The display of an interactive job (qsub -X), which its relay provides. X clients of the job connect to a port on the loopback interface as if it were an X
+// server, and show it a cookie that they read from a file. The relay sends their data to qsub, which checks the cookie and knows the real display.
 //
 // D1. Every user of the host can connect to the port. So the number of clients without an answer from the display, and the time they may wait, are limited, and
 //     such clients do not keep others out (src/protocol/wire/waiting-room.ts).
