@@ -79,7 +79,7 @@ async function submitLines(
   const inFlight: Promise<() => void>[] = [];
   let frame: Queued[] = [];
   let frame_chars = 0;
-  /** faults of lines after the last frame that was sent. They are printed when that frame is answered, so that all results come in order */
+  /** the fault of a line after the jobs in `frame`; printed after their results, so that all results come in the order of the lines */
   let told: (() => void)[] = [];
   const send = (): void => {
     const [queued, after] = [frame, told];
