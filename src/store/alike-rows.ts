@@ -1,16 +1,18 @@
-// Reads JSON texts of similar records, such as jobs: ten thousand jobs of one user differ in two paths and a few numbers. The
-// reader compares the parts that a text shares with the text before it, instead of parsing them again, and reuses their values.
+// Reads JSON texts of similar records, such as jobs: ten thousand jobs of one user differ only in two paths and a few
+// numbers. What a text has in common with the previous text is only compared and not parsed again, and its values are used
+// again.
 //
-// A1. The result equals that of JSON.parse, including the order of names. Each text has a record of its own. Its values may be
-//     shared with other records and must not be changed in place.
-// A2. A text that JSON.parse refuses is refused.
+// A1. The result equals that of JSON.parse, also in the order of names. Each text gives a new record. Its values may be shared
+//     with other records and must not be changed in place.
+// A2. A text that JSON.parse refuses is refused, too.
 //
-// A pattern is the sequence of a text's members. Members that were equal in all texts so far form runs, which are compared as a
-// whole. The other members are holes, each with its latest value.
+// A pattern describes similar texts as a sequence of runs and holes. A run is a piece of text with members (name and value)
+// that were equal in all these texts; it is compared as a whole. A hole is a member whose value differed; it has the value
+// of the last text.
 
 import type { Data, Keep } from "./store.ts";
 
-/** text: name and value, with the comma or brace after them */
+/** A member of a record. text: its name and value, with the comma or brace after them. */
 type Member = { readonly name: string; readonly text: string };
 type Run = { readonly name: null; readonly text: string };
 type Hole = { readonly name: string /** `"NAME":` */; readonly key: string; text: string; value: unknown };
@@ -21,9 +23,9 @@ type Pattern = {
   readonly record: Data;
 };
 
-/** Number of patterns tried for a text; the pattern of the last text is tried first. */
+/** The number of patterns that are tried for a text. The pattern that fitted last is tried first. */
 const PATTERNS_MAX = 4;
-/** If this many more texts have missed than fitted a pattern, the reader stops using patterns. */
+/** When the texts that fitted no pattern are this many more than those that fitted one, the reader no longer uses patterns. */
 const MISSES_MAX = 200;
 
 /** Returns a reader of records. The reader throws SyntaxError for a text that is not JSON. */
@@ -58,12 +60,12 @@ function parse(text: string, keep: Keep): Data {
   return record;
 }
 
-/** Returns null if the text does not fit the pattern. */
+/** Reads a text with the help of a pattern. Returns null if the text does not fit the pattern. */
 function read({ parts, record }: Pattern, text: string, keep: Keep): Data | null {
   const made: { [name: string]: unknown } = { ...record };
   let at = 1;
   for (const part of parts) {
-    // Comparing a slice is many times faster than startsWith.
+    // A comparison with a slice is many times faster than startsWith.
     if (text.slice(at, at + part.text.length) === part.text) at += part.text.length;
     else if (part.name === null) return null;
     else {
@@ -75,12 +77,12 @@ function read({ parts, record }: Pattern, text: string, keep: Keep): Data | null
   return at === text.length && text[0] === "{" && text.endsWith("}") ? made : null;
 }
 
-/** Reads another value into a hole. Returns the end of the member, or a negative number if there is no member. */
+/** Reads the value of a hole's member from a text. Returns the position after the member, or a negative number if the member is not there. */
 function fill(hole: Hole, text: string, at: number, keep: Keep): number {
   const begin = at + hole.key.length;
   if (text.slice(at, begin) !== hole.key) return -1;
   const end = valueEnd(text, begin);
-  // A brace in the place of a comma is not valid here.
+  // The member must be followed by the same character as before: a comma, or at the end of the record a brace.
   if (end < 0 || text.charCodeAt(end) !== hole.text.charCodeAt(hole.text.length - 1)) return -1;
   try {
     hole.value = keep(hole.name, JSON.parse(text.slice(begin, end)));
@@ -91,7 +93,7 @@ function fill(hole: Hole, text: string, at: number, keep: Keep): number {
   return end + 1;
 }
 
-/** known: a pattern with the same sequence of names. */
+/** Makes a pattern from the members of a text. known: a pattern with the same sequence of names, whose holes remain holes. */
 function patternOf(members: readonly Member[], known: Pattern | undefined, record: Data): Pattern {
   const holes = new Set(known?.holes);
   known?.members.forEach(({ name, text }, at) => {
@@ -110,12 +112,12 @@ function patternOf(members: readonly Member[], known: Pattern | undefined, recor
 const isSameSequence = (a: readonly Member[], b: readonly Member[]): boolean =>
   a.length === b.length && a.every(({ name }, at) => name === b[at]?.name);
 
-// --- JSON as JSON.stringify writes it, without blanks; other texts get no pattern
+// --- finds members in JSON as JSON.stringify writes it, without blanks; other JSON texts get no pattern
 
 const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a];
 const [BRACE, CLOSING_BRACE, BRACKET, CLOSING_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d];
 
-/** The members of a record, or null if the text is written differently or has an unusual name. */
+/** The members of a record; null: the text is written in another way, or has an unusual name. */
 function membersOf(text: string): Member[] | null {
   const members: Member[] = [];
   for (let at = 1; at < text.length; ) {

@@ -1,6 +1,7 @@
 // The mark of a store: a small file beside the store. It records that this home has a store, the number of the store, and the
-// number of the last acknowledged commit. At the next start the server detects a store that is missing, empty, older than its
-// mark, or not the one that the mark names. Without the mark, acknowledged jobs could be lost unnoticed.
+// number of the last acknowledged commit. With its help the server detects at its next start that the store is missing, empty,
+// older than the mark, or another store than the one that the mark names. Without the mark, acknowledged jobs could be lost
+// unnoticed.
 //
 // K1. The mark is never ahead of the store: it is written after a commit is durable and before the commit is acknowledged.
 // K2. The mark of a running store is written in place and is not flushed to the disk, because a flush would cost as much as the
@@ -19,17 +20,17 @@ import { writeWholeFile } from "#support/whole-file.ts";
 /** store: the number that the store got when it was created. commit: null if the mark is torn. at_ms: time of writing. */
 export type Mark = { readonly store: number | null; readonly commit: number | null; readonly at_ms: number };
 
-/** The mark of an open store. */
+/** The mark of an open store, which can be written. */
 export type OpenMark = {
   /** Writes the number of a durable commit. Throws nothing: if the write fails, the mark only falls behind (K1). */
   set(commit: number): void;
   close(): void;
 };
 
-/** `partita.db` -> `partita.mark`. The pattern `rm partita.db*` does not match this name. */
+/** The path of the mark: `partita.db` -> `partita.mark`. The name is such that `rm partita.db*` does not remove the mark. */
 export const markFile = (store_file: string): string => `${store_file.replace(/\.db$/, "")}.mark`;
 
-/** Returns null if there is no mark. Throws the file system's error if the mark cannot be read. */
+/** Reads a mark. Returns null if there is none. Throws the file system's error if it cannot be read. */
 export function readMark(path: string): Mark | null {
   let fd: number;
   try {
@@ -41,7 +42,7 @@ export function readMark(path: string): Mark | null {
   try {
     const text = readFileSync(fd, "latin1");
     const [, store] = /^store (\d{16})$/m.exec(text) ?? [];
-    // The number is written twice: the two numbers of a torn mark differ.
+    // The number is written twice. If the mark is torn, the two numbers differ.
     const [, commit, again] = /^commit (\d{16}) (\d{16})$/m.exec(text) ?? [];
     return {
       store: store === undefined ? null : Number(store),
@@ -53,7 +54,7 @@ export function readMark(path: string): Mark | null {
   }
 }
 
-/** Opens the mark for writing; a mark of another store is written anew. Throws the file system's error. */
+/** Opens the mark for writing. A mark of another store is replaced. Throws the file system's error. */
 export function openMark(path: string, store: number, commit: number): OpenMark {
   const found = readMark(path);
   if (found?.store !== store || found.commit === null) writeWholeFile(path, markText(store, commit), 0o600);
@@ -72,7 +73,7 @@ export function openMark(path: string, store: number, commit: number): OpenMark 
   return mark;
 }
 
-/** The text has a fixed length, so one write replaces all of it. */
+/** The text of a mark. Its length is fixed, so that one write replaces all of it. */
 function markText(store: number, commit: number): string {
   const number = String(commit).padStart(16, "0");
   return `This PBS_HOME has a store (partita.db). Its number and its last commit:\nstore ${String(store).padStart(16, "0")}\ncommit ${number} ${number}\n`;

@@ -1,6 +1,6 @@
-// The store of tests and of the simulator: rows in maps, kept as JSON text so that they share nothing with the server's
-// objects, and faults on request. It is deterministic: no clock, no timers, and every promise settles in the turn in which it
-// was made.
+// The store of tests and of the simulator. Its rows are in maps, as JSON text, so that they share nothing with the server's
+// objects. It can produce faults on request. It is deterministic: it uses no clock and no timers, and every promise settles
+// in the turn of the event loop in which it was made.
 
 import { mustGet } from "#support/assert.ts";
 import { alikeReader } from "./alike-rows.ts";
@@ -12,7 +12,7 @@ const OBJECT_TABLES: readonly ObjectTable[] = ["server", "resources", "queues", 
 export type MemoryStore = Store & {
   /** makes the next `times` commits fail */
   failCommits(fault: StoreFault, times?: number): void;
-  /** a copy of everything on the "disk": the state that a restarted server would load */
+  /** returns a copy of everything that is on the "disk", which is what a restarted server would load */
   clone(): MemoryStore;
   readonly commits: number;
 };

@@ -1,9 +1,9 @@
-// The tables of the SQLite store, and the migration of older files: step N turns a file of version N into version N+1. The
-// version is stored in user_version. A released step is never changed; only new steps are added.
+// The tables of the SQLite store, and the migration of older files: step N changes a file of version N to version N+1. The
+// version of a file is in its user_version. A step that was released is never changed; only new steps are added.
 
 export type SchemaStep = readonly string[];
 
-/** "PRTT": marks our files, so that the database of another program is never changed. */
+/** "PRTT": the application_id of our files. A database of another program has another one and is never changed. */
 export const APPLICATION_ID = 0x50525454;
 
 export const SCHEMA_STEPS: readonly SchemaStep[] = [

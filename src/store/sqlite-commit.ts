@@ -1,11 +1,11 @@
-// Writes a batch as one statement. Every statement is a round trip to SQLite's thread, and in small commits the trips cost more
-// than the rows. The parts of a batch are therefore the columns of a view, and triggers of the view carry out an INSERT into
-// it.
+// Writes a batch as one statement. Every statement needs a round trip to SQLite's thread, and in small commits these trips
+// cost more than the rows. Therefore there is a view whose columns are the parts of a batch. One INSERT into the view makes
+// its triggers write all the tables.
 //
-// W1. One INSERT is one transaction by itself: a failure in a trigger undoes all of it.
+// W1. The INSERT is a transaction by itself: if a trigger fails, all of it is undone.
 // W2. All rows of one table are written by one statement with one JSON parameter (one statement for each row takes ten times
 //     the CPU).
-// W3. View and triggers belong to the connection (TEMP); the file does not contain them.
+// W3. The view and its triggers belong to the connection (TEMP). The file does not contain them.
 
 import type { Connection } from "./sqlite.ts";
 import { LAST_COMMIT } from "./sqlite-mark.ts";
@@ -14,8 +14,8 @@ import type { Batch, ObjectTable, RunRow } from "./store.ts";
 export const OBJECT_TABLES: readonly ObjectTable[] = ["server", "resources", "queues", "vnodes", "scheds", "resvs", "hooks", "run_times"];
 
 /**
- * Statements that belong together, in this order. The order of parts does not matter. columns: the columns of the view that the
- * statements read.
+ * Statements of the triggers that belong together and must be run in this order. The order of parts does not matter. columns:
+ * the columns of the view that the statements read.
  */
 type Part = { readonly name: string; readonly columns: readonly string[]; readonly statements: readonly string[] };
 
@@ -89,7 +89,7 @@ export async function prepareCommits(writer: Connection): Promise<void> {
   );
 }
 
-/** Writes a batch with the number of the commit, completely or not at all. Returns false if there was nothing to write. */
+/** Writes a batch, with the number of the commit, completely or not at all. Returns false if there was nothing to write. */
 export async function commit(writer: Connection, batch: Batch, number: number): Promise<boolean> {
   const rows = columnsOf(batch);
   if (rows.size === 0) return false;
@@ -135,6 +135,6 @@ function columnsOf(batch: Batch): Map<string, string> {
   return texts;
 }
 
-/** Writes rows as a record by key: SQLite splits such a record in half the time of a list of pairs. */
+/** The JSON text of rows, as a record by key. SQLite needs half the time to split it that it needs for a list of pairs. */
 const recordText = (rows: readonly RunRow[]): string =>
   `{${rows.map(({ id, data }) => `${JSON.stringify(id)}:${JSON.stringify(data)}`).join(",")}}`;

@@ -1,5 +1,5 @@
-// Finished jobs. They are never kept in memory. They are queried by id, owner, queue and time (qstat -x, -H), one page at a
-// time and over a separate connection, so that a long listing delays no commit.
+// The history: finished jobs, which are never kept in memory. They are read by id, owner, queue and time (qstat -x, -H), one
+// page at a time and over a separate connection, so that a long listing delays no commit.
 
 import type { Connection, Parameter } from "./sqlite.ts";
 import { parseData } from "./sqlite.ts";
@@ -8,7 +8,7 @@ import type { History, HistoryFilter, HistoryRow } from "./store.ts";
 type Stored = Omit<HistoryRow, "data"> & { readonly data: string };
 const COLUMNS = "id, seq, idx, owner, queue, state, ended_s, data";
 
-/** write: runs its work as one transaction of the writing connection. */
+/** Makes the history of a store. write: does its work as one transaction on the writing connection. */
 export function sqliteHistory(reader: Connection, write: <T>(work: (writer: Connection) => Promise<T>) => Promise<T>): History {
   const row = (stored: Stored): HistoryRow => ({ ...stored, data: parseData(reader.file, "history", stored.id, stored.data) });
   return {
@@ -52,7 +52,7 @@ export function sqliteHistory(reader: Connection, write: <T>(work: (writer: Conn
   };
 }
 
-/** The SQL texts depend only on the set of parts that a filter has, so few statements are prepared. */
+/** The condition of a query. Its text depends only on which fields a filter has, so that only few statements must be prepared. */
 function condition(
   filter: HistoryFilter,
   after: Stored | undefined,

@@ -1,5 +1,5 @@
-// Loads all live rows of the store's file as fast as possible. A whole page of jobs is one result row, because every value that
-// crosses from SQLite costs more than its text. This takes a third of the time of single rows.
+// Loads all live rows of the store's file as fast as possible. A query returns a whole page of jobs as one result row, because
+// every single value that SQLite returns costs more than its text. This takes a third of the time that single rows take.
 
 import { nth } from "#support/assert.ts";
 import { alikeReader } from "./alike-rows.ts";
@@ -12,9 +12,9 @@ import type { Data, JobRow, Keep, Loaded, ObjectRow, ObjectTable } from "./store
 const PAGE_ROWS = 2000;
 /** Rows of the first page of jobs, which is read while the program is still loading. */
 const FIRST_PAGE_ROWS = 6000;
-/** Longer rows are read one by one, because a page must fit into a string. */
+/** The longest row that is read as a part of a page. Longer rows are read one by one, because a page must fit into a string. */
 const PAGED_BYTES_MAX = 16 * 1024;
-/** Separates the texts of a page: JSON never contains this character. */
+/** The character between the texts of a page. JSON never contains it. */
 const SEPARATOR = "\x1e";
 
 /** The first page of jobs while it is being read. */
@@ -27,7 +27,7 @@ export async function readAhead(connection: Connection): Promise<Ahead> {
   return { page };
 }
 
-/** keep: see Store.load. ahead: a page read since the last commit; null: none. */
+/** Loads all live rows. keep: see Store.load. ahead: the first page, if its reading was begun already and no commit has followed; null: it was not. */
 export async function loadRows(connection: Connection, keep: Keep, ahead: Ahead | null): Promise<Loaded> {
   const objects = {} as { [T in ObjectTable]: readonly ObjectRow[] };
   const counters: { [name: string]: number } = {};
@@ -39,7 +39,7 @@ export async function loadRows(connection: Connection, keep: Keep, ahead: Ahead 
     for (const { name, value } of rows) if (!OWN_COUNTERS.has(name)) counters[name] = value;
   };
   const parts = [loadJobs(connection, keep, ahead), loadCounters(), ...loadTables] as const;
-  // After a fault the connection may be closed only when no call on it is in progress.
+  // All calls must end before a fault is reported, because a connection may be closed only when no call on it is in progress.
   await Promise.allSettled(parts);
   const [jobs] = await Promise.all(parts);
   const fresh = jobs.length === 0 && Object.keys(counters).length === 0 && OBJECT_TABLES.every((table) => objects[table].length === 0);
@@ -51,7 +51,7 @@ async function loadTable(connection: Connection, table: ObjectTable): Promise<Ob
   return rows.map(({ name, data }) => ({ name, data: parseData(connection.file, table, name, data) }));
 }
 
-/** While this thread turns one page into records, SQLite's thread reads the next. */
+/** Loads the jobs page by page. While this thread makes records from one page, SQLite's thread reads the next page. */
 async function loadJobs(connection: Connection, keep: Keep, ahead: Ahead | null): Promise<Loaded["jobs"]> {
   const runs = new Map<string, Data>();
   for await (const rows of pages(connection, "runs", keep)) for (const { id, data } of rows) runs.set(id, data);
@@ -65,12 +65,12 @@ async function loadJobs(connection: Connection, keep: Keep, ahead: Ahead | null)
 }
 
 /**
- * ids, seqs: JSON lists. texts: texts of the rows, "" for a long one. last: the start of the next page; null: this page is
- * empty.
+ * A page of rows. ids, seqs: JSON lists. texts: the texts of the rows; "" for a row that is too long for a page. last: the key
+ * after which the next page begins; null: this page is empty.
  */
 type Page = { readonly ids: string; readonly seqs: string; readonly texts: string | null; readonly last: string | number | null };
 
-/** first: a value below every value of the column by which the rows are ordered. */
+/** The order of rows. first: a value that is smaller than every value of the column `by`. */
 const ORDER = { jobs: { by: "rowid", seq: "seq", first: 0 }, runs: { by: "id", seq: "0", first: "" } } as const;
 
 const pageQuery = (table: keyof typeof ORDER): string =>
@@ -97,7 +97,7 @@ async function* pages(
   try {
     for (let page = await next; page !== undefined && page.last !== null; page = await next) {
       next = readPage(connection, table, page.last, PAGE_ROWS);
-      // A fault may be reported while a long row of this page is awaited.
+      // The next page may fail while this page waits for a long row. The fault is reported when the next page is used.
       next.catch(() => undefined);
       yield await rowsOf(page);
     }

@@ -1,5 +1,5 @@
-// Compares a store's file with its mark (mark.ts). The store's number and the number of its last commit are two rows of
-// `counters` that are written with every batch and hidden from the server.
+// Compares a store's file with its mark (mark.ts). The number of the store and the number of its last commit are two rows of
+// the table `counters`. The server does not see these rows.
 
 import { randomInt } from "node:crypto";
 import { statSync } from "node:fs";
@@ -7,12 +7,12 @@ import { type Mark, markFile } from "./mark.ts";
 import type { Connection } from "./sqlite.ts";
 import { StoreError } from "./store.ts";
 
-/** Names in `counters` that belong to the store itself. */
+/** The names of these two rows. */
 const STORE_NUMBER = "store_number";
 export const LAST_COMMIT = "store_commit";
 export const OWN_COUNTERS: ReadonlySet<string> = new Set([STORE_NUMBER, LAST_COMMIT]);
 
-/** A store's number and the number of its last commit. null: the store is older than marks. */
+/** The number of a store and the number of its last commit. null: the store was made by a release that had no marks. */
 export type Standing = { readonly store: number; readonly commit: number } | null;
 
 /** The size of a store's file in bytes, or null if there is no file. */
@@ -32,8 +32,8 @@ export async function readStanding(connection: Connection): Promise<Standing> {
 }
 
 /**
- * The standing of a store that is open for writing. A store without a number gets one. The number is written into the store's
- * file itself, so it is known even without the WAL.
+ * Reads the two numbers of a store that is open for writing. A store without a number gets one. That number is written into
+ * the store's file itself, so that it is known even if the WAL is lost.
  */
 export async function takeStanding(writer: Connection): Promise<NonNullable<Standing>> {
   const found = await readStanding(writer);
@@ -51,7 +51,7 @@ export function absence(file: string): string | null {
   return bytes === 0 ? "the store has no bytes, and this PBS_HOME had one" : null;
 }
 
-/** One sentence about what a store lacks compared with its mark, or null if it lacks nothing. */
+/** One sentence about what a store lacks according to its mark, or null if it lacks nothing. */
 export function lack(standing: Standing, mark: Mark): string | null {
   if (mark.store === null) return null;
   if (standing === null) return "this is not the store of this PBS_HOME, but another database, or one from before there were marks";
@@ -61,7 +61,7 @@ export function lack(standing: Standing, mark: Mark): string | null {
   return `the last ${count} of its commits ${count === 1 ? "is" : "are"} missing, which were acknowledged: ${standing.commit} are here, ${mark.commit} were made`;
 }
 
-/** The refusal of a store that does not match its mark: what is missing, since when, and what the administrator can do. */
+/** The error for a store that does not match its mark. It says what is missing, since when, and what the administrator can do. */
 export function lost(file: string, what: string, mark: Mark): StoreError {
   const wal = what.includes("commits") ? ` (is ${file}-wal missing or cut, or was an older copy put here?)` : "";
   return new StoreError(

@@ -8,15 +8,15 @@ import type { Connection } from "./sqlite.ts";
 import { StoreError } from "./store.ts";
 
 /**
- * Applies the settings of the connection. Then creates the schema, or migrates it (after a backup beside the file), or refuses
- * a file that is newer than this program.
+ * Makes the settings of the connection. Then creates the tables of an empty file; migrates an older file, after it has made a
+ * backup beside the file; or refuses a file that is newer than this program.
  */
 export async function prepareSchema(writer: Connection, steps: readonly SchemaStep[], onNotice: (text: string) => void): Promise<void> {
   const { version, tables, application } = await headerOf(writer);
   const fresh = version === 0 && tables === 0;
   if (!fresh) refuseForeign(writer, version, application, steps.length);
   await writer.exec(
-    // Only an empty file accepts another page size.
+    // The page size can be set only for an empty file.
     ...(fresh ? ["PRAGMA page_size = 8192"] : []),
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
@@ -71,14 +71,14 @@ function freeName(name: string): string {
 
 const QUICK_CHECK = "PRAGMA quick_check(3)";
 
-/** SQLite's own check of pages and rows (without indexes against rows). Returns null, or the first findings. */
+/** Runs SQLite's own check of pages and rows; it does not compare indexes with rows. Returns null, or the first faults. */
 export async function quickCheck(connection: Connection): Promise<string | null> {
   const rows = await connection.all<{ readonly quick_check: string }>(QUICK_CHECK);
   const findings = rows.map((row) => row.quick_check).filter((text) => text !== "ok");
   return findings.length === 0 ? null : findings.join("; ");
 }
 
-/** As quickCheck, but resolves when SQLite's thread has begun the check. */
+/** Does the same as quickCheck, but resolves as soon as SQLite's thread has begun the check. */
 export async function beginCheck(connection: Connection): Promise<{ readonly finding: Promise<string | null> }> {
   await connection.prepare(QUICK_CHECK);
   const finding = quickCheck(connection);

@@ -1,10 +1,10 @@
 // The default store: one SQLite file (WAL, synchronous=FULL), one writing connection, and one connection for long reads.
 //
 // Q1. A commit is one statement (sqlite-commit.ts), which is one transaction.
-// Q2. Writes are queued one after the other: a purge never runs inside a commit's transaction.
-// Q3. Only one process has a store open for writing: it holds PATH.lock during that time.
-// Q4. Before anything can write, the store is compared with its mark (mark.ts) over a read-only connection. A refused store
-//     remains unchanged.
+// Q2. Writes are done one after the other: a purge never runs inside a commit's transaction.
+// Q3. Only one process can have a store open for writing: it has a lock on PATH.lock during that time.
+// Q4. Before anything is written, the store is compared with its mark (mark.ts) over a read-only connection. A store that is
+//     refused is not changed.
 
 import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
@@ -25,16 +25,16 @@ import type { Store } from "./store.ts";
 import { asItIs, StoreError } from "./store.ts";
 
 export type SqliteStoreOptions = {
-  /** schema steps, for tests of migration */
+  /** the schema steps to use; set by tests of migration */
   readonly steps?: readonly SchemaStep[];
   /**
-   * files up to this size are checked completely at open (default 64 MiB); a larger file is checked by reading all live rows,
-   * and later by check()
+   * files up to this size are checked completely when they are opened (default 64 MiB). Of a larger file only the live rows are
+   * checked then, because they are read; all of it is checked later by check()
    */
   readonly check_bytes_max?: number;
   /** uses a store that is missing or older than its mark (default: such a store is refused as `lost`) */
   readonly accept_loss?: boolean;
-  /** called for events that take time or belong in the log: a migration, its backup */
+  /** called with texts for the log about what takes time: a migration, its backup */
   readonly onNotice?: (text: string) => void;
 };
 
@@ -48,7 +48,7 @@ export async function openSqliteStore(file: string, options: SqliteStoreOptions 
   return (await beginSqliteStore(file, options)).opened;
 }
 
-/** As openSqliteStore, but resolves while SQLite's threads still check the file and read the first jobs. */
+/** Does the same as openSqliteStore, but resolves while SQLite's threads still check the file and read the first jobs. */
 export async function beginSqliteStore(file: string, options: SqliteStoreOptions = {}): Promise<{ readonly opened: Promise<Store> }> {
   const lock = lockStore(file);
   const connections: Connection[] = [];
@@ -89,7 +89,7 @@ export async function beginSqliteStore(file: string, options: SqliteStoreOptions
     const checking = statSync(file).size <= (options.check_bytes_max ?? CHECK_BYTES_MAX) ? await beginCheck(reader) : null;
     const ahead = await readAhead(writer);
     const check = async (): Promise<Store> => {
-      // Connections may be closed only when no call on them is in progress. A fault of the page is reported by the load.
+      // Connections may be closed only when no call on them is in progress. If the page that is read ahead fails, load() reports it.
       await Promise.allSettled([checking?.finding, ahead.page]);
       const damage = (await checking?.finding) ?? null;
       if (damage !== null) throw new StoreError("corrupt", `${file}: the store is damaged: put a backup in its place (${damage})`);
@@ -113,7 +113,7 @@ function lockStore(file: string): HeldLock {
   throw new StoreError("locked", `${file}: another server uses this store (pid ${outcome.owner_pid ?? "unknown"})`);
 }
 
-/** The numbers of commits. */
+/** The mark, and the number of the next commit. */
 type Commits = { readonly mark: OpenMark; next: number };
 
 async function beginCommits(file: string, writer: Connection): Promise<Commits> {
@@ -176,7 +176,7 @@ async function transaction<T>(writer: Connection, work: (writer: Connection) => 
     await writer.run("COMMIT");
     return result;
   } catch (error) {
-    // SQLite may have rolled back by itself (disk full); there is then nothing to roll back.
+    // SQLite may have rolled back by itself (disk full). Then ROLLBACK fails, which does not matter.
     await writer.run("ROLLBACK").catch(() => undefined);
     throw error;
   }
@@ -190,7 +190,7 @@ async function readScripts(reader: Connection, ids: readonly string[]): Promise<
   return new Map(rows.map(({ id, text }) => [id, text]));
 }
 
-/** VACUUM INTO reads one snapshot while commits continue. The copy gets its name only when it is complete and on the disk. */
+/** Makes a copy of the store. VACUUM INTO reads one snapshot while commits continue. The copy gets its name only when it is complete and on the disk. */
 async function backup(reader: Connection, to: string): Promise<void> {
   if (existsSync(to)) throw new StoreError("exists", `${to}: a backup does not overwrite a file`);
   const partial = `${to}.partial-${process.pid}`;

@@ -50,7 +50,7 @@ export async function openConnection(file: string, access: "create" | "write" | 
       const statement = await prepare(sql);
       await new Promise<void>((resolve, reject) => {
         statement.run(...parameters, (error: Error | null) => {
-          // A statement stays in progress until it is reset. VACUUM would be refused, and read transactions would not end.
+          // A statement that is not reset stays in progress: VACUUM would be refused, and read transactions would not end.
           statement.reset();
           if (error === null) resolve();
           else reject(storeError(file, error));
@@ -106,7 +106,7 @@ export function storeError(file: string, error: Error): StoreError {
   return new StoreError(fault, `${file}: ${help} (${error.message})`, error);
 }
 
-/** Parses a row. We never wrote a row that is not JSON, so such a row is damage that SQLite's own check does not detect. */
+/** Parses the text of a row. A text that is not JSON was never written by us, so the file is damaged in a way that SQLite's own check does not detect. */
 export function parseData(file: string, table: string, name: string, text: string, parse: (text: string) => Data = JSON.parse): Data {
   try {
     return parse(text);

@@ -1,28 +1,28 @@
-// The interface between the server and its store: load everything, commit batches, query the history, back up. The rows hold
-// the same records as the server's memory (src/server/state/state.ts); the store does not know their meaning. sqlite-store.ts
-// and memory-store.ts implement the interface.
+// The interface between the server and its store: load everything, commit batches, read the history, make backups. The rows
+// contain the same records as the server's memory (src/server/state/state.ts); the store does not know what they mean.
+// sqlite-store.ts and memory-store.ts implement the interface.
 //
-// R1. commit() is all or nothing, and durable when it resolves.
+// R1. commit() writes all of a batch or nothing. When it resolves, the batch is durable.
 // R2. Commits take effect in the order of the calls.
-// R3. After a failed commit, load() returns the state before it, and the store remains usable.
+// R3. After a failed commit, load() returns the state before that commit, and the store can still be used.
 
-/** Attributes as JSON holds them. */
+/** A record as JSON can represent it. */
 export type Data = { readonly [name: string]: unknown };
 
-/** Tables of named objects. server has one row, named after the server. */
+/** The tables of objects with names. The table server has one row with the name of the server. */
 export type ObjectTable = "server" | "resources" | "queues" | "vnodes" | "scheds" | "resvs" | "hooks" | "run_times";
 
 export type ObjectRow = { readonly name: string; readonly data: Data };
 /** A job that is not finished. seq: the number in its id. */
 export type JobRow = { readonly id: string; readonly seq: number; readonly data: Data };
-/** A second, small row beside that of a job. It holds the data that changes while the job runs, and is written much more often. */
+/** A second, small row of a job. It has the data that change while the job runs, and is written much more often than the first. */
 export type RunRow = { readonly id: string; readonly data: Data };
-/** The idx of a row that is not a subjob. */
+/** The idx of a history row that is not for a subjob. */
 export const WHOLE_JOB = -1;
 
 /**
- * A finished or moved job. idx: index of a subjob, otherwise WHOLE_JOB. state: its letter. ended_s: history_timestamp. owner:
- * user name without host.
+ * A finished or moved job. idx: the index of a subjob, otherwise WHOLE_JOB. state: the letter of its job_state. ended_s:
+ * history_timestamp. owner: the user name without the host.
  */
 export type HistoryRow = {
   readonly id: string;
@@ -36,8 +36,8 @@ export type HistoryRow = {
 };
 
 /**
- * All rows that change together. Absent parts do not change. If a row is in a removing and a writing part, the removal is done
- * first.
+ * All rows that change together. A field that is absent changes nothing. If a row is both in a field that removes rows and in
+ * one that writes rows, it is removed first and then written.
  */
 export type Batch = {
   readonly put?: readonly { readonly table: ObjectTable; readonly name: string; readonly data: Data }[];
@@ -52,7 +52,7 @@ export type Batch = {
   readonly scripts?: readonly { readonly id: string; readonly text: string }[];
   readonly history?: readonly HistoryRow[];
   readonly history_gone?: readonly string[];
-  /** numbers of arrays; all rows of their subjobs are removed */
+  /** numbers of arrays; all history rows of their subjobs are removed */
   readonly history_gone_arrays?: readonly number[];
   /** numbers by name: next_seq, next_order, ... */
   readonly counters?: { readonly [name: string]: number };
@@ -60,10 +60,10 @@ export type Batch = {
 
 export type Loaded = {
   readonly objects: { readonly [T in ObjectTable]: readonly ObjectRow[] };
-  /** in the order of seq. run: the second row */
+  /** the live jobs in the order of seq. run: the second row of a job */
   readonly jobs: readonly (JobRow & { readonly run?: Data })[];
   readonly counters: { readonly [name: string]: number };
-  /** true: nothing was ever committed */
+  /** whether nothing was ever committed to this store */
   readonly fresh: boolean;
 };
 
@@ -71,21 +71,21 @@ export type HistoryFilter = {
   readonly ids?: readonly string[];
   readonly owner?: string;
   readonly queue?: string;
-  /** finished at or after since_s, and before before_s */
+  /** only jobs that ended at or after since_s, and before before_s */
   readonly since_s?: number;
   readonly before_s?: number;
   /** only jobs and subjobs with these numbers */
   readonly seqs?: readonly number[];
-  /** false: without subjobs */
+  /** false: without records of subjobs */
   readonly subjobs?: boolean;
 };
 
 export type History = {
-  /** one job, or null if it is not in the history */
+  /** reads one job; null: it is not in the history */
   get(id: string): Promise<HistoryRow | null>;
   /**
-   * pages in the order of seq; subjobs follow their array in the order of idx. Ask for the next page after the last one is used
-   * up
+   * reads jobs page by page in the order of seq. Subjobs follow their array in the order of idx. Ask for the next page only when
+   * the previous one is no longer needed
    */
   pages(filter: HistoryFilter, page_rows?: number): AsyncGenerator<readonly HistoryRow[], void, void>;
   /** number of records */
@@ -93,32 +93,32 @@ export type History = {
   /** whether the Resource_List of a finished job contains the resource (a resource in use cannot be deleted) */
   usesResource(resource: string): Promise<boolean>;
   /**
-   * removes records that ended before before_s, oldest first, at most `rows` (default 10,000). Returns their ids, queues and
-   * states
+   * removes records of jobs that ended before before_s, the oldest first, at most `rows` (default 10,000). Returns the ids,
+   * queues and states of the removed records
    */
   purge(before_s: number, rows?: number): Promise<readonly { readonly id: string; readonly queue: string; readonly state: string }[]>;
 };
 
 /**
- * Chooses the value to keep for a value that was read: the value itself, or an equal one that other rows share. The result is
- * never changed in place.
+ * Chooses what is stored in memory for a value that was read: the value itself, or an equal one that other rows share. The
+ * result must never be changed in place.
  */
 export type Keep = (name: string, value: unknown) => unknown;
 export const asItIs: Keep = (_, value) => value;
 
 export type Store = {
-  /** keep: applied to the attributes of jobs, so that jobs may share values */
+  /** loads all live rows. keep: applied to the attributes of jobs, so that jobs can share values */
   load(keep?: Keep): Promise<Loaded>;
-  /** Throws StoreError; no part of the batch is then kept. */
+  /** Writes a batch. Rejects with StoreError, in which case nothing of the batch is written. */
   commit(batch: Batch): Promise<void>;
-  /** texts of jobs' scripts; ids without a script are absent */
+  /** reads the scripts of jobs; a job without a script is absent from the result */
   scripts(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   readonly history: History;
   /** writes a consistent copy into a new file (absolute path) while the server works */
   backup(file: string): Promise<void>;
   /**
-   * checks the structure of the whole file. Returns null, or the faults found. The check is slow for large stores but does not
-   * delay commits
+   * checks the structure of the whole file. Returns null, or the faults that it found. This is slow for large stores, but does
+   * not delay commits
    */
   check(): Promise<string | null>;
   close(): Promise<void>;
@@ -126,7 +126,7 @@ export type Store = {
 
 export type StoreFault = "disk-full" | "corrupt" | "newer" | "lost" | "locked" | "permission" | "io" | "exists";
 
-/** An operation of the store failed. The message names the file, the fault and the remedy. */
+/** The error of an operation of the store that has failed. The message names the file, the fault and the remedy. */
 export class StoreError extends Error {
   override readonly name = "StoreError";
   readonly fault: StoreFault;
@@ -136,5 +136,5 @@ export class StoreError extends Error {
   }
 }
 
-/** Compares by name, because the store and its user may come from two bundles with a class each. */
+/** Whether an error is a StoreError. The name is compared, because the store and its user may be in two bundles, each with its own class. */
 export const isStoreError = (error: unknown): error is StoreError => error instanceof Error && error.name === "StoreError";

@@ -6,7 +6,7 @@ import { kbText, sizeKb } from "#model/values/size.ts";
 
 export type Amounts = Map<string, number>;
 
-/** Returns null if the resource is not counted. Values are typed, or texts as in exec_vnode. */
+/** The number for a value of a resource; null: the resource is not counted. The value is typed, or a text as in exec_vnode. */
 export function amountOf(def: ResourceDef | undefined, value: unknown): number | null {
   if (def === undefined || value === undefined) return null;
   switch (def.type) {
@@ -29,16 +29,16 @@ export function amountOf(def: ResourceDef | undefined, value: unknown): number |
   }
 }
 
-/** The value in the form that attributes have: sizes as `20kb`. */
+/** The value for an attribute: for a size a text such as `20kb`, else the number. */
 export function amountValue(def: ResourceDef | undefined, amount: number): number | string {
   return def?.type === "size" ? kbText(amount) : amount;
 }
 
-/** Adds sign times every amount. Entries that become 0 are removed. */
+/** Adds amounts to a target (sign 1), or subtracts them (-1). Entries that become 0 are removed. */
 export function addAmounts(target: Amounts, amounts: ReadonlyMap<string, number>, sign: 1 | -1): void {
   for (const [resource, amount] of amounts) {
     const sum = (target.get(resource) ?? 0) + sign * amount;
-    // Sums of fractions of float resources are not exact.
+    // Sums of fractions (float resources) are not exact, so almost 0 counts as 0.
     if (Math.abs(sum) < 1e-9) target.delete(resource);
     else target.set(resource, sum);
   }
@@ -50,11 +50,11 @@ export function sameAmounts(a: ReadonlyMap<string, number>, b: ReadonlyMap<strin
   return true;
 }
 
-// --- values that many jobs have in common
+// --- results that are kept because many jobs share the values
 
 type Definitions = ReadonlyMap<string, ResourceDef>;
 type Fixed = ReadonlyMap<string, number>;
-/** Results computed with a table of definitions, by the list or record that they were computed from. Those are never changed in place (state.ts I3). */
+/** Results by the list or record that they were computed from. They can be kept, because lists and records never change in place (state.ts I3). */
 type Worked = { readonly parts: WeakMap<object, Fixed>; readonly wide: WeakMap<object, Fixed> };
 const worked = new WeakMap<Definitions, Worked>();
 
@@ -64,12 +64,12 @@ function workedOf(resources: Definitions): Worked {
   return known;
 }
 
-/** A resource was defined, redefined or deleted. */
+/** Called when a resource was defined, redefined or deleted: drops all results. */
 export const definitionsChanged = (resources: Definitions): void => void worked.delete(resources);
 
 /**
- * Resources with flag n among a part's pairs, which are consumed on the vnode that is named. Returns null if one has
- * flag f, because the result then depends on the job's other parts.
+ * The amounts that one part of an exec_vnode consumes on its vnode: those of resources with flag n. Returns null if one of
+ * the resources has flag f, because the amounts then depend on the other parts, too.
  */
 export function partAmounts(resources: Definitions, pairs: readonly { readonly name: string; readonly text: string }[]): Fixed | null {
   const { parts } = workedOf(resources);
@@ -87,7 +87,7 @@ export function partAmounts(resources: Definitions, pairs: readonly { readonly n
   return amounts;
 }
 
-/** Resources with flag q of a job-wide record: the amounts that server and queue count as assigned. */
+/** The amounts of a job-wide record that server and queue count as assigned: those of resources with flag q. */
 export function jobWideAmounts(resources: Definitions, record: { readonly [resource: string]: unknown }): Fixed {
   const { wide } = workedOf(resources);
   const known = wide.get(record);

@@ -1,7 +1,9 @@
-// Carries out events on the state. Attributes change, derived values follow, and the changes note the rows to write and the news for schedulers.
+// Applies events to the state: changes attributes, updates derived values, and notes which rows must be written and what
+// schedulers must be told.
 //
-// I1. Cost of an event is independent of the number of jobs, queues and vnodes.
-// I2. An event that cannot be carried out (unknown object, name taken) is a programmer's error: its emitter has checked.
+// I1. The cost of an event does not depend on the number of jobs, queues and vnodes.
+// I2. An event that cannot be applied (unknown object, name taken) is a programmer's error, because whoever emits an event
+//     must check this before.
 
 import { idsAhead } from "#model/depend.ts";
 import { parseResvId } from "#model/job-id.ts";
@@ -27,8 +29,8 @@ import { newSubjobs, noteLive, SUBJOB, type Subjobs, setSubjobState } from "./su
 import { refreshVnode } from "./vnode-states.ts";
 
 /**
- * Carries out one event at a time (epoch seconds), which becomes mtime of jobs and last_state_change_time of vnodes. changes: receives the rows to write and
- * the news for schedulers.
+ * Applies one event. now_s: the time of the event (epoch seconds), which becomes mtime of jobs and last_state_change_time of vnodes. changes: gets the rows
+ * to write and what schedulers must be told.
  */
 export function apply(state: ServerState, event: Event, changes: Changes, now_s: number): void {
   changes.now_s = now_s;
@@ -115,7 +117,7 @@ export function apply(state: ServerState, event: Event, changes: Changes, now_s:
   }
 }
 
-/** If there are too many, the one that was learned longest ago is dropped. */
+/** Stores a learned run time. If there are too many, the one that was learned longest ago is dropped. */
 function learn({ run_times }: ServerState, key: string, seconds: number, changes: Changes): void {
   run_times.delete(key);
   run_times.set(key, seconds);
@@ -125,15 +127,15 @@ function learn({ run_times }: ServerState, key: string, seconds: number, changes
   run_times.delete(oldest as string);
   changes.run_times.add(oldest as string);
 }
-/** Number of combinations of user, project and job name whose run times are remembered. */
+/** The largest number of combinations of user, project and job name whose run times are stored. */
 export const RUN_TIMES_MAX = 10_000;
 
-/** A copy of the record with some values set and some names removed. The old record stays unchanged for everything that still holds it. */
+/** A copy of a record with some values set and some names removed. The old record does not change, because others may still use it. */
 function changed(attrs: Attrs, set: Attrs, unset: readonly string[]): Attrs {
   const next: Attrs = { ...attrs, ...set };
   if (unset.length === 0) return next;
   for (const name of unset) delete next[name];
-  // V8 keeps a record slow and large after a property was deleted; a copy is fast and small.
+  // In V8, a record from which a property was deleted stays slow and large; its copy is fast and small.
   return { ...next };
 }
 
@@ -179,7 +181,7 @@ function create(state: ServerState, event: Extract<Event, { kind: "created" }>, 
   }
 }
 
-/** Puts a reservation into state and all derived values. changes: null while loading. */
+/** Adds a reservation to the state and to all derived values. changes: null while the state is loaded. */
 export function addResv(state: ServerState, id: string, attrs: ResvAttrs, changes: Changes | null): void {
   const resv = newResv(id, attrs, occurrenceStarts(attrs));
   state.resvs.set(id, resv);
@@ -295,7 +297,7 @@ function remove(state: ServerState, object: NamedObject, name: string, changes: 
   }
 }
 
-/** Puts a vnode into the indexes by host and by queue. changes: null while loading. */
+/** Adds a vnode to the indexes by host and by queue. changes: null while the state is loaded. */
 export function indexVnode(state: ServerState, vnode: Vnode, changes: Changes | null): void {
   const host = hostOf(vnode);
   const names = state.hosts.get(host);
@@ -304,7 +306,7 @@ export function indexVnode(state: ServerState, vnode: Vnode, changes: Changes | 
   countNode(state, vnode, 1, changes);
 }
 
-/** The host has got another vnode. Jobs that have the whole host to themselves have the new vnode, too. */
+/** Called when a host has got another vnode: a job that has the whole host exclusively now has the new vnode, too. */
 function placeAgain(state: ServerState, host: string, changes: Changes): void {
   const ids = new Set<string>();
   for (const name of state.hosts.get(host) ?? []) for (const id of state.vnodes.get(name)?.jobs.keys() ?? []) ids.add(id);
@@ -352,7 +354,7 @@ function createJob(state: ServerState, event: Extract<Event, { kind: "job-create
   if (event.script !== null) changes.scripts.set(job.id, event.script);
 }
 
-/** A subjob that has waited in its array becomes a job. */
+/** Makes a subjob that has waited in its array a job of its own. */
 function startSubjob(state: ServerState, job: Job, changes: Changes): void {
   const array = present(arrayOf(state, job), `array of ${job.id}`);
   const index = indexOf(job);
@@ -372,7 +374,7 @@ function deleteSubjobs(state: ServerState, array: Job, indices: readonly number[
 
 type ArrayJob = Job & { readonly subjobs: Subjobs };
 
-/** The array of a subjob; undefined: the job is no subjob. */
+/** The array of a subjob; undefined: the job is not a subjob. */
 export function arrayOf(state: ServerState, job: Job): ArrayJob | undefined {
   const id = job.attrs["array_id"];
   const array = typeof id === "string" ? state.jobs.get(id) : undefined;
@@ -381,7 +383,7 @@ export function arrayOf(state: ServerState, job: Job): ArrayJob | undefined {
 
 const indexOf = (job: Job): number => Number(job.attrs["array_index"]);
 
-/** Puts a job into state and all derived values. changes: null while loading. */
+/** Adds a job to the state and to all derived values. changes: null while the state is loaded. */
 export function addJob(state: ServerState, job: Job, changes: Changes | null): void {
   state.jobs.set(job.id, job);
   countAll(state, job, 1);
@@ -390,7 +392,7 @@ export function addJob(state: ServerState, job: Job, changes: Changes | null): v
   if (placement !== null) place(state, job, placement, 1, changes);
 }
 
-/** The sums over jobs that limits and eligible time need: a job is added (1) or removed (-1). */
+/** Adds a job (1) to the sums that limits and eligible time need, or removes it (-1). */
 function countAll(state: ServerState, job: Job, sign: 1 | -1): void {
   const { attrs } = job;
   countJobText(state, attrs, sign);
@@ -414,7 +416,7 @@ function changeJob(state: ServerState, job: Job, { set, unset, own }: Extract<Ev
   countOnClock(state, job.attrs, -1);
   if (recounts) countRunning(state, job.attrs, -1);
   const rest = unset.length > 0 ? (changed(job.attrs, {}, unset) as JobAttrs) : job.attrs;
-  // The record is copied as a whole, because adding names one by one also makes a slow and large record.
+  // The record is made by one copy: names that are added one by one also make a record slow and large.
   job.attrs = { ...rest, mtime: changes.now_s, ...sharedAttrs(set) } as JobAttrs;
   if (job.attrs.queue_rank > state.next_rank) {
     state.next_rank = job.attrs.queue_rank;
@@ -440,10 +442,10 @@ function changeJob(state: ServerState, job: Job, { set, unset, own }: Extract<Ev
   if (!isOfRun(set, [...unset, ...touched_own])) changes.jobs_whole.add(job.id);
 }
 
-/** Attributes that placementOf depends on besides job_state. */
+/** The attributes, besides job_state, on which placementOf depends. */
 const PLACING = ["exec_vnode", "Resource_List", "resources_released"] as const;
 
-/** The owner, group and project of a running job. */
+/** The attributes that decide in whose sums a running job is counted. */
 const COUNTING = ["euser", "egroup", "project"] as const;
 
 function endJob(state: ServerState, job: Job, history: boolean, changes: Changes): void {
@@ -461,7 +463,7 @@ function endJob(state: ServerState, job: Job, history: boolean, changes: Changes
   state.history_count++;
 }
 
-/** The state of a subjob has changed; its array counts the subjobs again. */
+/** Called when the state of a subjob has changed: updates the counts in its array. */
 function noteSubjob(state: ServerState, job: Job, before: string, changes: Changes): void {
   const array = arrayOf(state, job);
   if (array === undefined || job.attrs.job_state === before) return;
@@ -481,8 +483,8 @@ function endSubjob(state: ServerState, job: Job, changes: Changes): void {
 }
 
 /**
- * Removes the history records of an array's subjobs, including those that this batch would have written. The store finds out their number (core/core.ts
- * historyCounted).
+ * Removes the history records of an array's subjobs, also those that the present batch has not written yet. Their number is not known here; the store counts
+ * the remaining records later (core/core.ts historyCounted).
  */
 function purgeSubjobs(state: ServerState, seq: number, changes: Changes): void {
   changes.purged_arrays.add(seq);
@@ -501,7 +503,7 @@ function count(state: ServerState, queue_name: string, id: string, job_state: st
   else queue.jobs.delete(id);
 }
 
-/** Removes a job from the count of its queue and state. */
+/** Updates the counts of queues and states after a job has changed its queue or state. */
 function recount(state: ServerState, { id, attrs }: Job, queue_name: string, job_state: string): void {
   if (attrs.queue !== queue_name) {
     count(state, queue_name, id, job_state, -1);

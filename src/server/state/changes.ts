@@ -1,13 +1,14 @@
-// Changes made by a batch of events: the rows to write, and derived changes without a row that only schedulers need to know.
+// What a batch of events has changed: the rows to write, and changed derived values, which have no row but which schedulers
+// must be told.
 
 import type { Job, ResourceRecord } from "./state.ts";
 
 export type Changes = {
   /** time of the last event */
   now_s: number;
-  /** attributes of the server, or its counters */
+  /** whether attributes or counters of the server have changed */
   server: boolean;
-  /** names of objects that were created, changed or deleted; the state says which */
+  /** names of objects that were created, changed or deleted; an object that is no longer in the state was deleted */
   readonly queues: Set<string>;
   readonly vnodes: Set<string>;
   readonly scheds: Set<string>;
@@ -16,22 +17,22 @@ export type Changes = {
   readonly hooks: Set<string>;
   readonly run_times: Set<string>;
   readonly jobs: Set<string>;
-  /** the changed jobs that are new, or that have changed in an attribute that only the whole row holds (rows.ts) */
+  /** among the changed jobs: those that are new, and those with a changed attribute that only the whole row has (rows.ts) */
   readonly jobs_new: Set<string>;
   readonly jobs_whole: Set<string>;
   readonly clocks: Set<string>;
   /** scripts of new jobs */
   readonly scripts: Map<string, string>;
-  /** jobs that go into the history */
+  /** jobs to write into the history */
   readonly ended: Map<string, Job>;
-  /** ids that were removed from the history, and numbers of arrays whose subjobs were */
+  /** ids of jobs that were removed from the history. purged_arrays: numbers of arrays whose subjobs were removed from it */
   readonly purged: Set<string>;
-  /** live jobs that other jobs waited for and that are gone */
+  /** jobs that are no longer live and for which other jobs waited */
   readonly left_behind: Set<string>;
-  /** usage of jobs that are over */
+  /** the usage of jobs that have ended */
   readonly last_used: Map<string, ResourceRecord>;
   readonly purged_arrays: Set<number>;
-  /** objects whose derived values have changed; the values are not stored, but schedulers get them */
+  /** objects with changed derived values, which are not stored but are sent to schedulers */
   readonly told: { server: boolean; readonly queues: Set<string>; readonly vnodes: Set<string>; readonly resvs: Set<string> };
 };
 
@@ -60,11 +61,11 @@ export function noChanges(): Changes {
   };
 }
 
-/** The part of the changes that schedulers get. */
+/** The fields of the changes from which messages to schedulers are made. */
 const HEARD = ["queues", "vnodes", "scheds", "resvs", "resources", "jobs", "clocks", "left_behind"] as const;
 export type Heard = Pick<Changes, (typeof HEARD)[number] | "server" | "last_used" | "told">;
 
-/** Adds changes to those that a scheduler has not got yet. */
+/** Adds changes to those that a scheduler has not been told yet. */
 export function addHeard(to: Changes, from: Changes): void {
   to.server ||= from.server;
   to.told.server ||= from.told.server;

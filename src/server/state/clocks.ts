@@ -1,10 +1,13 @@
-// Clocks of eligible time (docs/reference/scheduler.md 4). The time of a queued job counts or does not count depending on the running jobs of its owner. It
-// therefore starts or stops to count for all jobs behind the same limits at once, at every start and end of a job. Such jobs share a clock, and each job
-// keeps the difference to its clock. When a limit is reached or left, one clock stops or goes on, for any number of jobs.
+// Clocks of eligible time (docs/reference/scheduler.md 4). Whether the time of a queued job counts as eligible depends on
+// limits and on the running jobs of its owner. Therefore, when a job starts or ends, the time of all jobs with the same
+// owner and limits may begin or cease to count. These jobs share a clock, and each job stores the difference to the clock.
+// When a limit is reached or no longer reached, one clock stops or goes on, for any number of jobs.
 //
-// I1. A job has a clock if and only if it is queued (or held by somebody other than its owner) in an execution queue and eligible_time_enable is set.
-// I2. A clock stands while one more job of its owner would break a run limit on users, groups or projects. Limits over all do not stop it.
-// I3. The derived values here equal a fresh computation (checkAccrual).
+// I1. A job has a clock if and only if eligible_time_enable is True and the job is in an execution queue and either queued
+//     or held by somebody other than its owner.
+// I2. A clock is stopped while one more running job of its owner would exceed a run limit on users, groups or projects.
+//     Limits for all jobs together (o:PBS_ALL) do not stop it.
+// I3. The derived values here are what a new computation gives (checkAccrual).
 
 import { ENTITY_KINDS, type EntityKind, type LimitTable, limitOf, limitTable, lookedAt } from "#model/limits/run-limits.ts";
 import { assert } from "#support/assert.ts";
@@ -14,12 +17,12 @@ import { isIn } from "./job-phase.ts";
 import { schedOfQueue } from "./partitions.ts";
 import type { Attrs, JobAttrs, Queue, ServerState } from "./state.ts";
 
-/** The clock that always goes. */
+/** The id of the clock that always goes. */
 const FREE_CLOCK = "free";
 
 // --- limits
 
-/** Reads eligible_time_enable and the limits, and counts running jobs. */
+/** Reads eligible_time_enable and the limits, and counts the running jobs. */
 export function readAccrual(state: ServerState): void {
   const { accrual } = state;
   accrual.stale = false;
@@ -34,7 +37,7 @@ export function readAccrual(state: ServerState): void {
   for (const id of state.clocks.keys()) accrual.dirty.add(id);
 }
 
-/** Limits on users, groups and projects. */
+/** The limits on users, groups and projects. */
 function ownersOnly(state: ServerState, attrs: Attrs): LimitTable {
   const table = limitTable(attrs, (resource, value) => amountOf(state.resources.get(resource), value));
   const keep = (limits: ReadonlyMap<string, number>): Map<string, number> => new Map([...limits].filter(([key]) => !key.startsWith("o:")));
@@ -44,7 +47,7 @@ function ownersOnly(state: ServerState, attrs: Attrs): LimitTable {
 
 // --- running jobs
 
-/** A running job is added (1) or removed (-1); its clocks must be checked. */
+/** Adds a running job (1) to the counts, or removes it (-1), and marks the clocks that may stop or go on because of it. */
 export function countRunning(state: ServerState, attrs: JobAttrs, sign: 1 | -1): void {
   const { accrual } = state;
   if (!accrual.enabled || accrual.kinds.size === 0 || !isCounted(attrs)) return;
@@ -57,7 +60,7 @@ export function countRunning(state: ServerState, attrs: JobAttrs, sign: 1 | -1):
   for (const entity of entitiesOf(attrs)) for (const id of accrual.of.get(entity) ?? []) accrual.dirty.add(id);
 }
 
-/** Running jobs as schedulers count them: running or exiting; arrays by their subjobs. */
+/** Whether schedulers count the job as running: it runs or exits. For arrays, the subjobs are counted. */
 const isCounted = (attrs: JobAttrs): boolean => isIn({ attrs }, "starting", "running", "rerunning", "exiting") && attrs["array"] !== true;
 
 const entitiesOf = (attrs: Pick<JobAttrs, "euser" | "egroup" | "project">): string[] => [
@@ -66,7 +69,7 @@ const entitiesOf = (attrs: Pick<JobAttrs, "euser" | "egroup" | "project">): stri
   `p:${attrs.project}`,
 ];
 
-/** Limits of the server count the jobs that one scheduler sees (docs/reference/scheduler.md 2). */
+/** The two sums in which the jobs of a queue are counted: that of its scheduler, for limits of the server (scheduler.md 2), and that of the queue. */
 function scopesOf(state: ServerState, queue_name: string): string[] {
   const queue = state.queues.get(queue_name);
   const sched = queue === undefined ? undefined : schedOfQueue(state, queue)?.name;
@@ -89,7 +92,7 @@ function add(state: ServerState, table: Map<string, Sums>, entity: string, attrs
 /** The time that a clock shows. */
 export const shownBy = ({ value_s, at_s, goes }: Clock, now_s: number): number => value_s + (goes ? Math.max(0, now_s - at_s) : 0);
 
-/** The key of a queued job's clock; Returns null if no limit of its owners applies to it. */
+/** The key of a queued job's clock; null: no limit on users, groups or projects exists. */
 export function clockKey(state: ServerState, attrs: JobAttrs): ClockKey | null {
   const { kinds, resources } = state.accrual;
   if (kinds.size === 0) return null;
@@ -110,7 +113,7 @@ export function clockKey(state: ServerState, attrs: JobAttrs): ClockKey | null {
 export const clockId = (key: ClockKey | null): string =>
   key === null ? FREE_CLOCK : JSON.stringify([key.queue, key.user, key.group, key.project, key.amounts]);
 
-/** I2, for the present state. */
+/** Whether a clock must be stopped in the present state (I2). */
 export function isStopped(state: ServerState, key: ClockKey | null): boolean {
   const { accrual } = state;
   if (key === null || accrual.kinds.size === 0) return false;
@@ -133,7 +136,7 @@ function isReached(limits: LimitTable, running: ReadonlyMap<string, Sums> | unde
   });
 }
 
-/** A clock was added or removed. */
+/** Adds a clock to the index by entity, or removes it. */
 export function indexClock(accrual: Accrual, { id, key }: Pick<Clock, "id" | "key">, isThere: boolean): void {
   if (key === null) return;
   for (const [kind, name] of [
@@ -152,7 +155,7 @@ export function indexClock(accrual: Accrual, { id, key }: Pick<Clock, "id" | "ke
   }
 }
 
-/** A job starts to use a clock (1) or stops using it (-1). */
+/** Counts that a job begins to use a clock (1) or no longer uses it (-1). */
 export function countOnClock({ accrual }: ServerState, attrs: Attrs, sign: 1 | -1): void {
   const id = attrs["accrual_clock"];
   if (typeof id !== "string") return;
@@ -166,7 +169,7 @@ export function countOnClock({ accrual }: ServerState, attrs: Attrs, sign: 1 | -
 
 export const isExecutionQueue = (queue: Queue | undefined): boolean => queue?.attrs["queue_type"] === "Execution";
 
-/** Refuses a state whose derived values are wrong, or a clock that goes although it should stand. */
+/** Throws if derived values are wrong, or if a clock goes that should be stopped. */
 export function checkAccrual(state: ServerState): void {
   const { accrual } = state;
   if (accrual.stale || accrual.dirty.size > 0) return;

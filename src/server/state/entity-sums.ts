@@ -1,25 +1,25 @@
-// Sums over the jobs of users, groups and projects, which limits are compared with: the shape in which the state holds them. entity-usage.ts keeps
-// those of submission, clocks.ts those of eligible time.
+// Types of the sums over jobs of users, groups and projects, which are compared with limits. entity-usage.ts maintains the
+// sums for limits at submission, clocks.ts the sums for eligible time.
 
 import type { EntityKind, LimitTable } from "#model/limits/run-limits.ts";
 
-/** jobs, and amounts by resource (sizes in kb) */
+/** The number of jobs, and their amounts by resource (sizes in kb). */
 export type Sums = { jobs: number; readonly amounts: Map<string, number> };
-/** By entity: `o`, `u:alice`, `g:staff`, `p:apollo`. queued: all live jobs; waiting: jobs that do not run (of arrays: subjobs). */
+/** Sums by entity: `o`, `u:alice`, `g:staff`, `p:apollo`. queued: over all live jobs; waiting: over jobs (for arrays: subjobs) that do not run. */
 export type Scope = { readonly queued: Map<string, Sums>; readonly waiting: Map<string, Sums> };
 
 export type EntityUsage = {
-  /** jobs are counted */
+  /** whether jobs are counted at all */
   tracked: boolean;
   /** resources whose amounts are counted */
   readonly resources: Set<string>;
-  /** "": the complex, else the queue's name */
+  /** the sums of the complex (key "") and of each queue (key: its name) */
   readonly scopes: Map<string, Scope>;
 };
 
 export const noUsage = (): EntityUsage => ({ tracked: false, resources: new Set(), scopes: new Map() });
 
-/** The owner that a clock is for. Where no limit distinguishes users, groups, projects or amounts, the clock does not either. */
+/** What the jobs of a clock have in common. null: no limit depends on the user, group or project, so jobs of different ones share the clock. */
 export type ClockKey = {
   readonly queue: string;
   readonly user: string | null;
@@ -29,30 +29,30 @@ export type ClockKey = {
 };
 export type Clock = {
   readonly id: string;
-  /** null: the clock of jobs to which no limit of their owners applies; it always goes */
+  /** null: the clock of jobs to which no limit on users, groups or projects applies; it always goes */
   readonly key: ClockKey | null;
-  /** the clock showed value_s at a time; since then it has been going, or it stands */
+  /** at the time at_s the clock showed value_s. goes: it has been going since then; else it is stopped */
   readonly value_s: number;
   readonly at_s: number;
   readonly goes: boolean;
 };
 
-/** Derived from limits and jobs; made anew when limits or partitions change. */
+/** Derived values for clocks, from limits and jobs. They are computed again when limits or partitions change. */
 export type Accrual = {
   /** eligible_time_enable */
   enabled: boolean;
-  /** limits, eligible_time_enable or partitions have changed: everything must be checked again */
+  /** limits, eligible_time_enable or partitions have changed, so that everything must be computed again */
   stale: boolean;
-  /** the properties that limits distinguish; kinds is empty if no limit concerns owners */
+  /** the kinds of entities (user, group, project) and the resources that have run limits */
   kinds: ReadonlySet<EntityKind>;
   resources: readonly string[];
   server: LimitTable;
   queues: ReadonlyMap<string, LimitTable>;
-  /** running jobs by scope (`sched:NAME`, `queue:NAME`), then entity (`u:alice`) */
+  /** sums over running jobs: by `sched:NAME` or `queue:NAME`, then by entity (`u:alice`) */
   running: Map<string, Map<string, Sums>>;
-  /** jobs on each clock */
+  /** number of jobs by clock */
   readonly jobs: Map<string, number>;
-  /** clocks by entity */
+  /** ids of clocks by entity */
   readonly of: Map<string, Set<string>>;
   /** clocks that may have to stop, to go on, or to be removed */
   readonly dirty: Set<string>;

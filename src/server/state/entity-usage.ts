@@ -1,9 +1,9 @@
-// How much each user, group and project has queued, in the complex and in each queue. Limits at submission are compared with these sums
-// (docs/reference/errors.md 3). Nothing is counted until a limit needs it. Then all jobs are counted once, and every later change of a job is followed
-// (apply.ts).
+// Counts how many jobs, and what amounts of resources, each user, group and project has queued, in the complex and in each
+// queue. Limits at submission are compared with these sums (docs/reference/errors.md 3). Nothing is counted until a limit
+// needs it. Then all jobs are counted once, and each later change of a job updates the sums (apply.ts).
 //
-// I1. The cost of a change and of a question does not depend on the number of jobs.
-// I2. The counts equal those of a fresh computation (checkUsage).
+// I1. The cost of an update, and of reading a sum, does not depend on the number of jobs.
+// I2. The sums are what a new computation gives (checkUsage).
 
 import type { EntityUse, JobEntities, LimitFamily } from "#model/limits/limits.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
@@ -20,10 +20,10 @@ type Counted = {
   readonly resources: ReadonlyMap<string, ResourceDef>;
 };
 
-/** The number of jobs that a job counts for: an array counts for its waiting subjobs; subjobs that have started count themselves. */
+/** The number of jobs that a job counts as: an array counts as its waiting subjobs; subjobs that have started are counted as jobs. */
 export const weightOf = (job: Job): number => job.subjobs?.counts[SUBJOB.QUEUED] ?? 1;
 
-/** A job is added (1) or removed (-1); a change is a removal before it and an addition after it. weight: see weightOf. */
+/** Adds a job to the sums (1) or removes it (-1). To change a job, remove it before and add it afterwards. weight: see weightOf. */
 export function countJob(state: Pick<Counted, "usage" | "resources">, attrs: JobAttrs, sign: 1 | -1, weight = 1): void {
   if (!state.usage.tracked || weight === 0) return;
   for (const scope of ["", attrs.queue]) {
@@ -34,12 +34,15 @@ export function countJob(state: Pick<Counted, "usage" | "resources">, attrs: Job
 }
 
 /**
- * Whether the job counts as waiting: it does not run yet, or no longer. A held job counts, too, as in PBS. An array
- * that has begun counts with its waiting subjobs.
+ * Whether the job counts as waiting: it has not started, or was queued again. As in PBS, a held job counts, too. An array
+ * that has begun counts as its waiting subjobs.
  */
 export const isWaitingToRun = (attrs: JobAttrs): boolean => isWaiting({ attrs }) || isIn({ attrs }, "begun");
 
-/** The number of jobs, or the amount of a resource, that the entities of a job have in a queue ("": in the complex). The first call starts the counting. */
+/**
+ * The number of jobs, or the amount of a resource, that the user, group and project of a job have in a queue (scope "": in the complex). The
+ * first call starts the counting.
+ */
 export function usageOf(state: Counted, scope: string, family: LimitFamily, who: JobEntities, resource?: string): EntityUse {
   track(state, resource);
   const sums = state.usage.scopes.get(scope)?.[family];
@@ -52,7 +55,7 @@ export function usageOf(state: Counted, scope: string, family: LimitFamily, who:
 
 export const entitiesOf = (attrs: JobAttrs): JobEntities => ({ user: attrs.euser, group: attrs.egroup, project: attrs.project });
 
-/** Refuses a state whose counts are wrong. */
+/** Throws if the sums of a state are wrong. */
 export function checkUsage(state: Counted): void {
   if (!state.usage.tracked) return;
   const fresh: Counted = { ...state, usage: { tracked: true, resources: state.usage.resources, scopes: new Map() } };

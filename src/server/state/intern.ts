@@ -1,35 +1,36 @@
-// One copy of values that many jobs share: texts such as the owner, resource records, environment lists. Ten thousand jobs of one user differ in a name,
-// two paths and a few numbers. Sharing the rest saves most of the memory of a queued job (docs/bench.md).
+// Keeps one copy of each value that many jobs have: texts such as the owner, resource records, environment lists. Ten
+// thousand jobs of one user differ only in a name, two paths and a few numbers. If they share all other values, this saves
+// most of the memory of a queued job (docs/bench.md).
 //
 // I1. An interned value is never changed in place (state.ts I3).
 
 /**
- * Characters of keys that are kept. If there are more, the tables are emptied: values that are already shared stay
- * shared, but new jobs do not share them.
+ * The largest total length of the keys that are kept. When it is exceeded, the tables are emptied: jobs that share values
+ * still share them, but new jobs do not share these old values.
  */
 const KEYS_LENGTH_MAX = 16_000_000;
-/** A value longer than this is assumed to belong to one job. */
+/** The longest key that is kept. A longer value probably belongs to one job only. */
 const KEY_LENGTH_MAX = 20_000;
 
 let keys_length = 0;
 
 const strings = new Map<string, string>();
 const objects = new Map<string, object>();
-/** by attribute: the last value that was returned */
+/** the last value that was returned, by attribute */
 const latest = new Map<string, object>();
 const latest_texts = new Map<string, string>();
 
-/** Attributes whose values repeat from job to job. Ids, paths and times do not. */
+/** Attributes for which many jobs have the same value. Ids, paths and times are not among them. */
 // biome-ignore format: a list
 const SHARED: ReadonlySet<string> = new Set([
   "Job_Name", "Job_Owner", "job_state", "queue", "server", "Account_Name", "Checkpoint", "Hold_Types", "Join_Path", "Keep_Files", "Mail_Points", "Mail_Users",
   "Remove_Files", "Resource_List", "schedselect", "Shell_Path_List", "sandbox", "User_List", "group_list", "Variable_List", "euser", "egroup", "queue_type",
   "project", "Submit_arguments", "Submit_Host", "executable", "argument_list", "comment", "jobdir", "resources_used", "estimated",
 ]);
-/** Beginnings of comments of running jobs. Such a comment names the job's own vnodes and is not shared. */
+/** How the comments of running jobs begin. They name the job's own vnodes, so they are not shared. */
 const OWN_COMMENT = "Job ";
 
-/** The value to keep for an attribute of a job. */
+/** The value to store for an attribute of a job: an equal one that other jobs have, or the given one. */
 export function shared(name: string, value: unknown): unknown {
   if (!SHARED.has(name)) return value;
   if (typeof value === "string") {
@@ -41,7 +42,7 @@ export function shared(name: string, value: unknown): unknown {
     return kept;
   }
   if (typeof value !== "object" || value === null) return value;
-  // Consecutive jobs are mostly alike: a comparison with the last value is cheaper than making the key.
+  // Jobs that follow one another mostly have the same values. To compare with the last value is cheaper than to make the key.
   const last = latest.get(name);
   if (last !== undefined && isAlike(last, value)) return last;
   const kept = sharedObject(value);
@@ -49,7 +50,7 @@ export function shared(name: string, value: unknown): unknown {
   return kept;
 }
 
-/** Attributes with shared values, in a fresh record. */
+/** A new record with these attributes, whose values are shared. */
 export function sharedAttrs<A extends { readonly [name: string]: unknown }>(attrs: A): A {
   const copy: { [name: string]: unknown } = { ...attrs };
   for (const name in copy) copy[name] = shared(name, copy[name]);

@@ -6,8 +6,8 @@ import type { Job } from "./state.ts";
 /** The host of the job's first chunk, where its mother superior is; "" for a job without vnodes. */
 export const hostOfJob = (job: Job | undefined): string => firstHost(job?.attrs.exec_host ?? "");
 
-/** All hosts, each once, with that of the mother superior first. */
+/** All hosts of the job, each once. The first is that of the mother superior. */
 export const hostsOfJob = (job: Job): readonly string[] => hostsOf(job.attrs.exec_host ?? "");
 
-/** Whether several moms may take part in the job. */
+/** Whether the job may have several hosts, and so several moms. */
 export const isSpread = (job: Job): boolean => hasSeveralEntries(job.attrs.exec_host);

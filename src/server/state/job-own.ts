@@ -1,19 +1,20 @@
-// The server's own data about a job, beside the attributes of PBS. No request sets it and no status shows it. In the
-// store's rows the data is among the attributes, under the same names (rows.ts).
+// The server's own data about a job, beside the attributes of PBS. No request can set it, and no status shows it. In the
+// rows of the store it is among the attributes, under the names below (rows.ts).
 //
-// O1. A record is replaced, never changed in place; jobs without anything of their own share NOTHING_OWN.
-// O2. Attributes hold names of the attribute table alone, and accrual_clock, which is how eligible_time is stored (jobs/eligible-time.ts).
+// O1. A record is never changed in place but replaced. Jobs without such data share NOTHING_OWN.
+// O2. The attributes of a job contain only names of the attribute table, and accrual_clock, which belongs to the stored form
+//     of eligible_time (jobs/eligible-time.ts).
 
 import type { TerminalTicket } from "#protocol/terminal/link.ts";
 import type { Attrs, JobAttrs } from "./state.ts";
 
 /**
- * Kept with a job that a request or a scheduler has ended, until the mom's obit. history false: no history is kept
- * (qdel -x). preempted: a scheduler ended the job to make room.
+ * Says that a request or a scheduler is ending a running job; kept until the mom's obit. history false: the job does not
+ * enter the history (qdel -x). preempted: a scheduler ends the job to free its resources for another job.
  */
 export type Termination = { readonly by: string; readonly history: boolean; readonly mail?: boolean; readonly preempted?: true };
 
-/** Times are epoch seconds. */
+/** The data. Times are epoch seconds. */
 export type JobOwn = {
   readonly termination?: Termination;
   /** for an interactive job: the address of its qsub */
@@ -22,17 +23,17 @@ export type JobOwn = {
   readonly placed_by_hand?: true;
   /** the vnodes as the operator typed them, if exec_vnode contains more (qrun -H) */
   readonly sent_to?: string;
-  /** seconds for which the run was suspended so far, and the begin of the present suspension (jobs/suspension.ts I5) */
+  /** paused: the seconds for which the run was suspended before; paused_since: the time when the present suspension began (jobs/suspension.ts I5) */
   readonly paused?: number;
   readonly paused_since?: number;
   readonly suspended_by_admin?: true;
   /** the mom was asked to resume the job and has not answered */
   readonly resuming?: true;
-  /** when a scheduler decided to preempt the job */
+  /** the time at which a scheduler decided to preempt the job */
   readonly preempting?: number;
-  /** the mom has stopped the job because others use its host: shown as state U */
+  /** the mom has stopped the job because someone uses the host; the job is shown in state U */
   readonly idled?: true;
-  /** the host on which a checkpoint waits for the next run; the host that keeps output for the next run */
+  /** checkpointed: the host that keeps a checkpoint for the next run; output_on: the host that keeps output for the next run */
   readonly checkpointed?: string;
   readonly output_on?: string;
   /** vnodes that the job is giving up */
@@ -41,7 +42,7 @@ export type JobOwn = {
 
 export const NOTHING_OWN: JobOwn = Object.freeze({});
 
-/** null: the value is removed */
+/** A change of the data. null: the value is removed. */
 export type OwnChange = { readonly [K in keyof JobOwn]?: JobOwn[K] | null };
 
 const NAMES: { readonly [K in keyof Required<JobOwn>]: true } = {
@@ -65,12 +66,12 @@ export function changedOwn(own: JobOwn, change: OwnChange): JobOwn {
   return left.length === 0 ? NOTHING_OWN : (Object.fromEntries(left) as JobOwn);
 }
 
-/** The names whose values the change alters. */
+/** The names whose values a change really changes. */
 export function namesChanged(own: JobOwn, change: OwnChange): readonly (keyof JobOwn)[] {
   return (Object.keys(change) as (keyof JobOwn)[]).filter((name) => (own[name] ?? null) !== change[name]);
 }
 
-/** The names that the change removes. */
+/** The change that removes these names. */
 export const without = (...names: readonly (keyof JobOwn)[]): OwnChange => Object.fromEntries(names.map((name) => [name, null]));
 
 /** Separates the attributes of a stored job from the server's private data among them. */
@@ -80,6 +81,6 @@ export function splitRow(row: Attrs): { readonly attrs: JobAttrs; readonly own: 
   const attrs: Attrs = { ...row };
   for (const name of names) delete attrs[name];
   const own = Object.fromEntries(names.map((name) => [name, row[name]])) as JobOwn;
-  // V8 keeps a record slow and large after a property was deleted; a copy is fast and small.
+  // In V8, a record from which a property was deleted stays slow and large; its copy is fast and small.
   return { attrs: { ...attrs } as JobAttrs, own };
 }

@@ -1,21 +1,21 @@
-// The phase of a job's life. It is computed from the stored attributes and never stored beside them. No other file of the server decides by job_state and
-// substate.
+// The phase of a job: queued, held, running, ... It is computed from the stored attributes job_state and substate and never
+// stored beside them. All other files of the server use the phase and not job_state and substate.
 //
 //   transit --> queued, held, waiting          submission, holds, Execution_Time
 //   queued --> starting --> running --> over   a run
-// running <--> suspended, resumable          stopped; resumable: its scheduler may resume it
-// starting, running --> rerunning            its mom must end the run, and the job runs again
-//   a run --> queued, held, waiting            rerun, held after too many failed starts, files that could not be staged in
-// queued, held <--> begun                    an array some of whose subjobs have started
+//   running <--> suspended, resumable          stopped; if resumable, its scheduler may resume it
+//   starting, running --> rerunning            its mom must end the run, so that the job can run again
+//   a run --> queued, held, waiting            rerun; too many failed starts; files that could not be staged in
+//   queued, held <--> begun                    a job array with subjobs that have started
 //
-// F1. The substates of a phase other than its own (HELD and DEPEND_HOLD, WAITING and STAGE_FAIL) give the reason, not the phase. A transition depends on them
-//     only through a field of the phase.
-// F2. The states of PBS that this server never sets (E, M, U) have a phase, because the stores of other servers may hold them.
+// F1. Some phases have several substates (held: HELD and DEPEND_HOLD; waiting: WAITING and STAGE_FAIL), which give the
+//     reason. A transition depends on the reason only if the phase has a field for it.
+// F2. States of PBS that this server never sets (E, M, U) also have a phase, because jobs of other servers may have them.
 
 import { SUBSTATE } from "#model/job-state.ts";
 import type { Job, JobAttrs } from "./state.ts";
 
-/** The part that every run has. start_s: time of the decision that sent the job, epoch seconds. */
+/** The fields of every phase of a run. start_s: the time at which the job was sent to its mom, epoch seconds. */
 export type RunFacts = { readonly exec_vnode: string; readonly start_s: number; readonly run_count: number };
 
 export type JobPhase =
@@ -26,13 +26,13 @@ export type JobPhase =
   /** until_s: Execution_Time */
   | { readonly name: "waiting"; readonly until_s: number }
   | { readonly name: "begun"; readonly start_s: number }
-  /** its mom has not confirmed the start */
+  /** the job was sent to its mom, which has not confirmed the start */
   | ({ readonly name: "starting" } & RunFacts)
   | ({ readonly name: "running" } & RunFacts)
   | ({ readonly name: "rerunning" } & RunFacts)
-  /** an operator must resume the job */
+  /** the job is suspended until an operator resumes it */
   | ({ readonly name: "suspended" } & RunFacts)
-  /** its scheduler may resume the job */
+  /** the job is suspended, and its scheduler may resume it */
   | ({ readonly name: "resumable" } & RunFacts)
   | ({ readonly name: "exiting" } & RunFacts)
   /** how null: the job was moved to another server. exit_status undefined: the end of the run is unknown */
@@ -40,10 +40,10 @@ export type JobPhase =
 
 export type PhaseName = JobPhase["name"];
 
-/** An object with the attributes that give the phase. */
+/** An object with the attributes that determine the phase. */
 type Phased = { readonly attrs: Pick<JobAttrs, "job_state" | "substate"> };
 
-/** The name of the phase alone, for callers that need nothing else. */
+/** The name of a job's phase, for callers that do not need its fields. */
 export function phaseName({ attrs: { job_state, substate } }: Phased): PhaseName {
   switch (job_state) {
     case "T":
@@ -88,7 +88,7 @@ export function phaseOf(job: Pick<Job, "attrs">): JobPhase {
   }
 }
 
-/** The attributes of a job in a phase of its run. restingState (src/model/job-state.ts) gives the attributes of resting phases. */
+/** job_state and substate for the phases of a run. For the other phases see restingState in src/model/job-state.ts. */
 export const RUN_PHASE = {
   starting: { job_state: "R", substate: SUBSTATE.PRE_RUN },
   running: { job_state: "R", substate: SUBSTATE.RUNNING },
@@ -97,7 +97,7 @@ export const RUN_PHASE = {
   resumable: { job_state: "S", substate: SUBSTATE.SCHED_SUSPENDED },
 } as const;
 
-/** How a job ended: by itself with 0, by itself with another status, or by a command; and the attributes for it. */
+/** job_state and substate of a job that has ended: by itself with exit status 0, by itself with another status, or by a command. */
 export const OVER = {
   finished: { job_state: "F", substate: SUBSTATE.FINISHED },
   failed: { job_state: "F", substate: SUBSTATE.FAILED },
@@ -110,7 +110,7 @@ const HOW_OVER: ReadonlyMap<number, HowOver> = new Map(
 );
 export const howOver = (substate: number): HowOver | null => HOW_OVER.get(substate) ?? null;
 
-// --- frequent questions
+// --- tests that many callers need
 
 /** Whether the job is in one of these phases. */
 export const isIn = (job: Phased, ...names: readonly PhaseName[]): boolean => names.includes(phaseName(job));

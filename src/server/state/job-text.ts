@@ -1,8 +1,9 @@
-// Bounds on the text of jobs: of a request before it is parsed, of one job, and of all jobs of a user that are not over (docs/limits.md).
+// Limits on the length of text: of a request before it is parsed, of one job, and of all live jobs of a user (docs/limits.md).
 //
-// T1. Text that jobs share counts once for a user, because it is in memory once. Values below COUNTED_FROM do not count; the number of jobs bounds them.
-// T2. Counting a user's text starts with the first question; every later change of a job is followed (apply.ts). The cost of a change does not depend on
-//     the number of jobs.
+// T1. A value that several jobs of a user share counts once, because it is in memory once. Values shorter than COUNTED_FROM
+//     do not count, because the limit on the number of jobs also limits them.
+// T2. The text of users is counted when it is needed first; each later change of a job updates the counts (apply.ts). The
+//     cost of an update does not depend on the number of jobs.
 
 import type { ResourceValues } from "#model/attribute.ts";
 import { type LimitName, limitOf } from "#model/limits/server-limits.ts";
@@ -15,7 +16,7 @@ type Given = { readonly name: string; readonly resource?: string; readonly value
 
 const exceeds = (code: number, what: string, limit: LimitName): Reject => new Reject(code, `${pbseText(code) ?? ""}: ${what} (${limit})`);
 
-/** Refuses a request with 15014 if parsing it would take long: too much text, or too many chunks that are written one by one. */
+/** Refuses with 15014 a request that would take long to parse: it has too much text, or too many chunks that are written one by one. */
 export function checkGivenText(state: ServerState, given: readonly Given[]): void {
   const [chunks_max, resource_max] = [limitOf(state, "max_select_chunks"), limitOf(state, "max_resource_text")];
   let chars = 0;
@@ -36,14 +37,14 @@ function occurrences(text: string, character: string): number {
   return count;
 }
 
-/** Refuses a job with 15014 if it has more chunks, counts included, than allowed. */
+/** Refuses with 15014 a job with too many chunks (max_job_chunks). A chunk counts as often as its count says. */
 export function checkChunkCount(state: ServerState, { nodect }: ResourceValues): void {
   const max = limitOf(state, "max_job_chunks");
   if (typeof nodect === "number" && nodect > max)
     throw exceeds(PBSE.BADATVAL, `Resource_List.select of more than ${max} chunks`, "max_job_chunks");
 }
 
-/** Refuses attributes with 15014 if they hold too much text together, and with 15036 if the jobs of their user would hold too much. */
+/** Refuses with 15014 a job whose attributes have too much text together, and with 15036 one with which all jobs of its user would have too much. */
 export function checkJobText(state: ServerState, attrs: JobAttrs): void {
   let [all, fresh] = [0, 0];
   const { refs, chars } = textOf(state, attrs);
@@ -58,7 +59,7 @@ export function checkJobText(state: ServerState, attrs: JobAttrs): void {
     throw exceeds(PBSE.EXCQRESC, "text of all jobs of the user", "max_user_job_text");
 }
 
-/** refs: the number of jobs that hold a value. */
+/** The text of a user's jobs. refs: for each long value, the number of jobs that have it. */
 type Use = { chars: number; readonly refs: Map<unknown, number> };
 const USES = new WeakMap<ServerState, Map<string, Use>>();
 
@@ -76,7 +77,10 @@ function textOf(state: ServerState, attrs: JobAttrs): Use {
   return use;
 }
 
-/** A job is added (1) or removed (-1); a change is a removal before it and an addition after it. only: names of the attributes that change. */
+/**
+ * Adds the text of a job to the counts (1) or removes it (-1). To change a job, remove it before and add it afterwards. only: the names of
+ * the attributes that change.
+ */
 export function countJobText(state: ServerState, attrs: JobAttrs, sign: 1 | -1, only: readonly string[] = Object.keys(attrs)): void {
   if (!USES.has(state)) return;
   for (const name of only) {
@@ -94,7 +98,7 @@ export function countJobText(state: ServerState, attrs: JobAttrs, sign: 1 | -1, 
 
 const LENGTHS = new WeakMap<object, number>();
 
-/** Characters of a text, a list of texts, or the texts of a record. */
+/** The number of characters of a text, of a list of texts, or of the texts in a record. */
 function lengthOf(value: unknown): number {
   if (typeof value === "string") return value.length;
   if (typeof value !== "object" || value === null) return 0;

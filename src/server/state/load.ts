@@ -1,4 +1,5 @@
-// The state from rows, and the state of a new complex. Rows are the attributes of objects as stored; everything derived is computed here.
+// Makes the state from stored rows, and the state of a new complex. Rows contain the attributes of objects; all derived
+// values are computed here.
 
 import { defaultAttributes } from "#model/attribute.ts";
 import { parseResvId } from "#model/job-id.ts";
@@ -16,7 +17,7 @@ import type { Attrs, Job, JobAttrs, ResvAttrs, ServerState } from "./state.ts";
 import { loadSubjobs, noteLive } from "./subjobs.ts";
 import { refreshVnode } from "./vnode-states.ts";
 
-/** The live objects in the store. The order within a list has no meaning. */
+/** The live objects in the store. The order of the lists has no meaning. */
 export type StoredState = {
   readonly server: Attrs;
   readonly counters: { readonly next_seq: number; readonly next_order: number; readonly next_rank: number };
@@ -32,7 +33,7 @@ export type StoredState = {
   readonly scheds: readonly { readonly name: string; readonly order: number; readonly attrs: Attrs }[];
   readonly resvs: readonly { readonly id: string; readonly attrs: Attrs }[];
   readonly hooks: readonly Hook[];
-  /** of eligible time */
+  /** the clocks of eligible time */
   readonly clocks?: readonly Clock[];
   readonly run_times: readonly { readonly key: string; readonly seconds: number }[];
   readonly jobs: Iterable<StoredJob>;
@@ -40,7 +41,7 @@ export type StoredState = {
 
 export type StoredJob = { readonly id: string; readonly seq: number; readonly attrs: JobAttrs; readonly own: JobOwn };
 
-/** The state of the stored objects. It takes over their records. name: the server's. */
+/** Makes a state from stored objects. It uses their records without a copy. name: the name of the server. */
 export function loadState(name: string, stored: StoredState): ServerState {
   const state = emptyState(name);
   state.server = { ...stored.server };
@@ -77,7 +78,7 @@ export function loadState(name: string, stored: StoredState): ServerState {
 
 const byCreation = (a: { readonly id: string; readonly attrs: Attrs }, b: { readonly id: string; readonly attrs: Attrs }): number =>
   Number(a.attrs["ctime"]) - Number(b.attrs["ctime"]) || (parseResvId(a.id)?.seq ?? 0) - (parseResvId(b.id)?.seq ?? 0);
-/** The row of an array carries its subjobs (rows.ts). */
+/** Makes a job from its row. The row of an array also has the states of its subjobs (rows.ts). */
 function loadedJob({ id, seq, attrs, own }: StoredJob): Job {
   if (attrs["array"] !== true) return { id, seq, attrs, own };
   const { subjobs, ...rest } = attrs as JobAttrs & { readonly subjobs: string };
@@ -116,8 +117,8 @@ function emptyState(name: string): ServerState {
 }
 
 /**
- * A complex at its first start: server attributes and the default scheduler (docs/reference/attributes.md 2, 3). Queue and node are made by events
- * (core/first-start.ts).
+ * The state of a complex at its first start: the attributes of the server, and the default scheduler (docs/reference/attributes.md 2, 3). The first queue and
+ * node are created later, by events (core/first-start.ts).
  */
 export function freshState(
   name: string,
@@ -129,7 +130,7 @@ export function freshState(
   return state;
 }
 
-/** The state of the loaded rows. name: the present name of the server (job ids keep the name they were made with). */
+/** Makes a state from loaded rows. name: the present name of the server. Existing job ids still end in the name with which they were made. */
 export function stateOfRows(name: string, loaded: Loaded, history_count: number): ServerState {
   const { objects, counters, jobs } = loaded;
   return loadState(name, {

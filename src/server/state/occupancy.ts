@@ -1,4 +1,5 @@
-// Resources that jobs occupy: of vnodes, chunk indexes of hosts, queues and the server. They are derived from placements (placement.ts) and never stored.
+// What jobs occupy: amounts and cpu slots of vnodes, chunk indexes of hosts, amounts of queues and of the server. All this is
+// derived from placements (placement.ts) and never stored.
 
 import { addAmounts, amountOf } from "./amounts.ts";
 import type { Changes } from "./changes.ts";
@@ -6,7 +7,7 @@ import { countInside, resvOfQueue } from "./resv-holding.ts";
 import type { Job, Placement, ServerState, Vnode } from "./state.ts";
 import { refreshVnode } from "./vnode-states.ts";
 
-/** Takes (sign 1) or gives back (-1) the resources of a placement. Vnodes that no longer exist are skipped. */
+/** Adds what a placement occupies (sign 1), or removes it (-1). Vnodes that no longer exist are skipped. */
 export function place(state: ServerState, job: Job, placement: Placement, sign: 1 | -1, changes: Changes | null): void {
   if (sign === 1) state.placements.set(job.id, placement);
   else state.placements.delete(job.id);
@@ -32,7 +33,7 @@ export function place(state: ServerState, job: Job, placement: Placement, sign: 
   if (queue !== undefined) changes.told.queues.add(queue.name);
 }
 
-/** How a job uses a vnode. */
+/** The ways in which a job uses a vnode. */
 const ALONE = { exclusive: true, suspended: false } as const;
 const SHARED = { exclusive: false, suspended: false } as const;
 const SUSPENDED = { exclusive: false, suspended: true } as const;
@@ -51,7 +52,7 @@ function setChunkSlot(chunk_slots: Map<string, string[]>, host: string, slot: nu
   if (slots.length === 0) chunk_slots.delete(host);
 }
 
-/** The lowest free cpu slots are given to the job; its own slots are freed. */
+/** Gives the job the lowest free cpu slots of a vnode (sign 1), or frees its slots (-1). */
 function fillSlots(vnode: Vnode, id: string, ncpus: number, sign: 1 | -1): void {
   const { slots } = vnode;
   if (sign === -1) {
@@ -66,7 +67,7 @@ function fillSlots(vnode: Vnode, id: string, ncpus: number, sign: 1 | -1): void 
   }
 }
 
-/** Amount of a resource a vnode has, in the units of amounts.ts; null: not set there. */
+/** The amount of a resource that a vnode has, in the units of amounts.ts; null: it is not set there. */
 export function availableAmount(state: ServerState, vnode: Vnode, resource: string): number | null {
   const record = vnode.attrs["resources_available"] as { readonly [resource: string]: unknown } | undefined;
   return record?.[resource] === undefined ? null : amountOf(state.resources.get(resource), record[resource]);

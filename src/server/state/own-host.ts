@@ -1,9 +1,9 @@
-// The names of hosts that mean the server's own host. Pure: no name is looked up.
+// Decides whether the name of a host means the server's own host. Pure: no name is looked up.
 
-/** host: the server's name; machine: the system's name of the machine, if it is known. */
+/** The names of the server's host. host: the server's name; machine: the operating system's name of the machine, if known. */
 export type OwnHost = { readonly host: string; readonly machine?: string };
 
-/** Whether a name means the server's host: one of its names in any case, with or without the domain, or the loopback. */
+/** Whether a name means the server's host: one of its names, in upper or lower case, with or without the domain, or localhost. */
 export function isOwnName({ host, machine }: OwnHost, name: string): boolean {
   const asked = name.toLowerCase();
   const own = machine === undefined ? [host] : [host, machine];

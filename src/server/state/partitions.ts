@@ -1,17 +1,17 @@
-// Assigns queues and vnodes to schedulers: the scheduler of their partition serves them.
+// Finds the scheduler of a queue or vnode, which is the scheduler of its partition.
 
 import { DEFAULT_PARTITION, DEFAULT_SCHED } from "#model/tables/sched-attributes.ts";
 import { isOwnName, type OwnHost } from "./own-host.ts";
 import type { Queue, Sched, ServerState, Vnode } from "./state.ts";
 
-/** The partitions of a scheduler: pbs-default for the default scheduler, `partition` for others. */
+/** The partitions of a scheduler: for the default scheduler pbs-default, for others those of its attribute partition. */
 export function partitionsOf(sched: Sched): readonly string[] {
   if (sched.name === DEFAULT_SCHED) return [DEFAULT_PARTITION];
   const list = sched.attrs["partition"];
   return Array.isArray(list) ? (list as string[]) : [];
 }
 
-/** The partition of a queue or vnode; unset: the default scheduler's. */
+/** The partition of a queue or vnode; if it has none, that of the default scheduler. */
 export function partitionOf(object: Queue | Vnode): string {
   const partition = object.attrs["partition"];
   return typeof partition === "string" && partition !== "" ? partition : DEFAULT_PARTITION;
@@ -31,7 +31,7 @@ export function shouldRun(sched: Sched, own: OwnHost): boolean {
   return sched.attrs["scheduling"] === true && partitionsOf(sched).length > 0 && !isRemote(sched, own);
 }
 
-/** Whether the scheduler belongs to another host or has a port. The server cannot reach such a scheduler in this release. */
+/** Whether a scheduler belongs to another host or has a sched_port. This release does not support such schedulers. */
 export function isRemote(sched: Sched, own: OwnHost): boolean {
   if (sched.name === DEFAULT_SCHED) return false;
   const { sched_host, sched_port } = sched.attrs;

@@ -1,12 +1,12 @@
-// The placement of a job: its exec_vnode read against the resources and vnodes of the state. apply.ts (derived
-// values) and the check of a run decision use it.
+// The placement of a job: what it uses of each vnode. It is computed from exec_vnode and the resources and vnodes of the
+// state. apply.ts (derived values) and the check of a run decision use it.
 //
-// I1. A job has a vnode exclusively if its place says excl or exclhost, or if the vnode's sharing demands it; `shared`
-//     and the vnode's ignore_excl override that (docs/reference/attributes.md 5, sharing).
-// I2. An exclhost job is on every vnode of its hosts that can be used exclusively. On a vnode that it does not use, its
-//     amounts are empty. A mom may serve vnodes of several hosts: the resource `host` says which host a vnode belongs to,
-//     as it does for schedulers.
-// I3. A suspended job keeps the resources of its vnodes that it did not release; without resources_released it keeps none.
+// I1. A job has a vnode exclusively if its place says excl or exclhost, or if the vnode's attribute sharing demands it.
+//     Which of the two decides is in docs/reference/attributes.md 5, sharing.
+// I2. A job with place exclhost is on every vnode of its hosts, except those with sharing ignore_excl. On a vnode that it
+//     does not use, its amounts are empty. A mom may have vnodes of several hosts: as for schedulers, the resource `host`
+//     says to which host a vnode belongs.
+// I3. A suspended job keeps the resources that it has not released. If it has no resources_released, it has released all.
 
 import { execHosts, execHostText, parseExecHost } from "#model/request/exec-host.ts";
 import { type ExecVnode, parseExecVnode, type VnodePart } from "#model/request/exec-vnode.ts";
@@ -17,11 +17,11 @@ import { addAmounts, amountOf, jobWideAmounts, partAmounts } from "./amounts.ts"
 import { isSuspended } from "./job-phase.ts";
 import type { JobAttrs, Placement, ResourceRecord, ServerState, Vnode } from "./state.ts";
 
-/** The amounts may be shared with other jobs. */
+/** What a job uses of a vnode. The record of amounts may be shared with other jobs. */
 type Spot = { amounts: ReadonlyMap<string, number>; ncpus: number; exclusive: boolean };
 type World = Pick<ServerState, "resources" | "vnodes" | "hosts">;
 
-/** null: the job has no vnodes. */
+/** The placement of a job; null: the job is on no vnodes. */
 export function placementOf(world: World, attrs: JobAttrs): Placement | null {
   if (attrs.exec_vnode === undefined || !hasVnodes(attrs)) return null;
   const exec = parseExecVnode(attrs.exec_vnode);
@@ -33,19 +33,19 @@ export function placementOf(world: World, attrs: JobAttrs): Placement | null {
   return { vnodes, chunk_slots: chunkSlots(attrs.exec_host), job_wide, counted };
 }
 
-/** The resources that each vnode gets back when a job is suspended, and that the job takes again when it resumes. */
+/** What a job releases of each vnode when it is suspended, and takes again when it resumes. */
 export function releasedSpots(world: World, attrs: JobAttrs): Map<string, Spot> {
   const { resources_released, exec_vnode = "" } = attrs;
   const place = placeOf(attrs.Resource_List["place"]);
   const text = typeof resources_released === "string" ? resources_released : exec_vnode;
   const released = spots(world, parseExecVnode(text), place);
-  // Vnodes from which nothing was released still belong to the job, possibly exclusively.
+  // Vnodes of which nothing was released are included, because the job may need them exclusively when it resumes.
   for (const [name, spot] of spots(world, parseExecVnode(exec_vnode), place))
     if (!released.has(name)) released.set(name, { ...spot, amounts: NOTHING, ncpus: 0 });
   return released;
 }
 
-/** Reduces the placement to the amounts that a suspended job keeps, and returns the job-wide amounts. */
+/** Reduces the amounts on vnodes to those that a suspended job keeps, and returns the job-wide amounts that it keeps. */
 function takeReleased(
   world: World,
   attrs: JobAttrs,
@@ -66,12 +66,12 @@ function takeReleased(
 }
 const NOTHING: ReadonlyMap<string, number> = new Map();
 
-/** Chunk indexes that an exec_host names. */
+/** The chunk indexes that an exec_host names. */
 function chunkSlots(exec_host: string | undefined): Placement["chunk_slots"] {
   return exec_host === undefined ? [] : parseExecHost(exec_host);
 }
 
-/** The exec_host of a job about to run. Its chunks get the lowest indexes that no other chunk on the host has (docs/reference/execution.md 3). */
+/** The exec_host of a job that is about to run. Its chunks get the lowest indexes that are free on their hosts (docs/reference/execution.md 3). */
 export function execHost(state: Pick<ServerState, "vnodes" | "chunk_slots">, exec: ExecVnode): string {
   const only = onlyPart(exec);
   const vnode = only === null ? undefined : state.vnodes.get(only.vnode);
@@ -92,13 +92,13 @@ export function execHost(state: Pick<ServerState, "vnodes" | "chunk_slots">, exe
 
 const NO_SLOTS: ReadonlySet<number> = new Set();
 
-/** Whether the job is on its vnodes. Running, exiting and suspended jobs are; a begun array is not, because its subjobs are. */
+/** Whether the job is on vnodes: it is running, exiting or suspended. A job array is not, because its subjobs are. */
 export const hasVnodes = ({ job_state }: JobAttrs): boolean => "RESU".includes(job_state);
 
-/** The only part of a job; null: the job has several. */
+/** The part of an exec_vnode that has just one part; null: it has several. */
 const onlyPart = (exec: ExecVnode): VnodePart | null => (exec.length === 1 && exec[0]?.length === 1 ? nth(exec[0], 0) : null);
 
-/** The amounts that each vnode gives for an exec_vnode, by name of the vnode. */
+/** What an exec_vnode uses of each vnode, by name of the vnode. */
 export function spots(world: World, exec: ExecVnode, place: Place): Map<string, Spot> {
   const found = new Map<string, Spot>();
   const only = onlyPart(exec);
@@ -116,7 +116,7 @@ export function spots(world: World, exec: ExecVnode, place: Place): Map<string, 
     }
     return spot;
   };
-  /** resources with flag f that a vnode has already given */
+  /** resources with flag f that were counted already on some vnode */
   const once = new Set<string>();
   for (const part of exec.flat()) {
     const spot = spotOf(part.vnode);
@@ -125,7 +125,7 @@ export function spots(world: World, exec: ExecVnode, place: Place): Map<string, 
     spot.amounts = amounts;
     spot.ncpus = amounts.get("ncpus") ?? 0;
   }
-  /** each host once, because a job may use thousands of vnodes of one host */
+  /** hosts that were handled: each is handled once, because a job may use thousands of vnodes of one host */
   const taken = new Set<string>();
   for (const name of [...found.keys()]) {
     const vnode = world.vnodes.get(name);
@@ -138,7 +138,7 @@ export function spots(world: World, exec: ExecVnode, place: Place): Map<string, 
   return found;
 }
 
-/** Resources consumed on the vnode: those with flag n always, those with flag f only on the first vnode of the job that gives them. */
+/** The amounts that a part consumes on its vnode: of resources with flag n; of those with flag f only on the first vnode of the job that has them. */
 function firstAmounts(resources: ReadonlyMap<string, ResourceDef>, part: VnodePart, once: Set<string>): ReadonlyMap<string, number> {
   const amounts = new Map<string, number>();
   for (const { name, text } of part.pairs) {
@@ -166,7 +166,7 @@ function takesWholeHost(vnode: Vnode, place: Place): boolean {
   return sharing === "default_exclhost" && place.sharing === undefined;
 }
 
-/** The vnodes that become unavailable when a job takes the vnode's whole host: those of its host, except vnodes that are always shared. */
+/** The vnodes that a job gets when it takes the whole host of a vnode: all of that host, except those with sharing ignore_excl. */
 function hostVnodes(world: Pick<World, "vnodes" | "hosts">, vnode: Vnode): string[] {
   const there = world.hosts.get(hostOf(vnode));
   if (there === undefined || there.size < 2) return there === undefined ? [] : [...there];
@@ -177,13 +177,13 @@ function hostVnodes(world: Pick<World, "vnodes" | "hosts">, vnode: Vnode): strin
   });
 }
 
-/** The host for placement: the resource `host`, else the host of the mom. */
+/** The host of a vnode for placement: its resource `host`; if there is none, the host of its mom. */
 export function placedHost(vnode: Vnode): string {
   const host = (vnode.attrs["resources_available"] as { readonly [resource: string]: unknown } | undefined)?.["host"];
   return typeof host === "string" ? host : hostOf(vnode);
 }
 
-/** The host whose mom serves the vnode: the first name of its attribute Mom. */
+/** The host of the vnode's mom: the first name in its attribute Mom. */
 export function hostOf(vnode: { readonly name: string; readonly attrs: { readonly [name: string]: unknown } }): string {
   const mom = vnode.attrs["Mom"];
   const host = Array.isArray(mom) ? mom[0] : mom;

@@ -1,10 +1,10 @@
-// Resources of vnodes and of the server that reservations hold, and that their jobs use. They are derived from the
-// attributes of reservations and their jobs.
+// What reservations hold of vnodes and of the server, and what their jobs use. To hold means: an amount is set aside for the
+// present or next occurrence. All this is derived from the attributes of reservations and their jobs.
 //
-// I1. During its occurrence a reservation counts as assigned on each of its vnodes, with or without jobs: for every
-//     resource, the reservation counts the larger of the amount that it holds and the amount that its jobs use there. The
-//     same holds for the server. Before and after the occurrence only its jobs count.
-// I2. A vnode lists every reservation that has the vnode in a present or later occurrence (pbsnodes: resv).
+// I1. During its occurrence a reservation counts in resources_assigned of each of its vnodes, even without jobs. For every
+//     resource, the larger of two amounts counts: what the reservation holds there, and what its jobs use there. The same
+//     is true of the server. Before and after the occurrence only the jobs count.
+// I2. A vnode lists every reservation that has it in the present or a later occurrence (pbsnodes: resv).
 
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
 import { placeOf } from "#model/request/place.ts";
@@ -17,7 +17,7 @@ import { refreshVnode } from "./vnode-states.ts";
 
 type World = Pick<ServerState, "resources" | "vnodes" | "hosts">;
 
-/** A reservation without any derived values yet. */
+/** Makes a reservation whose derived values are empty. */
 export const newResv = (id: string, attrs: ResvAttrs, starts: readonly number[]): Resv => ({
   id,
   attrs,
@@ -30,7 +30,7 @@ export const newResv = (id: string, attrs: ResvAttrs, starts: readonly number[])
   used_wide: new Map(),
 });
 
-/** Whether the present occurrence has begun and is not over. */
+/** Whether the present occurrence has begun and has not ended. */
 export const isBegun = (resv: { readonly attrs: ResvAttrs }): boolean => resv.attrs.begun !== undefined;
 
 /** The reservation that a queue belongs to. */
@@ -39,7 +39,7 @@ export function resvOfQueue(state: ServerState, queue: string): Resv | undefined
   return id === undefined ? undefined : state.resvs.get(id);
 }
 
-/** Computes again which resources the reservation holds, after its attributes have changed. changes: null while loading. */
+/** Computes again what a reservation holds, after its attributes have changed. changes: null while the state is loaded. */
 export function holdAgain(state: ServerState, resv: Resv, changes: Changes | null): void {
   countResv(state, resv, -1, changes);
   for (const name of resv.vnodes) noteOnVnode(state, name, resv, -1, changes);
@@ -60,8 +60,8 @@ export function release(state: ServerState, resv: Resv, changes: Changes | null)
 }
 
 /**
- * A vnode was created and is in the indexes. Reservations that were promised this vnode hold it. So do those that were promised its whole host, by their place
- * or by the sharing of another vnode there.
+ * Called when a vnode was created and added to the indexes: updates the reservations that were promised this vnode, or its whole host, because of their place
+ * or of the sharing of another vnode there.
  */
 export function holdNewVnode(state: ServerState, vnode: Vnode, changes: Changes | null): void {
   for (const resv of state.resvs.values())
@@ -69,13 +69,16 @@ export function holdNewVnode(state: ServerState, vnode: Vnode, changes: Changes 
   holdHostAgain(state, hostOf(vnode), changes);
 }
 
-/** The set of vnodes of a host, or the sharing of one of them, has changed. Reservations that were promised any of these vnodes may now hold more or fewer. */
+/**
+ * Called when the set of vnodes of a host, or the sharing of one of them, has changed: reservations that were promised one of these vnodes may
+ * now hold more or fewer of them.
+ */
 export function holdHostAgain(state: ServerState, host: string, changes: Changes | null): void {
   const there = [...(state.hosts.get(host) ?? [])];
   for (const resv of state.resvs.values()) if (there.some((name) => resv.vnodes.has(name))) holdAgain(state, resv, changes);
 }
 
-/** A job in a reservation takes (sign 1) or gives back (-1) its resources. */
+/** Adds what a job in a reservation uses (sign 1), or removes it (-1). */
 export function countInside(state: ServerState, resv: Resv, placement: Placement, sign: 1 | -1, changes: Changes | null): void {
   for (const [name, spot] of placement.vnodes) {
     if (spot.amounts.size === 0) continue;
@@ -91,17 +94,17 @@ export function countInside(state: ServerState, resv: Resv, placement: Placement
   countServer(state, resv, 1, changes);
 }
 
-/** The amounts that a reservation counts for on one of its vnodes (I1). */
+/** The amounts that count in resources_assigned of a vnode because of a reservation (I1). */
 export function countedOn(resv: Resv, name: string): Amounts {
   return larger(resv.counted ? resv.held.get(name)?.amounts : undefined, resv.used.get(name));
 }
 
-/** The amounts that it counts for at the server. */
+/** The amounts that count in resources_assigned of the server because of a reservation (I1). */
 export function countedWide(resv: Resv): Amounts {
   return larger(resv.counted ? resv.held_wide : undefined, resv.used_wide);
 }
 
-/** The amounts that each vnode gives to an occurrence; none for an occurrence without a place. */
+/** What an occurrence uses of each vnode. exec_vnode undefined: the occurrence has no place and uses nothing. */
 export function spotsOf(world: World, place_text: unknown, exec_vnode: string | undefined): ReadonlyMap<string, ResvSpot> {
   return exec_vnode === undefined ? new Map() : spots(world, parseExecVnode(exec_vnode), placeOf(place_text));
 }
@@ -112,7 +115,10 @@ function heldSpots(state: ServerState, attrs: ResvAttrs): ReadonlyMap<string, Re
   return isPromised(attrs.reserve_state) ? spotsOf(state, attrs.Resource_List["place"], text) : new Map();
 }
 
-/** Vnodes of the present and all later occurrences: those that are named, existing or not, and all vnodes of hosts that are reserved as a whole. */
+/**
+ * The vnodes of the present and all later occurrences: those that are named, even if they do not exist, and all vnodes of hosts that are
+ * reserved as a whole.
+ */
 function promisedVnodes(state: ServerState, { promised, reserve_state, Resource_List }: ResvAttrs): ReadonlySet<string> {
   const names = new Set<string>();
   if (!isPromised(reserve_state)) return names;
@@ -140,7 +146,7 @@ function countResv(state: ServerState, resv: Resv, sign: 1 | -1, changes: Change
   countServer(state, resv, sign, changes);
 }
 
-/** only: the resources to count; absent: all. */
+/** Adds the amounts of a reservation to resources_assigned of a vnode, or removes them. only: the resources to count; absent: all. */
 function countOnVnode(
   state: ServerState,
   resv: Resv,

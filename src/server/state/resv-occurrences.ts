@@ -1,5 +1,6 @@
-// Start and end times of a reservation's occurrences, and which of them have a place. An advance reservation has one occurrence; a standing reservation has
-// as many as its rule gives.
+// The times of a reservation's occurrences, and their places. An advance reservation has one occurrence; a standing
+// reservation has as many as its rule gives. The place of an occurrence is an exec_vnode: the vnodes and amounts that are
+// promised for it.
 
 import type { TimeZone } from "#model/civil-time.ts";
 import { PBSE, reject } from "#model/pbse.ts";
@@ -9,16 +10,16 @@ import type { Promised, Resv, ResvAttrs } from "./state.ts";
 
 export type Times = { readonly start_s: number; readonly end_s: number };
 
-/** The place of an occurrence that has lost its place. */
+/** Stands for the place of an occurrence that has no place. */
 export const NO_PLACE = -1;
 
-/** Starts of all occurrences in order. Empty while the start is not known (as soon as possible). */
+/** The starts of all occurrences, in order. Empty while the start is not known, for a reservation that begins as soon as possible. */
 export function occurrenceStarts(attrs: ResvAttrs): readonly number[] {
   const { standing, reserve_start } = attrs;
   return standing?.starts ?? (reserve_start === undefined ? [] : [reserve_start]);
 }
 
-/** Starts by the rule as it was typed. Refuses the rule with the numbers of src/model/recurrence.ts, and with 15086 if occurrences would overlap. */
+/** The starts that a recurrence rule gives. Refuses a rule with the error numbers of src/model/recurrence.ts, and with 15086 if occurrences would overlap. */
 export function startsOfRule(text: string, zone: TimeZone, from_s: number, duration_s: number): readonly number[] {
   const rule = parseRule(text);
   checkDuration(rule, duration_s);
@@ -27,7 +28,7 @@ export function startsOfRule(text: string, zone: TimeZone, from_s: number, durat
   return starts;
 }
 
-/** The present or next occurrence and all later ones. */
+/** The occurrences that have not ended: the present or next one, and all later ones. */
 export function occurrencesLeft(resv: Pick<Resv, "attrs" | "starts">): readonly Times[] {
   const { reserve_start, reserve_end, reserve_index, standing } = resv.attrs;
   if (reserve_start === undefined || reserve_end === undefined) return [];
@@ -37,7 +38,7 @@ export function occurrencesLeft(resv: Pick<Resv, "attrs" | "starts">): readonly 
   return [first, ...later.map((start_s) => ({ start_s, end_s: start_s + standing.duration }))];
 }
 
-/** The places of occurrences, with new places for some. An occurrence is identified by its start, except for the first one, whose start may have been moved. */
+/** Combines old places of the remaining occurrences with new places for some of them. An occurrence is identified by its start. */
 export function withPlaces(before: Promised | undefined, added: Promised, left: readonly Times[]): Promised {
   const places: string[] = [];
   const indexOf = (text: string | undefined): number => {
@@ -53,7 +54,7 @@ export function withPlaces(before: Promised | undefined, added: Promised, left: 
   return { occurrences, places };
 }
 
-/** `2#(n1:ncpus=4){0-1}`, the form of PBS for the places of all occurrences: for each place the occurrences that have it, counted from 0. */
+/** The form of PBS for the places of all occurrences, `2#(n1:ncpus=4){0-1}`: after each place the occurrences that have it, counted from 0. */
 export function execVnodesText({ occurrences, places }: Promised): string {
   const parts = places.map((text, place) => {
     const indexes = occurrences.flatMap((each, at) => (each.place === place ? [at] : []));

@@ -1,14 +1,19 @@
-// Objects as rows: the rows that a batch of changes writes into the store, and the values in such rows. load.ts makes the state from them.
+// Makes the rows that a batch of changes writes into the store. load.ts makes the state from the rows again.
 //
-// I1. Values are not copied deeply, because they are never changed in place (state.ts I3). Records of jobs are copied, so each row has its own.
-// I2. A row may hold values that a restart finds out again (states of schedulers); load ignores them (scheds/session.ts startAll).
+// I1. Values of attributes are not copied, because they are never changed in place (state.ts I3). Only the record of a job's
+//     attributes is copied for its row.
+// I2. A row may contain values that the server finds out again after a restart, for example states of schedulers. They are
+//     not used then (scheds/session.ts startAll).
 //
-// A live job has two rows. The whole row holds the job as it was submitted or altered. A small second row holds the attributes that a run changes repeatedly.
-// A start, its confirmation, a comment and usage each write only the second row, which has a fifth of the size.
+// A live job has two rows. The whole row has the job as it was submitted or altered. A small second row has the attributes
+// that a run changes repeatedly. A start, its confirmation, a comment and usage each write only the second row, which has a
+// fifth of the size.
 //
-// J1. The whole row holds every attribute, and the server's own flags among them (job-own.ts). If there is a second row, it alone counts for the names in
-//     RUN_ATTRS: a name that the second row lacks is unset, whatever the whole row says.
-// J2. RUN_ATTRS belongs to the format of the store. A change of the list needs a step in store/schema.ts that joins the two rows.
+// J1. The whole row has every attribute, and among them the server's own data (job-own.ts). If there is a second row, the
+//     attributes in RUN_ATTRS are read only from it: such an attribute is unset if the second row does not have it, whatever
+//     the whole row says.
+// J2. RUN_ATTRS belongs to the format of the store. A change of the list needs a step in store/schema.ts that joins the two
+//     rows.
 
 import { type Batch, type Data, type HistoryRow, type JobRow, type Loaded, type ObjectTable, WHOLE_JOB } from "#store/store.ts";
 import { type Changes, hasRows } from "./changes.ts";
@@ -16,15 +21,15 @@ import { type JobOwn, splitRow } from "./job-own.ts";
 import type { Attrs, Job, JobAttrs, ServerState } from "./state.ts";
 import { subjobsText } from "./subjobs.ts";
 
-/** An accounting record when it was due. After a crash it is written again if the file lacks it. */
+/** An accounting record of a batch, with its time. After a crash it is written again if the accounting file does not have it. */
 export type DueRecord = { readonly at_s: number; readonly type: string; readonly id: string; readonly text: string };
 
-/** Row of table `server` besides the server's own: the accounting records of the last batch, which may not have reached the file before a kill. */
+/** A row of table `server` with the accounting records of the last batch. If the server is killed, they may be missing in the accounting file. */
 const ACCOUNTING_ROW = ".accounting";
-/** Rows of table `server`, one for each clock of eligible time. */
+/** The beginning of the names of rows of table `server` that have the clocks of eligible time, one each. */
 export const CLOCK_ROW = ".clock ";
 
-/** The rows of a batch; null: nothing to write. due: its accounting records, which are stored until the next batch that has some. */
+/** The rows of a batch; null: there is nothing to write. due: its accounting records, which are stored until the next batch with such records. */
 export function rowsOf(state: ServerState, changes: Changes, due: readonly DueRecord[] = []): Batch | null {
   if (!hasRows(changes)) return null;
   const put: { table: ObjectTable; name: string; data: Data }[] = [];
@@ -94,7 +99,7 @@ function historyRow(job: Job): HistoryRow {
   };
 }
 
-/** Accounting records of the last batch that had any. */
+/** The accounting records of the last batch that had any. */
 export function dueRecords(loaded: Loaded): readonly DueRecord[] {
   const row = loaded.objects.server.find(({ name }) => name === ACCOUNTING_ROW);
   return (row?.data["due"] as readonly DueRecord[] | undefined) ?? [];
@@ -105,14 +110,12 @@ export const jobOfHistory = (row: HistoryRow): Job => ({ id: row.id, seq: row.se
 
 // --- jobs
 //
-// J1. The whole row holds every attribute, and the server's own flags among them (job-own.ts). If there is a second row, it alone counts for the names in
-//     RUN_ATTRS: a name that the second row lacks is unset, whatever the whole row says.
-// J2. RUN_ATTRS belongs to the format of the store. A change of the list needs a step in store/schema.ts that joins the two rows.
+// For the two rows of a job see J1 and J2 above.
 
-/** The name under which the states of an array's subjobs are kept in its row. It is no attribute. */
+/** The name under which the row of an array has the states of its subjobs. It is not an attribute. */
 const SUBJOBS = "subjobs";
 
-/** Attributes that change while a job waits, runs and ends, without an alteration by a user. */
+/** The attributes that change while a job waits, runs and ends, even if no user alters the job. */
 // biome-ignore format: a list
 const RUN_ATTRS: ReadonlySet<string> = new Set([
   "job_state", "substate", "mtime", "comment", "etime", "eligible_time", "accrue_type", "accrual_clock", "sample_starttime", "estimated", "topjob",
@@ -120,18 +123,18 @@ const RUN_ATTRS: ReadonlySet<string> = new Set([
   "resources_released", "resource_released_list", "releasing", "termination", "Exit_status", "Stageout_status", "obittime", "checkpointed", SUBJOBS,
 ]);
 
-/** Whether a change of a job leaves its whole row unchanged. others: names that are unset, and names of changed flags. */
+/** Whether a change of a job concerns only its second row. set: attributes that are set; others: names that are unset, and names of changed own data. */
 export function isOfRun(set: Attrs, others: readonly string[]): boolean {
   for (const name in set) if (!RUN_ATTRS.has(name)) return false;
   return others.length === 0 || others.every((name) => RUN_ATTRS.has(name));
 }
 
-/** The whole row: the attributes and flags of the job, and the states of an array's subjobs. */
+/** The whole row of a job: its attributes, the server's own data, and for an array the states of its subjobs. */
 export function jobData({ attrs, own, subjobs }: Job): Attrs {
   return subjobs === undefined ? { ...attrs, ...own } : { ...attrs, ...own, [SUBJOBS]: subjobsText(subjobs) };
 }
 
-/** The second row. */
+/** The second row of a job. */
 function runData({ attrs, own, subjobs }: Job): Data {
   const data: { [name: string]: unknown } = {};
   for (const [name, value] of Object.entries(own)) if (RUN_ATTRS.has(name)) data[name] = value;
@@ -140,7 +143,7 @@ function runData({ attrs, own, subjobs }: Job): Data {
   return data;
 }
 
-/** The attributes and flags that the rows of a job give (J1). */
+/** The attributes and the server's own data from the rows of a job (J1). */
 export function jobOfRows(whole: Data, run: Data | undefined): { readonly attrs: JobAttrs; readonly own: JobOwn } {
   return splitRow(rowOf(whole, run));
 }
@@ -150,6 +153,6 @@ function rowOf(whole: Data, run: Data | undefined): Attrs {
   const attrs: Attrs = { ...whole, ...run };
   const gone = Object.keys(whole).filter((name) => RUN_ATTRS.has(name) && run[name] === undefined);
   for (const name of gone) delete attrs[name];
-  // V8 keeps a record slow and large after a property was deleted; a copy is fast and small.
+  // In V8, a record from which a property was deleted stays slow and large; its copy is fast and small.
   return gone.length === 0 ? attrs : { ...attrs };
 }

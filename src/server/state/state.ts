@@ -1,12 +1,13 @@
-// The server's state: objects in memory. Every object is a name and its attributes by PBS name, with the typed values of src/model; the store keeps the
-// same record as a row. Values that can be computed from them (counts, assigned resources, indexes) are derived: apply.ts updates them, and
-// core/invariants.ts checks them.
+// The server's state: its objects in memory. Every object has a name and a record of attributes under their PBS names, with
+// the typed values of src/model; the store has the same record as a row. Values that can be computed from attributes
+// (counts, assigned resources, indexes) are called derived: apply.ts updates them, and core/invariants.ts checks them.
 //
-// I1. State changes only in apply(): a request handler reads state and applies events (engine/transaction.ts).
-// I2. Derived values equal what a fresh computation gives (checkInvariants).
-// I3. An attribute's value is never changed in place but replaced: records and lists may be shared by many jobs (intern.ts).
-// I4. Neither is a record of attributes changed in place: a start on its way to a mom, for example, holds a record, and it must not change. New records are made by
-//     copying, so that V8 keeps them small and fast (job-record.test.ts).
+// I1. The state changes only in apply(). Request handlers read the state and apply events (engine/transaction.ts).
+// I2. Derived values are what a new computation gives (checkInvariants).
+// I3. The value of an attribute is never changed in place but replaced, because many jobs may share a record or list
+//     (intern.ts).
+// I4. A record of attributes is not changed in place either, because others may still use it, for example a start that is
+//     on its way to a mom. A new record is made by a copy, so that V8 keeps it small and fast (job-record.test.ts).
 
 import type { ResourceDef } from "#model/resource-table.ts";
 import type { Hook } from "#model/tables/hook.ts";
@@ -17,7 +18,7 @@ import type { Subjobs } from "./subjobs.ts";
 export type Attrs = { [name: string]: unknown };
 export type ResourceRecord = { [resource: string]: string | number | boolean };
 
-/** A job's attributes (docs/reference/attributes.md 6) as the server uses them; further attributes are kept under their PBS names. Times are epoch seconds. */
+/** A job's attributes (docs/reference/attributes.md 6). Here are those that the server itself uses; all have their PBS names. Times are epoch seconds. */
 export type JobAttrs = Attrs & {
   Job_Name: string;
   Job_Owner: string;
@@ -53,8 +54,8 @@ export type JobAttrs = Attrs & {
 };
 
 /**
- * seq: the number in the id, and the order of creation. own: the server's flags, which are no attributes (job-own.ts). subjobs: of an array that is not over.
- * A subjob that has started is also a job, with array_id and array_index.
+ * A job. seq: the number in its id. own: data of the server that are not attributes (job-own.ts). subjobs: for a live array. A subjob that has started is also
+ * a job, with array_id and array_index.
  */
 export type Job = { readonly id: string; readonly seq: number; attrs: JobAttrs; own: JobOwn; readonly subjobs?: Subjobs };
 export type Queue = {
@@ -65,36 +66,36 @@ export type Queue = {
   readonly counts: Map<string, number>;
   /** derived: ids of live jobs */
   readonly jobs: Set<string>;
-  /** derived: queue-level assigned, sizes in kb */
+  /** derived: resources_assigned of the queue, sizes in kb */
   readonly assigned: Map<string, number>;
-  /** derived: number of vnodes with this queue (attribute hasnodes) */
+  /** derived: number of vnodes whose attribute queue is this queue (attribute hasnodes) */
   nodes: number;
 };
 export type Vnode = {
   readonly name: string;
   readonly order: number;
-  /** state also holds the derived words job-busy and job-exclusive */
+  /** the attribute state also contains derived words such as job-busy and job-exclusive */
   attrs: Attrs;
   /** names of attributes and resources (`resources_available.mem`) that an administrator has set; reported values do not overwrite them */
   set_by_admin: string[];
   /** derived: resource -> amount assigned (sizes in kb) */
   readonly assigned: Map<string, number>;
-  /** derived: one entry per cpu slot: job id, "" free */
+  /** derived: for each cpu slot the id of its job, or "" if it is free */
   readonly slots: string[];
-  /** derived: job id -> exclusive use (false for a suspended job), suspended there */
+  /** derived: job id -> whether the job has the vnode exclusively (false for a suspended job), and whether it is suspended */
   readonly jobs: Map<string, { readonly exclusive: boolean; readonly suspended: boolean }>;
-  /** derived: reservations that have this vnode in any of their occurrences; exclusive: one has it exclusively now */
+  /** derived: id of each reservation that has this vnode in an occurrence -> exclusive: the reservation has it exclusively now */
   readonly resvs: Map<string, { readonly exclusive: boolean }>;
 };
 export type Sched = { readonly name: string; readonly order: number; attrs: Attrs };
 
-/** A reservation's attributes (docs/reference/attributes.md 7). Attributes of our own are kept with them and never shown. Times are epoch seconds. */
+/** A reservation's attributes (docs/reference/attributes.md 7). Those marked ours or private are not of PBS and never shown. Times are epoch seconds. */
 export type ResvAttrs = Attrs & {
   Reserve_Name: string;
   Reserve_Owner: string;
   reserve_state: number;
   reserve_substate: number;
-  /** start of the present or next occurrence; absent: not known yet (as soon as possible) */
+  /** start of the present or next occurrence; absent: not known yet, for a reservation that begins as soon as possible */
   reserve_start?: number;
   reserve_end?: number;
   reserve_duration: number;
@@ -109,13 +110,13 @@ export type ResvAttrs = Attrs & {
   reserve_index?: number;
   reserve_retry?: number;
   partition?: string;
-  /** ours: resources that are set aside for it, see Promised */
+  /** ours: the resources that are set aside for the reservation, see Promised */
   promised?: Promised;
   /** ours: start of the present occurrence; absent: it has not begun */
   begun?: number;
-  /** private: vnodes that now have less than they promised to the reservation */
+  /** private: names of vnodes that now have less than was promised of them to the reservation */
   short?: readonly string[];
-  /** ours: the last seconds of every occurrence, for cleaning up (resv_post_processing_time at its creation); cleaning: they have begun */
+  /** ours: the seconds for cleaning up at the end of every occurrence (resv_post_processing_time at its creation). cleaning: this time has begun */
   post_processing?: number;
   cleaning?: true;
   /** ours: the values to restore if the requested alteration is denied */
@@ -126,44 +127,44 @@ export type ResvAttrs = Attrs & {
    */
   standing?: { readonly starts: readonly number[]; readonly duration: number; readonly list: ResourceRecord; readonly schedselect: string };
 };
-/** Occurrences that are not over, the present or next one first, each with its place. places: exec_vnode texts. */
+/** What is promised to a reservation: the occurrences that have not ended, in order, each with its place. place: an index of places, which are exec_vnodes. */
 export type Promised = {
   readonly occurrences: readonly { readonly start_s: number; readonly end_s: number; readonly place: number }[];
   readonly places: readonly string[];
 };
-/** Amounts of a vnode that a reservation holds or that its jobs use. */
+/** What a reservation, or one of its occurrences, has of a vnode. */
 export type ResvSpot = { readonly amounts: ReadonlyMap<string, number>; readonly exclusive: boolean };
 
 export type Resv = {
   readonly id: string;
   attrs: ResvAttrs;
-  /** derived: starts of all its occurrences in order; one entry unless it is a standing reservation */
+  /** derived: the starts of all occurrences of the reservation, in order; one entry unless it is a standing reservation */
   starts: readonly number[];
-  /** derived: the amounts that its present or next occurrence holds, by vnode and at the server */
+  /** derived: the amounts that are set aside for the present or next occurrence: by vnode, and for the server */
   held: ReadonlyMap<string, ResvSpot>;
   held_wide: ReadonlyMap<string, number>;
-  /** derived: the amounts it holds count as assigned, because the occurrence has begun */
+  /** derived: whether these amounts count as assigned, because the occurrence has begun */
   counted: boolean;
-  /** derived: vnodes of the present and any occurrence to come */
+  /** derived: the vnodes of the present and all later occurrences */
   vnodes: ReadonlySet<string>;
-  /** derived: the amounts that its running jobs use, by vnode and at queue and server */
+  /** derived: the amounts that running jobs of the reservation use: by vnode, and for queue and server */
   readonly used: Map<string, Map<string, number>>;
   readonly used_wide: Map<string, number>;
 };
 
-/** The placement of a job with resources: the amounts that each vnode gives it. Derived from exec_vnode (placement.ts). */
+/** The placement of a job: the amounts that it uses of each vnode. Derived from exec_vnode (placement.ts). */
 export type Placement = {
   readonly vnodes: ReadonlyMap<
     string,
     { readonly amounts: ReadonlyMap<string, number>; readonly ncpus: number; readonly exclusive: boolean }
   >;
-  /** indexes of chunks on hosts, as exec_host names them: `n1/0*2` is n1, 0 */
+  /** the indexes of chunks on hosts, as in exec_host: `n1/0*2` is host n1, slot 0 */
   readonly chunk_slots: readonly { readonly host: string; readonly slot: number }[];
   /** amounts that queue and server count as assigned: resources with flag q, sizes in kb */
   readonly job_wide: ReadonlyMap<string, number>;
   /**
-   * false: the job is suspended. It is still on its vnodes, with the resources that it did not release
-   * (restrict_res_to_release_on_suspend), and does not exclude other jobs
+   * false: the job is suspended. It is still on its vnodes, with the resources that it has not released
+   * (restrict_res_to_release_on_suspend), but does not have a vnode exclusively
    */
   readonly counted: boolean;
 };
@@ -172,11 +173,11 @@ export type ServerState = {
   /** the server's name: the last part of job ids */
   readonly name: string;
   server: Attrs;
-  /** the last number that was given; after max_job_sequence_id numbers begin again */
+  /** the last number that was given to a job or reservation; after max_job_sequence_id the numbers begin again */
   next_seq: number;
   next_order: number;
   next_rank: number;
-  /** finished jobs in the store's history */
+  /** number of finished jobs in the store's history */
   history_count: number;
   /** all resources, including the built-in ones */
   readonly resources: Map<string, ResourceDef>;
@@ -189,21 +190,21 @@ export type ServerState = {
   /** derived: queue of a reservation -> its id */
   readonly resv_queues: Map<string, string>;
   readonly hooks: Map<string, Hook>;
-  /** learned run times by user, project and name, the most recent ones at the end (jobs/pressure.ts) */
+  /** learned run times by user, project and name; those that were learned last are at the end (jobs/pressure.ts) */
   readonly run_times: Map<string, number>;
   /** derived: live jobs by state letter */
   readonly counts: Map<string, number>;
-  /** derived: assigned over all running jobs, sizes in kb */
+  /** derived: resources_assigned of the server, sizes in kb */
   readonly assigned: Map<string, number>;
-  /** derived: jobs with vnodes */
+  /** derived: placements of the jobs that are on vnodes, by job id */
   readonly placements: Map<string, Placement>;
   /** derived: host (first name in Mom) -> names of its vnodes */
   readonly hosts: Map<string, Set<string>>;
-  /** derived: host -> job id by index of chunk, "" free */
+  /** derived: host -> for each chunk index the id of its job, or "" if it is free */
   readonly chunk_slots: Map<string, string[]>;
   /** clocks of eligible time by id, and the values derived for them */
   readonly clocks: Map<string, Clock>;
   readonly accrual: Accrual;
-  /** derived, once a limit needs it: queued jobs of users, groups and projects */
+  /** derived, but only when a limit needs it: sums over the queued jobs of users, groups and projects */
   readonly usage: EntityUsage;
 };

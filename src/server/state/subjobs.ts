@@ -1,23 +1,23 @@
-// The subjobs of an array, one byte each. A subjob that has started is a job of its own with a row. For all other
-// subjobs the array holds only the state.
-// The row of the array holds them as runs: `D2F97R2Q3` means two deleted subjobs, 97 finished ones, two that are jobs, and three that wait.
+// The subjobs of an array. A subjob that has started is a job of its own, with a row in the store. For all others, the array
+// has only the state, in one byte each. In the row of the array the states are a text of letters and counts: `D2F97R2Q3`
+// means two deleted subjobs, 97 finished ones, two that are jobs, and three that wait.
 //
-// I1. A subjob is LIVE here exactly while a job of its id is among the live jobs (core/invariants.ts).
-// I2. A subjob that is over stays over.
+// I1. The state of a subjob is LIVE if and only if there is a live job with its id (core/invariants.ts).
+// I2. A subjob that has ended never runs again.
 
 import { type IndexRange, indexAt, indexCount, indexListText, parseArrayIndices, positionOf, rangesOf } from "#model/array-indices.ts";
 import { assert, present } from "#support/assert.ts";
 
-/** Letters of the row; the index of a letter is the byte. */
+/** The letters in the row; the index of a letter is the byte of that state. */
 const LETTERS = "QRFXD";
 export const SUBJOB = {
-  /** waits, has never started */
+  /** the subjob waits and has never started */
   QUEUED: 0,
-  /** a job of its own: runs, or waits to run again */
+  /** the subjob is a job of its own: it runs, or waits to run again */
   LIVE: 1,
-  /** over with Exit_status 0 */
+  /** the subjob has ended with Exit_status 0 */
   FINISHED: 2,
-  /** over otherwise */
+  /** the subjob has ended in another way, but was not deleted */
   FAILED: 3,
   DELETED: 4,
 } as const;
@@ -25,20 +25,20 @@ export type SubjobState = (typeof SUBJOB)[keyof typeof SUBJOB];
 
 export type Subjobs = {
   readonly range: IndexRange;
-  /** SubjobState by position */
+  /** the state of each subjob, by its position in the range of indices */
   readonly states: Uint8Array;
-  /** how many are in each state */
+  /** the number of subjobs in each state */
   readonly counts: [queued: number, live: number, finished: number, failed: number, deleted: number];
-  /** live ones by job_state, derived from the jobs */
+  /** derived from the jobs: the number of live subjobs by job_state */
   readonly live: Map<string, number>;
-  /** indices of live ones that wait for another run */
+  /** the indices of live subjobs that wait to run again */
   readonly requeued: Set<number>;
 };
 
 /** The largest number of subjobs, even if max_array_size is larger, because their states are in memory. */
 export const SUBJOBS_MAX = 10_000_000;
 
-/** The subjobs of a new array: all of them wait. indices: `X-Y[:Z]`, already checked. */
+/** The subjobs of a new array, all of which wait. indices: `X-Y[:Z]`, already checked. */
 export function newSubjobs(indices: string): Subjobs {
   const range = parseArrayIndices(indices);
   assert(range !== null, `indices ${indices}`);
@@ -46,7 +46,7 @@ export function newSubjobs(indices: string): Subjobs {
   return { range, states: new Uint8Array(count), counts: [count, 0, 0, 0, 0], live: new Map(), requeued: new Set() };
 }
 
-/** Subjobs from the runs of a row. The states of live ones are noted when their jobs are loaded (noteLive). */
+/** Makes subjobs from the text in a row. The job_state of live subjobs is added when their jobs are loaded (noteLive). */
 export function loadSubjobs(indices: string, runs: string): Subjobs {
   const subjobs = newSubjobs(indices);
   let at = 0;
@@ -61,7 +61,7 @@ export function loadSubjobs(indices: string, runs: string): Subjobs {
   return subjobs;
 }
 
-/** The runs for a row. */
+/** The text for the row of an array. */
 export function subjobsText({ states }: Subjobs): string {
   let text = "";
   for (let at = 0; at < states.length; ) {
@@ -74,12 +74,12 @@ export function subjobsText({ states }: Subjobs): string {
   return text;
 }
 
-/** undefined: the array has no such index. */
+/** The state of a subjob; undefined: the array has no such index. */
 export function subjobState({ range, states }: Subjobs, index: number): SubjobState | undefined {
   return states[positionOf(range, index)] as SubjobState | undefined;
 }
 
-/** apply.ts only. */
+/** Sets the state of a subjob. Only apply.ts may call this. */
 export function setSubjobState(subjobs: Subjobs, index: number, state: SubjobState): void {
   const at = positionOf(subjobs.range, index);
   const before = subjobs.states[at] as SubjobState | undefined;
@@ -89,7 +89,7 @@ export function setSubjobState(subjobs: Subjobs, index: number, state: SubjobSta
   subjobs.counts[state]++;
 }
 
-/** A live subjob enters a state (1) or leaves it (-1). */
+/** Counts that a live subjob enters a job_state (1) or leaves it (-1). */
 export function noteLive({ live, requeued }: Subjobs, index: number, letter: string, by: 1 | -1): void {
   if (letter === "Q" && by === 1) requeued.add(index);
   else if (letter === "Q") requeued.delete(index);
@@ -98,23 +98,23 @@ export function noteLive({ live, requeued }: Subjobs, index: number, letter: str
   else live.set(letter, count);
 }
 
-/** Whether no subjob waits or runs. */
+/** Whether all subjobs have ended. */
 export const isOver = ({ counts }: Subjobs): boolean => counts[SUBJOB.QUEUED] + counts[SUBJOB.LIVE] === 0;
 
 export function* allIndices({ range, states }: Subjobs): Generator<number> {
   for (let at = 0; at < states.length; at++) yield indexAt(range, at);
 }
 
-/** Indices in a state, in order. */
+/** The indices of the subjobs in a state, in order. */
 export function* indicesIn({ range, states }: Subjobs, state: SubjobState): Generator<number> {
   for (let at = states.indexOf(state); at >= 0; at = states.indexOf(state, at + 1)) yield indexAt(range, at);
 }
 
-/** The indices of the array that ranges name, each once, in order. */
+/** The indices of the array that are in these ranges, each once, in order. */
 export function namedIndices({ range }: Subjobs, ranges: readonly IndexRange[]): number[] {
   const named = new Set<number>();
   for (const asked of ranges) {
-    // The loop is over the shorter of the two sets of indices.
+    // The loop goes through the smaller of the two sets of indices.
     const few = indexCount(asked) < indexCount(range) ? asked : range;
     for (let at = 0; at < indexCount(few); at++) {
       const index = indexAt(few, at);
@@ -127,16 +127,16 @@ export function namedIndices({ range }: Subjobs, ranges: readonly IndexRange[]):
 /** Whether any subjob waits to run, for the first time or again. */
 export const hasWaiting = ({ counts, requeued }: Subjobs): boolean => counts[SUBJOB.QUEUED] + requeued.size > 0;
 
-/** array_indices_remaining: the indices that wait to run, for the first time or again. */
+/** The text of array_indices_remaining: the indices of subjobs that wait to run, for the first time or again. */
 export function remainingText({ range, states, counts, requeued }: Subjobs): string {
   const first = states.indexOf(SUBJOB.QUEUED);
-  // Subjobs usually start in order, so all indices from the first waiting one on are waiting.
+  // Subjobs usually start in order. Then all subjobs from the first waiting one to the last are waiting, and the text is one range.
   if (requeued.size === 0 && first >= 0 && states.length - first === counts[SUBJOB.QUEUED])
     return indexListText([{ ...range, first: indexAt(range, first), last: indexAt(range, states.length - 1) }]);
   return indexListText(rangesOf(range, (at) => states[at] === SUBJOB.QUEUED || (requeued.size > 0 && requeued.has(indexAt(range, at)))));
 }
 
-/** array_state_count. Suspended subjobs count as running. */
+/** The text of array_state_count. Suspended subjobs count as running. */
 export function subjobCountText({ counts, live }: Subjobs): string {
   const sum = (letters: string): number => [...letters].reduce((total, letter) => total + (live.get(letter) ?? 0), 0);
   const expired = counts[SUBJOB.FINISHED] + counts[SUBJOB.FAILED] + counts[SUBJOB.DELETED];
