@@ -2,8 +2,8 @@
 // numbers. What a text has in common with the previous text is only compared and not parsed again, and its values are used
 // again.
 //
-// A1. The result equals that of JSON.parse, also in the order of names. Each text gives a new record. Its values may be shared
-//     with other records and must not be changed in place.
+// A1. The result equals that of JSON.parse, also in the order of names. Each text gives a new record. Its values may be
+//     shared with other records and must not be changed in place.
 // A2. A text that JSON.parse refuses is refused, too.
 //
 // A pattern describes similar texts as a sequence of runs and holes. A run is a piece of text with members (name and value)

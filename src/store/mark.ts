@@ -1,16 +1,15 @@
-// The mark of a store: a small file beside the store. It records that this home has a store, the number of the store, and the
-// number of the last acknowledged commit. With its help the server detects at its next start that the store is missing, empty,
-// older than the mark, or another store than the one that the mark names. Without the mark, acknowledged jobs could be lost
-// unnoticed.
+// The mark of a store: a small file beside the store. It records that this home has a store, the number of the store, and
+// the number of the last acknowledged commit. With its help the server detects at its next start that the store is missing,
+// empty, older than the mark, or another store than the one that the mark names. Without the mark, acknowledged jobs could
+// be lost unnoticed.
 //
 // K1. The mark is never ahead of the store: it is written after a commit is durable and before the commit is acknowledged.
 // K2. The mark of a running store is written in place and is not flushed to the disk, because a flush would cost as much as the
 //     commit. This is sufficient:
 //     - kill -9 of the server loses nothing, because the kernel has the bytes as soon as write(2) returns.
-//     - After a loss of power the mark may be older than the store (by K1 the commit was flushed first), which is harmless. It
-//     may also be torn; a torn mark is
-//       reported, and its number is ignored. If the disk lost commits in spite of the flush, the server detects only those up
-//       to the mark on the disk.
+//     - After a loss of power the mark may be older than the store (by K1 the commit was flushed first), which is harmless.
+//       It may also be torn: this is reported, and its number is ignored. If the disk lost commits in spite of the flush, the
+//       server detects the loss only of those up to the mark on the disk.
 //     The first mark of a store, which records that the store exists, is flushed together with its directory.
 
 import { closeSync, constants, fstatSync, openSync, readFileSync, writeSync } from "node:fs";

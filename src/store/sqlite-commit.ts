@@ -14,8 +14,8 @@ import type { Batch, ObjectTable, RunRow } from "./store.ts";
 export const OBJECT_TABLES: readonly ObjectTable[] = ["server", "resources", "queues", "vnodes", "scheds", "resvs", "hooks", "run_times"];
 
 /**
- * Statements of the triggers that belong together and must be run in this order. The order of parts does not matter. columns:
- * the columns of the view that the statements read.
+ * Statements of the triggers that belong together and must be run in this order. The order of parts does not matter.
+ * columns: the columns of the view that the statements read.
  */
 type Part = { readonly name: string; readonly columns: readonly string[]; readonly statements: readonly string[] };
 

@@ -1,5 +1,6 @@
-// Loads all live rows of the store's file as fast as possible. A query returns a whole page of jobs as one result row, because
-// every single value that SQLite returns costs more than its text. This takes a third of the time that single rows take.
+// Loads all live rows of the store's file as fast as possible. A query returns a whole page of jobs as one result row,
+// because every single value that SQLite returns costs more than its text. This takes a third of the time that single rows
+// take.
 
 import { nth } from "#support/assert.ts";
 import { alikeReader } from "./alike-rows.ts";
@@ -65,8 +66,8 @@ async function loadJobs(connection: Connection, keep: Keep, ahead: Ahead | null)
 }
 
 /**
- * A page of rows. ids, seqs: JSON lists. texts: the texts of the rows; "" for a row that is too long for a page. last: the key
- * after which the next page begins; null: this page is empty.
+ * A page of rows. ids, seqs: JSON lists. texts: the texts of the rows; "" for a row that is too long for a page. last: the
+ * key after which the next page begins; null: this page is empty.
  */
 type Page = { readonly ids: string; readonly seqs: string; readonly texts: string | null; readonly last: string | number | null };
 

@@ -8,8 +8,8 @@ import type { Connection } from "./sqlite.ts";
 import { StoreError } from "./store.ts";
 
 /**
- * Makes the settings of the connection. Then creates the tables of an empty file; migrates an older file, after it has made a
- * backup beside the file; or refuses a file that is newer than this program.
+ * Makes the settings of the connection. Then creates the tables of an empty file; migrates an older file, after it has made
+ * a backup beside the file; or refuses a file that is newer than this program.
  */
 export async function prepareSchema(writer: Connection, steps: readonly SchemaStep[], onNotice: (text: string) => void): Promise<void> {
   const { version, tables, application } = await headerOf(writer);

@@ -28,8 +28,8 @@ export type SqliteStoreOptions = {
   /** the schema steps to use; set by tests of migration */
   readonly steps?: readonly SchemaStep[];
   /**
-   * files up to this size are checked completely when they are opened (default 64 MiB). Of a larger file only the live rows are
-   * checked then, because they are read; all of it is checked later by check()
+   * files up to this size are checked completely when they are opened (default 64 MiB). Of a larger file only the live rows
+   * are checked then, because they are read; all of it is checked later by check()
    */
   readonly check_bytes_max?: number;
   /** uses a store that is missing or older than its mark (default: such a store is refused as `lost`) */

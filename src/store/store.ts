@@ -36,8 +36,8 @@ export type HistoryRow = {
 };
 
 /**
- * All rows that change together. A field that is absent changes nothing. If a row is both in a field that removes rows and in
- * one that writes rows, it is removed first and then written.
+ * All rows that change together. A field that is absent changes nothing. If a row is both in a field that removes rows and
+ * in one that writes rows, it is removed first and then written.
  */
 export type Batch = {
   readonly put?: readonly { readonly table: ObjectTable; readonly name: string; readonly data: Data }[];
@@ -84,8 +84,8 @@ export type History = {
   /** reads one job; null: it is not in the history */
   get(id: string): Promise<HistoryRow | null>;
   /**
-   * reads jobs page by page in the order of seq. Subjobs follow their array in the order of idx. Ask for the next page only when
-   * the previous one is no longer needed
+   * reads jobs page by page in the order of seq. Subjobs follow their array in the order of idx. Ask for the next page only
+   * when the previous one is no longer needed
    */
   pages(filter: HistoryFilter, page_rows?: number): AsyncGenerator<readonly HistoryRow[], void, void>;
   /** number of records */
@@ -117,8 +117,8 @@ export type Store = {
   /** writes a consistent copy into a new file (absolute path) while the server works */
   backup(file: string): Promise<void>;
   /**
-   * checks the structure of the whole file. Returns null, or the faults that it found. This is slow for large stores, but does
-   * not delay commits
+   * checks the structure of the whole file. Returns null, or the faults that it found. This is slow for large stores, but
+   * does not delay commits
    */
   check(): Promise<string | null>;
   close(): Promise<void>;

@@ -29,8 +29,8 @@ import { newSubjobs, noteLive, SUBJOB, type Subjobs, setSubjobState } from "./su
 import { refreshVnode } from "./vnode-states.ts";
 
 /**
- * Applies one event. now_s: the time of the event (epoch seconds), which becomes mtime of jobs and last_state_change_time of vnodes. changes: gets the rows
- * to write and what schedulers must be told.
+ * Applies one event. now_s: the time of the event (epoch seconds), which becomes mtime of jobs and last_state_change_time of
+ * vnodes. changes: gets the rows to write and what schedulers must be told.
  */
 export function apply(state: ServerState, event: Event, changes: Changes, now_s: number): void {
   changes.now_s = now_s;
@@ -483,8 +483,8 @@ function endSubjob(state: ServerState, job: Job, changes: Changes): void {
 }
 
 /**
- * Removes the history records of an array's subjobs, also those that the present batch has not written yet. Their number is not known here; the store counts
- * the remaining records later (core/core.ts historyCounted).
+ * Removes the history records of an array's subjobs, also those that the present batch has not written yet. Their number is
+ * not known here; the store counts the remaining records later (core/core.ts historyCounted).
  */
 function purgeSubjobs(state: ServerState, seq: number, changes: Changes): void {
   changes.purged_arrays.add(seq);

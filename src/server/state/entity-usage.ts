@@ -40,8 +40,8 @@ export function countJob(state: Pick<Counted, "usage" | "resources">, attrs: Job
 export const isWaitingToRun = (attrs: JobAttrs): boolean => isWaiting({ attrs }) || isIn({ attrs }, "begun");
 
 /**
- * The number of jobs, or the amount of a resource, that the user, group and project of a job have in a queue (scope "": in the complex). The
- * first call starts the counting.
+ * The number of jobs, or the amount of a resource, that the user, group and project of a job have in a queue (scope "": in
+ * the complex). The first call starts the counting.
  */
 export function usageOf(state: Counted, scope: string, family: LimitFamily, who: JobEntities, resource?: string): EntityUse {
   track(state, resource);

@@ -78,8 +78,8 @@ function textOf(state: ServerState, attrs: JobAttrs): Use {
 }
 
 /**
- * Adds the text of a job to the counts (1) or removes it (-1). To change a job, remove it before and add it afterwards. only: the names of
- * the attributes that change.
+ * Adds the text of a job to the counts (1) or removes it (-1). To change a job, remove it before and add it afterwards.
+ * only: the names of the attributes that change.
  */
 export function countJobText(state: ServerState, attrs: JobAttrs, sign: 1 | -1, only: readonly string[] = Object.keys(attrs)): void {
   if (!USES.has(state)) return;

@@ -117,8 +117,8 @@ function emptyState(name: string): ServerState {
 }
 
 /**
- * The state of a complex at its first start: the attributes of the server, and the default scheduler (docs/reference/attributes.md 2, 3). The first queue and
- * node are created later, by events (core/first-start.ts).
+ * The state of a complex at its first start: the attributes of the server, and the default scheduler
+ * (docs/reference/attributes.md 2, 3). The first queue and node are created later, by events (core/first-start.ts).
  */
 export function freshState(
   name: string,

@@ -1,5 +1,5 @@
-// What jobs occupy: amounts and cpu slots of vnodes, chunk indexes of hosts, amounts of queues and of the server. All this is
-// derived from placements (placement.ts) and never stored.
+// What jobs occupy: amounts and cpu slots of vnodes, chunk indexes of hosts, amounts of queues and of the server. All this
+// is derived from placements (placement.ts) and never stored.
 
 import { addAmounts, amountOf } from "./amounts.ts";
 import type { Changes } from "./changes.ts";

@@ -2,8 +2,8 @@
 // present or next occurrence. All this is derived from the attributes of reservations and their jobs.
 //
 // I1. During its occurrence a reservation counts in resources_assigned of each of its vnodes, even without jobs. For every
-//     resource, the larger of two amounts counts: what the reservation holds there, and what its jobs use there. The same
-//     is true of the server. Before and after the occurrence only the jobs count.
+//     resource, the larger of two amounts counts: what the reservation holds there, and what its jobs use there. The same is
+//     true of the server. Before and after the occurrence only the jobs count.
 // I2. A vnode lists every reservation that has it in the present or a later occurrence (pbsnodes: resv).
 
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
@@ -60,8 +60,8 @@ export function release(state: ServerState, resv: Resv, changes: Changes | null)
 }
 
 /**
- * Called when a vnode was created and added to the indexes: updates the reservations that were promised this vnode, or its whole host, because of their place
- * or of the sharing of another vnode there.
+ * Called when a vnode was created and added to the indexes: updates the reservations that were promised this vnode, or its
+ * whole host, because of their place or of the sharing of another vnode there.
  */
 export function holdNewVnode(state: ServerState, vnode: Vnode, changes: Changes | null): void {
   for (const resv of state.resvs.values())
@@ -70,8 +70,8 @@ export function holdNewVnode(state: ServerState, vnode: Vnode, changes: Changes 
 }
 
 /**
- * Called when the set of vnodes of a host, or the sharing of one of them, has changed: reservations that were promised one of these vnodes may
- * now hold more or fewer of them.
+ * Called when the set of vnodes of a host, or the sharing of one of them, has changed: reservations that were promised one
+ * of these vnodes may now hold more or fewer of them.
  */
 export function holdHostAgain(state: ServerState, host: string, changes: Changes | null): void {
   const there = [...(state.hosts.get(host) ?? [])];
@@ -116,8 +116,8 @@ function heldSpots(state: ServerState, attrs: ResvAttrs): ReadonlyMap<string, Re
 }
 
 /**
- * The vnodes of the present and all later occurrences: those that are named, even if they do not exist, and all vnodes of hosts that are
- * reserved as a whole.
+ * The vnodes of the present and all later occurrences: those that are named, even if they do not exist, and all vnodes of
+ * hosts that are reserved as a whole.
  */
 function promisedVnodes(state: ServerState, { promised, reserve_state, Resource_List }: ResvAttrs): ReadonlySet<string> {
   const names = new Set<string>();

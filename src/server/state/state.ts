@@ -6,8 +6,8 @@
 // I2. Derived values are what a new computation gives (checkInvariants).
 // I3. The value of an attribute is never changed in place but replaced, because many jobs may share a record or list
 //     (intern.ts).
-// I4. A record of attributes is not changed in place either, because others may still use it, for example a start that is
-//     on its way to a mom. A new record is made by a copy, so that V8 keeps it small and fast (job-record.test.ts).
+// I4. A record of attributes is not changed in place either, because others may still use it, for example a start that is on
+//     its way to a mom. A new record is made by a copy, so that V8 keeps it small and fast (job-record.test.ts).
 
 import type { ResourceDef } from "#model/resource-table.ts";
 import type { Hook } from "#model/tables/hook.ts";
@@ -54,8 +54,8 @@ export type JobAttrs = Attrs & {
 };
 
 /**
- * A job. seq: the number in its id. own: data of the server that are not attributes (job-own.ts). subjobs: for a live array. A subjob that has started is also
- * a job, with array_id and array_index.
+ * A job. seq: the number in its id. own: data of the server that are not attributes (job-own.ts). subjobs: for a live array.
+ * A subjob that has started is also a job, with array_id and array_index.
  */
 export type Job = { readonly id: string; readonly seq: number; attrs: JobAttrs; own: JobOwn; readonly subjobs?: Subjobs };
 export type Queue = {
