@@ -1,7 +1,7 @@
-// Indices of job arrays: the range that `qsub -J X-Y[:Z]` asks for, the ranges in an id, and lists as
-// commands show them (docs/reference/commands.md 1.4): 1-5:2 · 2-3 · 3,7 · 3,7-9 · `-` for an empty list.
+// Indices of job arrays: the range that `qsub -J X-Y[:Z]` requests, the ranges in an id, and the lists that commands show
+// (docs/reference/commands.md 1.4). Examples: 1-5:2 · 2-3 · 3,7 · 3,7-9 · `-` for an empty list.
 
-/** The indices first, first + step, ..., up to at most last. */
+/** A range of indices: first, first + step, and so on; no index is greater than last. */
 export type IndexRange = { readonly first: number; readonly last: number; readonly step: number };
 
 const RANGE = /^([0-9]{1,9})(?:-([0-9]{1,9})(?::([0-9]{1,9}))?)?$/;
@@ -12,8 +12,8 @@ export function parseArrayIndices(text: string): IndexRange | null {
 }
 
 /**
- * Parses `3`, `1-5`, `1-9:2` and lists of these joined by commas. Returns null if the text is malformed or a
- * range runs backwards.
+ * Parses a list of single indices and ranges, joined by commas: `3`, `1-5`, `1-9:2`. Returns null if the text is malformed
+ * or the end of a range is smaller than its start.
  */
 export function parseIndexList(text: string): readonly IndexRange[] | null {
   const ranges: IndexRange[] = [];
@@ -44,7 +44,7 @@ function rangeText({ first, last, step }: IndexRange): string {
 /** The number of indices in a range. */
 export const indexCount = ({ first, last, step }: IndexRange): number => Math.floor((last - first) / step) + 1;
 
-/** The index at a position, counted from 0. */
+/** The index at a position of a range. The first position is 0. */
 export const indexAt = ({ first, step }: IndexRange, position: number): number => first + position * step;
 
 /** The position of an index in the range, or -1 if the range does not contain it. */
@@ -53,7 +53,7 @@ export function positionOf({ first, last, step }: IndexRange, index: number): nu
   return past < 0 || index > last || past % step !== 0 ? -1 : past / step;
 }
 
-/** The positions for which `isIn` is true, in order. Neighbouring positions are joined into ranges. */
+/** The indices of a range whose positions `isIn` accepts, in order. Indices at successive positions are joined into one range. */
 export function rangesOf(range: IndexRange, isIn: (position: number) => boolean): IndexRange[] {
   const found: IndexRange[] = [];
   const count = indexCount(range);

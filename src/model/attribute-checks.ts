@@ -1,5 +1,5 @@
-// Checks of values that several rows of the attribute tables share (AttributeOptions.check). A check returns
-// true if the value is legal.
+// Checks that several rows of the attribute tables use for their values (AttributeOptions.check). A check returns true if the
+// value is legal.
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const CONTROL = /[\0-\x1f\x7f]/;
@@ -12,12 +12,12 @@ export function isPrintable(text: string): boolean {
   return !CONTROL.test(text);
 }
 
-/** `/dir/file`, without control characters and without `..`. */
+/** Whether a text is an absolute path such as `/dir/file`, without control characters and without `..`. */
 export function isAbsolutePath(text: string): boolean {
   return text.startsWith("/") && isPrintable(text) && !text.split("/").includes("..");
 }
 
-/** As isPrintable, but a text may have several lines: newlines and tabs are allowed. */
+/** Whether a text contains no control characters except newlines and tabs, so that it may have several lines. */
 export function isPrintableText(text: string): boolean {
   return isPrintable(text.replace(/[\t\n]/g, ""));
 }

@@ -1,9 +1,9 @@
-// Definition of an attribute. One row for each attribute of each object gives its name, its type, who may
-// read and set it, its default and its purpose. Parsing, permission checks, qmgr set/list/print, qstat -f,
+// What defines an attribute. Each type of object has a table with one row for each attribute. A row gives the name, the type,
+// who may read and set the attribute, its default and its purpose. Parsing, permission checks, qmgr set/list/print, qstat -f,
 // JSON, the store, completion and the reference documentation all use these rows.
 //
-// I1. The order of the rows is the order of output everywhere.
-// I2. Names are matched without regard to case and written as the row spells them.
+// I1. All output lists attributes in the order of the rows.
+// I2. Users may write names in upper or lower case. Output has the spelling of the row.
 
 import { PBSE, reject } from "./pbse.ts";
 
@@ -43,11 +43,11 @@ export type AttributeType =
   | "entity_limit_res"
   | "interactive";
 
-/** The callers who may see a value: everybody, operators and managers, managers, nobody (internal). */
+/** Who may see a value: everybody; operators and managers; only managers; nobody, because it is internal. */
 export type ReadLevel = "all" | "op" | "mgr" | "none";
 /**
- * The callers who may set a value: users for their own jobs, operators, managers, root on the server host, or only the
- * daemons.
+ * Who may set a value: users (for their own jobs), operators, managers, root on the server's host, or only the daemons of
+ * PBS.
  */
 export type SetLevel = "user" | "op" | "mgr" | "root" | "pbs";
 
@@ -60,59 +60,59 @@ export type AttributeValue = boolean | number | string | readonly string[] | Res
 
 /** The optional fields of a row; name, type, levels and help are required. */
 export type AttributeOptions = {
-  /** the value of this attribute in a fresh system; it is shown, stored and printed */
+  /** the value that the attribute has in a new system; it is shown, stored and printed */
   readonly default?: AttributeValue;
   /** true: unset restores `default`; false: unset removes the value (docs/reference/attributes.md 10) */
   readonly restored?: boolean;
   /**
-   * resource_list: unset of one of these resources restores its value; unset of the whole attribute removes
-   * them (docs/reference/attributes.md 10)
+   * for a resource_list: if one of these resources is unset, it gets this value again; if the whole attribute is unset, they
+   * are removed (docs/reference/attributes.md 10)
    */
   readonly restoredResources?: ResourceValues;
-  /** the value the system assumes while the attribute is unset; it is not shown */
+  /** the value that applies while the attribute is unset; it is not shown */
   readonly assumed?: AttributeValue;
-  /** the attribute can only be given when the object is created */
+  /** the attribute can be set only when the object is created */
   readonly createOnly?: boolean;
   /** for jobs: the attribute may be changed while the job runs */
   readonly runAlterable?: boolean;
-  /** shown only if the server's show_hidden_attribs is set */
+  /** the attribute is shown only if show_hidden_attribs of the server is set */
   readonly hidden?: boolean;
-  /** keyword: the legal words, written as shown */
+  /** for a keyword: the legal words in the spelling of output */
   readonly keywords?: readonly string[];
-  /** keyword: a prefix of a word is accepted */
+  /** for a keyword: whether the beginning of a word is accepted, too */
   readonly prefix?: boolean;
   /** bounds of numbers, durations (seconds) and sizes (bytes) */
   readonly min?: number;
   readonly max?: number;
-  /** error number for a value out of bounds, if it is not 15014; its text is sent without a suffix */
+  /** the error number for a value out of bounds, if it is not 15014; no suffix is added to its text */
   readonly rangeError?: number;
   /**
-   * for texts, elements of lists and integers as typed; a value for which the check returns false is refused
+   * checks a text, each element of a list, or an integer as the user has typed it. If it returns false, the value is refused
    * with 15014
    */
   readonly check?: (text: string) => boolean;
   /**
-   * the characters that texts and lists may contain. Absent: no control characters, because these could end
-   * lines of files, mails and logs or control a terminal; lines: also newlines and tabs; any: every character
-   * that a program's environment or arguments may contain
+   * the characters that texts and lists may contain. Absent: all except control characters, which could end lines of files,
+   * mails and logs or control a terminal. lines: also newlines and tabs. any: every character that a program's environment or
+   * arguments may contain
    */
   readonly characters?: "lines" | "any";
-  /** string_array: the list contains each value only once */
+  /** for a string_array: the list contains each value only once */
   readonly unique?: boolean;
-  /** string_array: blanks around an element are part of it (environment variables) */
+  /** for a string_array: blanks around an element belong to it (environment variables) */
   readonly verbatim?: boolean;
   /**
-   * queue: the attribute is meant for this type of queue; setting it on the other type gives a warning
-   * (15026)
+   * for queues: the type of queue that the attribute is meant for. If it is set on a queue of the other type, there is a
+   * warning (15026)
    */
   readonly only?: "Execution" | "Route";
-  /** limits: server and queues must not mix the old and the new style (15141) */
+  /** for limits: the style of the limit. Server and queues must not mix the two styles (15141) */
   readonly limitStyle?: "old" | "new";
   /** another name of the same attribute */
   readonly alias?: string;
   /**
-   * a manager may set the attribute to its present value, although managers may not change it; otherwise qmgr
-   * could not read the output of `print` back
+   * managers may not change the attribute, but may set it to its present value; otherwise qmgr could not read the output of
+   * `print` again
    */
   readonly restatable?: boolean;
 };
@@ -123,7 +123,7 @@ export type AttributeDef = AttributeOptions & {
   readonly type: AttributeType;
   readonly read: ReadLevel;
   readonly set: SetLevel;
-  /** one line of help for completion, inline help and the reference */
+  /** one line of text for completion, inline help and the reference */
   readonly help: string;
   /** position in the table */
   readonly order: number;
@@ -141,7 +141,7 @@ export type AttributeRow = readonly [
 export type AttributeTable = {
   readonly object: ObjectType;
   readonly rows: readonly AttributeDef[];
-  /** the row of a name or alias; case does not count */
+  /** the row with a name or alias, in upper or lower case */
   byName(name: string): AttributeDef | undefined;
 };
 
@@ -169,14 +169,14 @@ export function attributeTable(object: ObjectType, rows: readonly AttributeRow[]
   return { object, rows: defs, byName: (name) => exact.get(name) ?? folded.get(name.toLowerCase()) };
 }
 
-/** The row of a name. An unknown name is refused with 15002. */
+/** The row with a name. Refuses an unknown name with 15002. */
 export function attributeOf(table: AttributeTable, name: string): AttributeDef {
   const def = table.byName(name);
   if (def === undefined) throw reject(PBSE.NOATTR);
   return def;
 }
 
-/** The rights of a caller. root means root on the server host, or in user mode the user who owns the complex. */
+/** The rights of a caller. root: whether the caller is root on the server's host, or in user mode the user of the complex. */
 export type Caller = { readonly level: "user" | "operator" | "manager"; readonly root?: boolean };
 
 /** Whether the caller may see values of this row. */
@@ -218,9 +218,9 @@ export function maySet(def: { readonly set: SetLevel }, caller: Caller): boolean
 }
 
 /**
- * Refuses with 15003 an attribute that the caller may not set. The refusal names the attribute (and the
- * resource), except where only root may set it (docs/reference/qmgr.md 5). The level of a resource counts
- * too: pass it as `resource`.
+ * Refuses with 15003 an attribute that the caller may not set. The refusal names the attribute (and the resource), but not
+ * if only root may set it (docs/reference/qmgr.md 5). resource: a resource of the attribute, which the caller must also be
+ * allowed to set.
  */
 export function checkSettable(def: AttributeDef, caller: Caller, resource?: { readonly name: string; readonly set: SetLevel }): void {
   if (!maySet(def, caller)) throw def.set === "root" ? reject(PBSE.ATTRRO) : reject(PBSE.ATTRRO, valueName(def, resource?.name));
@@ -232,14 +232,14 @@ export function valueName(def: { readonly name: string }, resource?: string): st
   return resource === undefined ? def.name : `${def.name}.${resource}`;
 }
 
-/** The values of a fresh object: a copy of every default of the table. */
+/** The values of a new object: a copy of every default of the table. */
 export function defaultAttributes(table: AttributeTable): { [name: string]: AttributeValue } {
   const attrs: { [name: string]: AttributeValue } = {};
   for (const def of table.rows) if (def.default !== undefined) attrs[def.name] = structuredClone(def.default) as AttributeValue;
   return attrs;
 }
 
-/** The value after `unset`: the restored default, or undefined if the attribute has no value then. */
+/** The value of an attribute after `unset`: its default, if unset restores it; undefined: the attribute then has no value. */
 export function valueAfterUnset(def: AttributeDef): AttributeValue | undefined {
   return def.restored === true && def.default !== undefined ? (structuredClone(def.default) as AttributeValue) : undefined;
 }

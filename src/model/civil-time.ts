@@ -1,5 +1,5 @@
-// Dates of the Gregorian calendar as numbers, and the local time of a time zone. Days are counted from
-// 1970-01-01. The conversions use the proleptic calendar in eras of 400 years.
+// Converts dates of the Gregorian calendar to day numbers and back, and moments to the local time of a time zone. Days are
+// counted from 1970-01-01. The calculation uses the fact that the calendar repeats every 400 years.
 
 /** A date: month 1..12, day 1..31. */
 export type CivilDay = { readonly year: number; readonly month: number; readonly day: number };
@@ -46,11 +46,11 @@ export const daysInMonth = (year: number, month: number): number =>
 /** A time zone of the tz database. */
 export type TimeZone = {
   readonly name: string;
-  /** seconds to add to epoch seconds to get local time */
+  /** the seconds to add to epoch seconds to get local time, at that moment */
   offset(epoch_s: number): number;
 };
 
-/** The local time of a moment: day number and second of the day. */
+/** The local time at a moment: the day number and the second of the day. */
 export function wallClock(zone: TimeZone, epoch_s: number): { readonly day: number; readonly second: number } {
   const wall_s = epoch_s + zone.offset(epoch_s);
   const day = Math.floor(wall_s / DAY_S);
@@ -58,9 +58,9 @@ export function wallClock(zone: TimeZone, epoch_s: number): { readonly day: numb
 }
 
 /**
- * The epoch seconds at which the local clock shows the given time. If the clock shows the time twice (it is
- * set back), the first moment counts. If the clock skips the time (it is set forward), the offset before the
- * jump is used (RFC 5545, 3.3.5).
+ * The epoch seconds at which local clocks show the given time. If clocks show the time twice, because they are set back, the
+ * first moment is returned. If clocks skip the time, because they are set forward, the offset before the change is used
+ * (RFC 5545, 3.3.5).
  */
 export function epochOfWall(zone: TimeZone, day: number, second: number): number {
   const wall_s = day * DAY_S + second;

@@ -4,7 +4,7 @@
 // D1. A job waits for the jobs in its `after...` items and for its `on` count. Its `before...` items name the
 //     jobs that wait for it. A `before...` item of a new job reduces the `on` count of the job it names.
 // D2. A list has one item for each type, in the order in which the types were added. An item contains an id
-//     only once.
+//     at most once.
 
 import { parseJobId } from "./job-id.ts";
 import { PBSE, Reject, reject } from "./pbse.ts";
@@ -15,7 +15,7 @@ export type AfterType = (typeof AFTER_TYPES)[number];
 export type BeforeType = "before" | "beforeok" | "beforenotok" | "beforeany";
 export type DependType = AfterType | BeforeType | "runone";
 
-/** ids have the form `1.svr@svr`. count belongs to `on`. */
+/** One item. ids: each has the form `1.svr@svr`. count: of an `on` item. */
 export type Dependency = { readonly type: DependType; readonly ids: readonly string[] } | { readonly type: "on"; readonly count: number };
 export type Dependencies = readonly Dependency[];
 
@@ -23,8 +23,8 @@ const TYPES: ReadonlySet<string> = new Set([...AFTER_TYPES, "before", "beforeok"
 const ON_MAX = 1_000_000;
 
 /**
- * The type of the matching item in the other job: `afterok` of one job is `beforeok` of the other. runone is
- * its own reverse.
+ * The type of the item that the other job has for the same dependency: for `afterok` it is `beforeok`, and the reverse. For
+ * runone it is runone.
  */
 export function reverseType(type: DependType): DependType {
   if (type === "runone") return type;
@@ -35,9 +35,9 @@ export const isAfter = (type: Dependency["type"]): type is AfterType => type.sta
 export const isBefore = (type: Dependency["type"]): type is BeforeType => type.startsWith("before");
 
 /**
- * Parses the items of an attribute value. server: appended to ids that name no server. ids_max: upper bound
- * on all ids and counts together. A malformed item is refused with 15014; another server, a subjob and too
- * many ids with 15054. The work is linear in the text, because items collect their ids in sets.
+ * Parses the items of an attribute value. server: added to ids without a server. ids_max: the largest sum of the number of
+ * ids and of the counts. Refuses a malformed item with 15014; another server, a subjob and too many ids with 15054. The
+ * time grows only linearly with the length of the text, because the ids of an item are collected in a set.
  */
 export function parseDependencies(items: readonly string[], server: string, ids_max = Number.POSITIVE_INFINITY): Dependencies {
   const known = PARSED.get(items);
@@ -65,12 +65,12 @@ export function parseDependencies(items: readonly string[], server: string, ids_
 }
 
 /**
- * Cache of parsed items. The list that a job keeps never changes, and the server reads it at every start and
- * end of a job that it names.
+ * Cache of parsed items, by list. A stored list never changes, and the server reads it whenever one of the jobs that it
+ * names starts or ends.
  */
 const PARSED = new WeakMap<readonly string[], { readonly server: string; readonly named: number; readonly dependencies: Dependencies }>();
 
-/** The refusal of a dependency list that is longer than the server's max_depend_jobs. */
+/** The refusal of a list with more ids than the server's max_depend_jobs. */
 const tooMany = (ids_max: number): Reject =>
   new Reject(PBSE.BADDEPEND, `Invalid Job Dependency: more than ${ids_max} jobs (max_depend_jobs)`);
 
@@ -89,14 +89,14 @@ function idOf(text: string, server: string): string {
   return `${id.seq}${id.kind === "array" ? "[]" : ""}.${id.server === "" ? server : id.server}@${server}`;
 }
 
-/** The job's id in an entry: `1.svr@svr` -> `1.svr`. */
+/** The id of the job in an entry: `1.svr@svr` -> `1.svr`. */
 export const jobOfEntry = (entry: string): string => entry.slice(0, entry.lastIndexOf("@"));
 
 export function dependencyItems(dependencies: Dependencies): string[] {
   return dependencies.map((item) => (item.type === "on" ? `on:${item.count}` : `${item.type}:${item.ids.join(":")}`));
 }
 
-/** The items as a job of this server keeps them. Their parsed form enters the cache. */
+/** The items to store for a job of this server. Also puts their parsed form into the cache. */
 export function keptItems(dependencies: Dependencies, server: string): string[] {
   const items = dependencyItems(dependencies);
   const named = dependencies.reduce((sum, item) => sum + (item.type === "on" ? 1 : item.ids.length), 0);
@@ -117,7 +117,7 @@ export function withEntries(dependencies: Dependencies, type: DependType, added:
   return dependencies.map((item, place) => (place === at && item.type !== "on" ? { type, ids: [...item.ids, ...fresh] } : item));
 }
 
-/** Removes an id. An item without ids is removed. */
+/** Removes an id from the item of a type. If the item has no other id, it is removed, too. */
 export function withoutDependency(dependencies: Dependencies, type: DependType, id: string): Dependencies {
   return dependencies.flatMap((item) => {
     if (item.type === "on" || item.type !== type) return [item];
@@ -126,7 +126,7 @@ export function withoutDependency(dependencies: Dependencies, type: DependType, 
   });
 }
 
-/** Sets the remaining count of `on`. A count of 0 removes the item. */
+/** Sets the remaining count of the `on` item. If the count is 0, the item is removed. */
 export function withCount(dependencies: Dependencies, count: number): Dependencies {
   const others = dependencies.filter((item) => item.type !== "on");
   if (count === 0) return others;
@@ -137,16 +137,16 @@ export function withCount(dependencies: Dependencies, count: number): Dependenci
 export const countLeft = (dependencies: Dependencies): number =>
   dependencies.reduce((sum, item) => (item.type === "on" ? item.count : sum), 0);
 
-/** The entries of the item of a type. */
+/** The ids in the item of a type. */
 export function entriesOf(dependencies: Dependencies, type: DependType): readonly string[] {
   return dependencies.flatMap((item) => (item.type !== "on" && item.type === type ? item.ids : []));
 }
 
 const SETS = new WeakMap<readonly string[], ReadonlySet<string>>();
-/** A list with fewer ids is searched without a set. */
+/** The length from which a list of ids is searched with a set. */
 const SET_FROM = 256;
 
-/** Whether an item of the type contains the entry. A long item is turned into a set once. */
+/** Whether the item of a type contains an id. For a long item a set is made once. */
 export function hasEntry(dependencies: Dependencies, type: DependType, entry: string): boolean {
   for (const item of dependencies) {
     if (item.type === "on" || item.type !== type) continue;
@@ -165,14 +165,14 @@ export function idsAhead(items: unknown, server: string): string[] {
   return AFTER_TYPES.flatMap((type) => entriesOf(dependencies, type).map(jobOfEntry));
 }
 
-/** Whether stored items contain anything that a job waits for. */
+/** Whether stored items contain a dependency for which the job waits. */
 export function isDependent(items: unknown): boolean {
   return Array.isArray(items) && items.some((item) => /^(after|on:)/.test(String(item)));
 }
 
 export type End = { readonly ran: boolean; readonly exit_status: number | undefined };
 
-/** Whether a finished job has met a dependency on it. */
+/** Whether a dependency of this type is met, now that the job on which it depends has ended. */
 export function isMet(type: AfterType, { ran, exit_status }: End): boolean {
   switch (type) {
     case "after":

@@ -3,13 +3,13 @@
 
 import { QUEUE_NAME_LENGTH_MAX } from "./object-names.ts";
 
-/** One of the two parts may be "". An empty text stands for the defaults and is not parsed here. */
+/** A destination. Either queue or server may be "". An empty text, which stands for the defaults, is not parsed here. */
 export type Destination = { readonly queue: string; readonly server: string };
 
 const QUEUE = /^[A-Za-z0-9][A-Za-z0-9_-]*$/;
 const SERVER = /^[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?(?::[0-9]{1,5})?$/;
 
-/** Returns null if the text is malformed. */
+/** Parses a destination. Returns null if the text is malformed. */
 export function parseDestination(text: string): Destination | null {
   const at = text.indexOf("@");
   const queue = at < 0 ? text : text.slice(0, at);

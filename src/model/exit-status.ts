@@ -1,9 +1,9 @@
-// Values of Exit_status that do not come from the job itself: the negative ones, and the one for a program
-// that could not be executed (docs/reference/execution.md 6).
+// Values of Exit_status that do not come from the job itself: negative values, and the value for a program that could not be
+// executed (docs/reference/execution.md 6).
 
-/** Values that a mom reports. Our mom never sends some of them; the server knows them all. */
+/** Values that a mom may report. The server knows all of them, although our mom never sends some. */
 export const JOB_EXEC = {
-  /** the start failed before or after the mom set up the job's files */
+  /** the start has failed, before (FAIL1) or after (FAIL2) the mom had made the job's files */
   FAIL1: -1,
   FAIL2: -2,
   RETRY: -3,
@@ -42,5 +42,5 @@ export const JOB_EXEC = {
   JOINJOB: -30,
 } as const;
 
-/** The program or shell could not be executed. */
+/** The Exit_status of a job whose program or shell could not be executed. */
 export const EXEC_FAILED = 254;

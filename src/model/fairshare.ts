@@ -1,13 +1,13 @@
-// Fairshare (docs/reference/scheduler.md 10): the usage of each entity compared with its share. This file
-// holds the tree of resource_group and its usage in memory; usage-file.ts stores it.
+// Fairshare (docs/reference/scheduler.md 10) compares the usage of each entity with its share. This file has the tree of
+// resource_group with its usage in memory; usage-file.ts reads and writes the usage.
 //
-// H1. The usage of a group is 1 plus the usage of the entities below it. An entity that has used nothing has
-//     the usage 1 and adds nothing to its groups.
-// H2. An entity that the file does not name is placed below `unknown` with one share when its first job
-//     appears.
-// H3. Temporary usage is what a cycle adds for jobs that it starts or plans. It affects the order of later
-//     jobs in the same cycle and is dropped when the cycle ends.
-// H4. The usage of a run counts once. The amount already counted is kept with the usage and written with it.
+// H1. The usage of a group is 1 plus the usage of the entities below it. An entity that has used nothing has the usage 1,
+//     but adds nothing to the usage of its groups.
+// H2. An entity that resource_group does not name is added below `unknown` with one share when its first job appears.
+// H3. Temporary usage is usage that a cycle adds for jobs that it starts or plans. It affects the order of later jobs in the
+//     same cycle and is removed when the cycle ends.
+// H4. What a run uses is counted only once. Therefore the amount that was counted already is kept for each run and stored
+//     together with the usage.
 
 import { present } from "#support/assert.ts";
 import type { FairshareTree } from "./resource-group.ts";
@@ -19,29 +19,29 @@ export type FairshareEntity = (typeof FAIRSHARE_ENTITIES)[number];
 
 export type ShareNode = {
   readonly name: string;
-  /** number in resource_group */
+  /** the number that the entity has in resource_group */
   readonly cresgrp: number;
   readonly shares: number;
   readonly parent: ShareNode | null;
   readonly children: ShareNode[];
-  /** share among the siblings, and share of the whole tree (0..1) */
+  /** the share among the entities of the same group (group_percentage) and in the whole tree (percentage), 0..1 */
   group_percentage: number;
   percentage: number;
-  /** usage of this entity alone; 1 means that it has used nothing */
+  /** the usage of this entity without the entities below it; 1 means that it has used nothing */
   own: number;
-  /** H1 */
+  /** the usage, including that of the entities below (H1) */
   usage: number;
-  /** H3 */
+  /** the usage with the temporary usage of the present cycle (H3) */
   temporary: number;
 };
 
-/** The part of a run's usage that is already counted. run: the job's run_count. */
+/** The amount of a run's usage that was counted already. run: the run_count of the job. */
 export type Counted = { readonly run: number; readonly amount: number };
 
 export type Fairshare = {
   readonly root: ShareNode;
   readonly nodes: Map<string, ShareNode>;
-  /** time of the last decay */
+  /** the time when usage was last reduced (decay) */
   last_decay_s: number;
   readonly counted: Map<string, Counted>;
   /** increases with every change of the order of entities, including temporary usage */
@@ -52,7 +52,7 @@ export type Fairshare = {
   changed: boolean;
 };
 
-/** The part that survives restarts. */
+/** The data that are stored and so survive a restart. */
 export type StoredUsage = {
   readonly last_decay_s: number;
   readonly usage: Readonly<Record<string, number>>;
@@ -60,8 +60,7 @@ export type StoredUsage = {
 };
 
 /**
- * Puts stored usage on the tree. If stored is null, no entity has used anything and the first decay period
- * begins now.
+ * Makes a tree with stored usage. stored null: no entity has used anything, and the first decay period begins now.
  */
 export function createFairshare(tree: FairshareTree, stored: StoredUsage | null, now_s: number): Fairshare {
   const nodes = new Map<string, ShareNode>();
@@ -80,7 +79,7 @@ export function createFairshare(tree: FairshareTree, stored: StoredUsage | null,
   return fairshare;
 }
 
-/** Moves the usage to another tree, after resource_group was read again. */
+/** Applies the usage to another tree, after resource_group was read again. */
 export function replant(fairshare: Fairshare, tree: FairshareTree): Fairshare {
   const { version, usage_version, changed } = fairshare;
   const planted = createFairshare(tree, storedOf(fairshare), fairshare.last_decay_s);
@@ -92,7 +91,7 @@ export function storedOf({ nodes, last_decay_s, counted }: Fairshare): StoredUsa
   return { last_decay_s, usage: Object.fromEntries(used.map(({ name, own }) => [name, own])), running: Object.fromEntries(counted) };
 }
 
-/** The fields of a job that decide which entity it belongs to. */
+/** The fields of a job that decide to which entity it belongs. */
 export type ShareHolder = { readonly user: string; readonly group: string; readonly account?: string; readonly queue: string };
 /** A run of a job. */
 export type Run = { readonly id: string; readonly run_count: number };
@@ -117,7 +116,7 @@ export function entityOf(job: ShareHolder, kind: FairshareEntity): string {
   }
 }
 
-/** The entity with this name. A new entity is placed below `unknown` (H2). */
+/** The entity with this name. If there is none, it is added below `unknown` (H2). */
 export function entity(fairshare: Fairshare, name: string): ShareNode {
   const known = fairshare.nodes.get(name);
   if (known !== undefined) return known;
@@ -168,8 +167,7 @@ export function setUsage(fairshare: Fairshare, name: string, usage: number): voi
 }
 
 /**
- * Counts the usage of a run. amount is the total of the run so far; only the part not yet counted is added. A
- * rerun begins at 0.
+ * Counts the usage of a run. amount: what the run has used until now; only what was not counted before is added (H4).
  */
 export function countRun(fairshare: Fairshare, name: string, { id, run_count }: Run, amount: number): void {
   const before = fairshare.counted.get(id);
@@ -185,7 +183,7 @@ export function forgetRun(fairshare: Fairshare, id: string): void {
 
 export type DecayRule = { readonly time_s: number; readonly factor: number };
 
-/** Decays the usage once for every period that has passed. Returns the number of decays, usually 0. */
+/** Reduces all usage once for every decay period that has passed. Returns the number of these periods, usually 0. */
 export function decayDue(fairshare: Fairshare, { time_s, factor }: DecayRule, now_s: number): number {
   if (time_s <= 0 || now_s < fairshare.last_decay_s + time_s) return 0;
   const times = Math.floor((now_s - fairshare.last_decay_s) / time_s);
@@ -218,7 +216,7 @@ function touch(fairshare: Fairshare): void {
   fairshare.usage_version++;
 }
 
-/** Computes the sums of H1 from the leaves up. Returns the amount that the subtree adds to the groups above. */
+/** Computes the usage of a node and of all nodes below it (H1). Returns the amount that they add to the groups above. */
 function sumUp(node: ShareNode): number {
   const below = node.children.reduce((sum, child) => sum + sumUp(child), 0);
   const own = node.own === 1 ? 0 : node.own;
@@ -229,7 +227,7 @@ function sumUp(node: ShareNode): number {
 
 // --- derived values
 
-/** fairshare_tree_usage: usage as seen from the root, weighted with the usage of the surrounding groups. */
+/** fairshare_tree_usage: the part of all usage that is due to the entity, where its groups are also taken into account. */
 export function treeUsage(fairshare: Fairshare, node: ShareNode): number {
   const { root } = fairshare;
   if (node.parent === null) return 1;
@@ -246,11 +244,11 @@ export function shareFactor(fairshare: Fairshare, node: ShareNode): number {
   return node.percentage <= 0 ? 0 : 2 ** -(treeUsage(fairshare, node) / node.percentage);
 }
 
-/** Usage divided by share. The smaller ratio comes first; an entity without a share comes last. */
+/** Usage divided by share. Jobs of an entity with a smaller ratio come first; those of an entity without a share come last. */
 export const ratio = ({ temporary, percentage }: ShareNode): number =>
   percentage <= 0 ? Number.POSITIVE_INFINITY : temporary / percentage;
 
-/** Returns a negative number if a comes before b. Compares from the root down; the first difference decides. */
+/** Compares two entities; returns a negative number if a comes before b. Their groups are compared from the root down; the first difference decides. */
 export function compareShares(a: ShareNode, b: ShareNode): number {
   if (a === b) return 0;
   const [left, right] = [pathOf(a), pathOf(b)];
@@ -261,7 +259,7 @@ export function compareShares(a: ShareNode, b: ShareNode): number {
   return 0;
 }
 
-/** The nodes from the root's child down to the node. */
+/** The nodes from the child of the root down to the node. */
 export function pathOf(node: ShareNode): ShareNode[] {
   const path: ShareNode[] = [];
   for (let at = node; at.parent !== null; at = at.parent) path.push(at);

@@ -16,7 +16,7 @@ export type JobIdPart =
 /** server: the server in the name, or "" if it is not given. at: the server to ask, or "" if it is not given. */
 export type JobId = JobIdPart & { readonly seq: number; readonly server: string; readonly at: string };
 
-/** letter: R advance, S standing, M maintenance */
+/** The id of a reservation. letter: R advance, S standing, M maintenance reservation. */
 export type ResvId = { readonly letter: "R" | "S" | "M"; readonly seq: number; readonly server: string; readonly at: string };
 
 const HOST = "[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?";
@@ -24,7 +24,7 @@ const SERVER = `(?:\\.(${HOST}))?(?:@(${HOST}(?::[0-9]{1,5})?))?`;
 const JOB = new RegExp(`^([0-9]{1,12})(?:\\[([0-9,:-]{0,1000})\\])?${SERVER}$`);
 const RESV = new RegExp(`^([RSM])([0-9]{1,12})${SERVER}$`);
 
-/** Returns null if the text is malformed. A range must not run backwards, and its step must be at least 1. */
+/** Parses the id of a job. Returns null if the text is malformed. The end of a range must not be smaller than its start; the step must be at least 1. */
 export function parseJobId(text: string): JobId | null {
   const match = JOB.exec(text);
   if (match === null) return null;
@@ -33,19 +33,19 @@ export function parseJobId(text: string): JobId | null {
 }
 
 /**
- * `12.svr`, `12[].svr`, `12[3].svr`, `12[1-8:7].svr`, or the same without the server. The server to ask is
- * not part of the text.
+ * The text of an id: `12.svr`, `12[].svr`, `12[3].svr`, `12[1-8:7].svr`, or the same without the server. The server to ask
+ * is not part of the text.
  */
 export function jobIdText(id: JobIdPart & { readonly seq: number; readonly server: string }): string {
   return `${id.seq}${partText(id)}${id.server === "" ? "" : `.${id.server}`}`;
 }
 
-/** The full name of an id as the user typed it. An id without a server gets the default server. */
+/** The full form of an id that a user has typed: if it has no server, it gets the given one. */
 export function withServer(id: JobId, server: string): JobId {
   return id.server === "" ? { ...id, server } : id;
 }
 
-/** Returns null if the text is not the id of a reservation. */
+/** Parses the id of a reservation. Returns null if the text is not one. */
 export function parseResvId(text: string): ResvId | null {
   const match = RESV.exec(text);
   if (match === null) return null;
@@ -73,7 +73,7 @@ export function arrayIdOf(id: string): string | null {
   return match === null ? null : `${match[1]}[]${match[2]}`;
 }
 
-/** `12[].svr`, 3 -> `12[3].svr`. */
+/** The id of a subjob: `12[].svr`, 3 -> `12[3].svr`. */
 export function subjobId(array_id: string, index: number): string {
   return array_id.replace("[]", `[${index}]`);
 }

@@ -1,14 +1,14 @@
 // States and substates of jobs, and the transitions between them (docs/reference/attributes.md 6).
 //
-//   T --> Q <--> H, W          submission, holds, waiting for a time
-//   Q --> R --> E --> F        run, end
+//   T --> Q <--> H, W          submission; holds; wait for Execution_Time
+//   Q --> R --> E --> F        a run and its end
 //   R <--> S, U                suspended and resumed
-//   R, S, E --> Q, H, W        rerun; H after too many failed starts; W if its start time was set meanwhile
-//   Q, H, W, R, S --> F        deleted; M: moved to another server
-//   Q, H --> B <--> H; B --> F a job array from its first start to its end; X: a subjob that has ended while
-//   the array lives
+//   R, S, E --> Q, H, W        rerun; H after too many failed starts; W if Execution_Time was set during the run
+//   Q, H, W, R, S --> F        deletion; M in place of F: moved to another server
+//   Q, H --> B <--> H; B --> F a job array, from its first start to its end
+//   X                          a subjob that has ended while its array is still live
 //
-// I1. The final states (F, M, X) have no successor, except that X becomes F when the array ends.
+// I1. No state follows the final states F, M and X, except that X becomes F when the array ends.
 
 export type JobState = "B" | "E" | "F" | "H" | "M" | "Q" | "R" | "S" | "T" | "U" | "W" | "X";
 
@@ -66,8 +66,8 @@ export const SUBSTATE = {
 export type Substate = (typeof SUBSTATE)[keyof typeof SUBSTATE];
 
 /**
- * The states that may follow a state. The state itself is not listed, because a substate may change within a
- * state.
+ * The states that may follow a state. The state itself is not listed; it may always follow, because the substate may change
+ * within a state.
  */
 export const NEXT_STATES: { readonly [letter in JobState]: string } = {
   T: "QHWMF",
@@ -84,7 +84,7 @@ export const NEXT_STATES: { readonly [letter in JobState]: string } = {
   M: "",
 };
 
-/** Whether a job may go from one state to another. */
+/** Whether a job may change from one state to another. */
 export function canFollow(from: JobState, to: JobState): boolean {
   return from === to || NEXT_STATES[from].includes(to);
 }
@@ -93,14 +93,14 @@ export function isJobState(letter: string): letter is JobState {
   return letter.length === 1 && Object.hasOwn(JOB_STATES, letter);
 }
 
-/** Whether the state is final: the job is in the history. */
+/** Whether a state is final, so that the job is in the history. */
 export function isFinished(state: string): boolean {
   return state === "F" || state === "M" || state === "X";
 }
 
 /**
- * State and substate of a job that does not run: held, waiting for its time, or queued. begun: the job is an
- * array of which a subjob has started.
+ * State and substate of a job that does not run: held, waiting for its Execution_Time, or queued. begun: the job is an array
+ * with a subjob that has started.
  */
 export function restingState(job: {
   readonly held: boolean;
@@ -137,5 +137,5 @@ export function stateCountText(counts: ReadonlyMap<string, number>): string {
   return text;
 }
 
-/** Values of accrue_type: the kind of waiting time that a job accrues. */
+/** Values of accrue_type: the kind of time that a job accrues at present. */
 export const ACCRUE = { INITIAL: 0, INELIGIBLE: 1, ELIGIBLE: 2, RUNNING: 3, EXITING: 4 } as const;

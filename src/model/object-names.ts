@@ -1,5 +1,4 @@
-// Names of objects: their legal characters and greatest lengths (docs/reference/attributes.md 3-5,
-// docs/reference/errors.md 1).
+// Checks names of objects: their characters and their lengths (docs/reference/attributes.md 3-5, docs/reference/errors.md 1).
 
 import { PBSE, reject } from "./pbse.ts";
 
@@ -20,7 +19,7 @@ const RULES: { readonly [type in NamedObject]: NameRule } = {
 };
 
 /**
- * Refuses an illegal name of an object: one that is too long with 15028, 15212 or 15065, any other with
+ * Refuses an illegal name of an object: a name that is too long with 15028, 15212 or 15065, any other illegal name with
  * 15172.
  */
 export function checkObjectName(object: NamedObject, name: string): void {

@@ -1,7 +1,7 @@
-// The PBS error table: symbol, number and text of every error that a server returns, and the error class that
-// carries one. Numbers and texts are part of the contract (docs/reference/errors.md 1). Several texts end in
-// a blank. The blank is kept, because an attribute name may follow after a further blank. The table contains
-// no multiple of 256: a command exits with the number modulo 256, and that must not be 0.
+// The PBS error table: symbol, number and text of every error that a server returns, and the error class for refusals.
+// Programs of sites rely on the numbers and texts, so they must be exactly those of PBS (docs/reference/errors.md 1). Several
+// texts end in a blank, which is kept, because a further blank and the name of an attribute may follow. The table contains no
+// multiple of 256: a command exits with the number modulo 256, and that must not be 0.
 
 /** PBS error numbers by symbol, without the `PBSE_` prefix. */
 // biome-ignore format: one row per error
@@ -400,8 +400,8 @@ export function exitStatus(code: number): number {
 }
 
 /**
- * The refusal of a request: an operating error that the user must see. text is final (null: the number has no
- * text). The server sends code and text unchanged, and the commands print them.
+ * The refusal of a request: an error that the user must see. The server sends code and text unchanged, and the commands
+ * print them. text null: the number has no text.
  */
 export class Reject extends Error {
   readonly code: number;
@@ -414,7 +414,7 @@ export class Reject extends Error {
   }
 }
 
-/** Runs the work. Returns the refusal that it throws, or null if it succeeds. Other errors are thrown on. */
+/** Calls work. Returns the refusal that it throws, or null if it succeeds. Does not catch other errors. */
 export function refusalOf(work: () => void): Reject | null {
   try {
     work();
@@ -426,15 +426,15 @@ export function refusalOf(work: () => void): Reject | null {
 }
 
 /**
- * The refusal for a number. A suffix (an attribute, `attribute.resource` or another name) is appended after
- * one blank. A text that ends in a blank is therefore followed by two blanks (docs/reference/errors.md 4).
+ * Makes the refusal for a number. suffix: a name to add after one blank, for example of an attribute. If the text itself
+ * ends in a blank, there are two blanks before the suffix (docs/reference/errors.md 4).
  */
 export function reject(code: number, suffix?: string): Reject {
   const text = pbseText(code);
   return new Reject(code, suffix === undefined ? text : `${text ?? ""} ${suffix}`);
 }
 
-/** The refusal in the `text: name` form that qsub's select errors use (docs/reference/commands.md 1.2). */
+/** Makes a refusal of the form `text: name`, which errors in a select have (docs/reference/commands.md 1.2). */
 export function rejectNaming(code: number, name: string): Reject {
   return new Reject(code, `${pbseText(code) ?? ""}: ${name}`);
 }

@@ -1,21 +1,21 @@
 // Recurrence rules of standing reservations: iCalendar RRULE (RFC 5545, 3.3.10), expanded in the local time of a time zone.
 //
-// This is our own code because a rule that a user types must never keep the server busy. The package `rrule` searches up to the
-// year 9999 for a rule that no date fulfils, second by second if the rule says so. Here the work is bounded (R1). Occurrences
-// are also correct where clocks change, in whatever zone the machine is.
+// This is our own code because a rule that a user types must never keep the server busy. If no date fulfils a rule, the
+// package `rrule` searches up to the year 9999, for some rules second by second. Here the work is bounded (R1). Occurrences
+// are also correct when clocks change to or from summer time, whatever the time zone of the machine is.
 //
 // R1. A rule has at most RULE_CHARS_MAX characters. An expansion looks at no more than DAYS_MAX days and CANDIDATES_MAX times,
 //     and gives no more than OCCURRENCES_MAX occurrences. A rule that needs more is refused.
-// R2. Starts increase strictly.
+// R2. Each start is later than the one before it.
 
 import { civilDay, DAY_S, dayNumber, daysInMonth, daysInYear, epochOfWall, type TimeZone, wallClock, weekday } from "./civil-time.ts";
 import { PBSE, reject } from "./pbse.ts";
 
-/** In order of length, longest first. */
+/** The units of rules, the longest first. */
 const FREQUENCIES = ["YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY", "MINUTELY", "SECONDLY"] as const;
 export type Frequency = (typeof FREQUENCIES)[number];
 
-/** Longest duration of an occurrence in seconds by frequency, and the number of the refusal (docs/reference/errors.md 1). */
+/** For each frequency: the longest duration of an occurrence in seconds, and the number of the refusal (docs/reference/errors.md 1). */
 const DURATION_MAX: { readonly [frequency in Frequency]: readonly [seconds: number, code: number] } = {
   YEARLY: [365 * DAY_S, PBSE.BAD_RRULE_YEARLY],
   MONTHLY: [28 * DAY_S, PBSE.BAD_RRULE_MONTHLY],
@@ -26,15 +26,15 @@ const DURATION_MAX: { readonly [frequency in Frequency]: readonly [seconds: numb
   SECONDLY: [1, PBSE.BAD_RRULE_SECONDLY],
 };
 
-/** A rule that uses every part once is shorter. */
+/** The longest text of a rule. A rule with every part once is shorter. */
 const RULE_CHARS_MAX = 4096;
 const OCCURRENCES_MAX = 5000;
 const DAYS_MAX = 100 * 366;
 const CANDIDATES_MAX = 500_000;
 
-/** ordinal 0: every such day of the period; 2: the second one of the month or year; -1: the last one. */
+/** An element of BYDAY. ordinal 0: every such weekday of the period; 2: the second of the month or year; -1: the last. */
 type ByDay = { readonly ordinal: number; readonly weekday: number };
-/** Numbers as in the rule. until: day number and second of the last moment that counts, in local time (in UTC if utc). */
+/** A parsed rule, with the numbers as in its text. until: day number and second of the last possible start, in local time, or in UTC if utc is true. */
 export type Rule = {
   readonly frequency: Frequency;
   readonly interval: number;
@@ -58,8 +58,8 @@ const NUMBER_PARTS: { readonly [name: string]: readonly [part: NumberPart, min: 
 const WEEKDAYS: readonly string[] = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
 
 /**
- * Parses a rule; blanks are ignored. A text that is not a rule is refused with 15133, a rule with neither COUNT nor UNTIL with
- * 15134.
+ * Parses a rule; blanks are ignored. Refuses a text that is not a rule with 15133, and a rule with neither COUNT nor UNTIL
+ * with 15134.
  */
 export function parseRule(text: string): Rule {
   if (text.length > RULE_CHARS_MAX) throw reject(PBSE.BAD_RRULE_SYNTAX);
@@ -100,7 +100,7 @@ export function parseRule(text: string): Rule {
   return rule;
 }
 
-/** Refuses parts that RFC 5545 forbids, and BYSETPOS with a frequency below a day, which is not supported. */
+/** Refuses combinations of parts that RFC 5545 forbids. Also refuses BYSETPOS with a frequency shorter than a day, which is not supported. */
 function checkParts({ frequency, by_day, by_week_no, by_year_day, by_month_day, by_set_pos }: Rule): void {
   const ordinals = by_day.some(({ ordinal }) => ordinal !== 0);
   const bad =
@@ -132,7 +132,7 @@ function parseByDay(text: string): ByDay {
   return { ordinal, weekday: WEEKDAYS.indexOf(match[2] ?? "") };
 }
 
-/** A date without a time means the whole day. */
+/** Parses the value of UNTIL. A date without a time means the end of that day. */
 function parseUntil(text: string): Rule["until"] {
   const match = /^(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d)(Z?))?$/.exec(text);
   if (match === null) throw reject(PBSE.BAD_RRULE_SYNTAX);
@@ -159,8 +159,8 @@ export function checkDuration(rule: Rule, duration_s: number): void {
 }
 
 /**
- * The starts (epoch seconds) of all occurrences from a first moment on. A rule without any occurrence and a rule beyond the
- * bounds (R1) are refused with 15133.
+ * The starts (epoch seconds) of all occurrences of a rule. from_s: the earliest start. Refuses with 15133 a rule without any
+ * occurrence and a rule that exceeds the bounds (R1).
  */
 export function expandRule(rule: Rule, zone: TimeZone, from_s: number): readonly number[] {
   const first = wallClock(zone, from_s);
@@ -172,7 +172,7 @@ export function expandRule(rule: Rule, zone: TimeZone, from_s: number): readonly
     if (last !== null && (day > last.day || (day === last.day && second > last.second))) break;
     const start_s = epochOfWall(zone, day, second);
     if (last_s !== null && start_s > last_s) break;
-    // Where clocks change, two local times may be the same moment or appear in reverse order.
+    // When clocks are changed, two local times may be the same moment, or be in reverse order.
     if (start_s > (starts.at(-1) ?? from_s - 1)) starts.push(start_s);
     if (starts.length > OCCURRENCES_MAX) throw reject(PBSE.BAD_RRULE_SYNTAX);
     if (starts.length === rule.count) return starts;
@@ -183,7 +183,7 @@ export function expandRule(rule: Rule, zone: TimeZone, from_s: number): readonly
 
 type Wall = { readonly day: number; readonly second: number };
 
-/** The local times that fulfil the rule, in order, from the period of the first day on. Ends at the bounds. */
+/** Yields the local times that fulfil the rule, in order, beginning in the period that contains the first day. Stops at the bounds (R1). */
 function* wallTimes(rule: Rule, first: Wall): Generator<Wall> {
   const bare = withDefaults(rule, first);
   const isSubDaily = FREQUENCIES.indexOf(rule.frequency) > FREQUENCIES.indexOf("DAILY");
@@ -207,7 +207,7 @@ function* wallTimes(rule: Rule, first: Wall): Generator<Wall> {
   }
 }
 
-/** Fills the parts that RFC 5545 takes from the first occurrence if the rule does not give them. */
+/** Adds the parts that the rule does not have and that RFC 5545 then takes from the first occurrence. */
 function withDefaults(rule: Rule, first: Wall): Rule {
   const { month, day } = civilDay(first.day);
   const open = rule.by_week_no.length + rule.by_year_day.length + rule.by_month_day.length + rule.by_day.length === 0;
@@ -228,7 +228,7 @@ function withDefaults(rule: Rule, first: Wall): Rule {
   }
 }
 
-/** The days of every period that counts, period by period. */
+/** Yields, for each period of the rule, the days of that period. Periods that the interval skips are left out. */
 function* periods({ frequency, interval, week_start }: Rule, first: number): Generator<readonly number[]> {
   const start = civilDay(first);
   let looked_at = 0;
@@ -264,7 +264,7 @@ function periodDays(
     case "HOURLY":
     case "MINUTELY":
     case "SECONDLY":
-      // Every day is visited; the interval counts hours, minutes or seconds (subDailySeconds).
+      // Every day is a period here. subDailySeconds applies the interval, which counts hours, minutes or seconds.
       return [first + shift];
     default: {
       const unreachable: never = frequency;
@@ -284,8 +284,8 @@ function isMatchingDay(rule: Rule, days: number): boolean {
 }
 
 /**
- * Whether a position matches one of the numbers, which count from the front, or from the end if negative. An empty list matches
- * every position.
+ * Whether a position is one of the numbers, which count from the front, or from the end if they are negative. With an empty
+ * list, every position matches.
  */
 function matchesEnd(numbers: readonly number[], at: number, length: number): boolean {
   return numbers.length === 0 || numbers.includes(at) || numbers.includes(at - length - 1);
@@ -306,8 +306,8 @@ function matchesWeekday(
 }
 
 /**
- * Whether a day lies in one of the rule's weeks. The first week of a year has at least four days of that year. Days at either
- * end of a year may belong to a week of the neighbouring year.
+ * Whether a day is in one of the weeks that BYWEEKNO names. The first week of a year is the first with at least four days of
+ * that year. Days at the beginning or end of a year may belong to a week of the year before or after it.
  */
 function matchesWeek({ by_week_no, week_start }: Rule, days: number, year: number): boolean {
   const first = firstWeek(year, week_start);
@@ -325,7 +325,7 @@ function firstWeek(year: number, week_start: number): number {
   return into <= 3 ? january - into : january - into + 7;
 }
 
-/** Times of a day for rules whose unit is at least a day. */
+/** The times of a day at which occurrences start, for rules whose unit is a day or longer. */
 function secondsOfDay({ by_hour, by_minute, by_second }: Rule, first: Wall): readonly number[] {
   const or = (numbers: readonly number[], own: number): readonly number[] => (numbers.length > 0 ? numbers : [own]);
   const seconds = or(by_hour, Math.floor(first.second / 3600)).flatMap((hour) =>
@@ -336,7 +336,7 @@ function secondsOfDay({ by_hour, by_minute, by_second }: Rule, first: Wall): rea
   return [...new Set(seconds)].sort((a, b) => a - b);
 }
 
-/** Times of a day for rules of hours, minutes or seconds. Yields -1 for each candidate that does not match. */
+/** Yields the times of a day at which occurrences start, for rules of hours, minutes or seconds; -1 for each candidate that does not match. */
 function* subDailySeconds(rule: Rule, first: Wall, day: number): Generator<number> {
   const unit = rule.frequency === "HOURLY" ? 3600 : rule.frequency === "MINUTELY" ? 60 : 1;
   const start_unit = Math.floor((first.day * DAY_S + first.second) / unit);

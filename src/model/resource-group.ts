@@ -1,17 +1,17 @@
-// The resource_group file: the fairshare tree (docs/reference/scheduler.md 10). This file is pure: it turns text into a tree.
-// fairshare.ts owns usage and its decay.
+// Makes the fairshare tree from the text of a resource_group file (docs/reference/scheduler.md 10). Pure. Usage and its decay
+// are in fairshare.ts.
 //
-// R1. Names are unique, and a parent precedes its children. R2. The root is TREEROOT. Entities that the file does not name
-//     belong to `unknown`.
+// R1. Names are unique, and a group precedes its members. R2. The root is TREEROOT. Entities that the file does not name belong
+//     to the group `unknown`.
 
-/** A fault on a line. */
+/** A fault in the file. line: the number of the line. */
 export type ResourceGroupFault = { readonly line: number; readonly text: string };
 
 export type FairshareNode = {
   readonly name: string;
   readonly cresgrp: number;
   readonly shares: number;
-  /** share of the whole tree, 0..1 */
+  /** the share of the node in the whole tree, 0..1 */
   readonly percentage: number;
   readonly children: readonly FairshareNode[];
 };
@@ -42,7 +42,7 @@ export function parseResourceGroup(
   return { tree: withPercentages(root, 1), messages };
 }
 
-/** The share of each name in the whole tree. */
+/** The share of each entity in the whole tree, by name. */
 export function percentagesOf(tree: FairshareTree): Map<string, number> {
   const percentages = new Map([[tree.name, tree.percentage]]);
   for (const child of tree.children) for (const [name, percentage] of percentagesOf(child)) percentages.set(name, percentage);

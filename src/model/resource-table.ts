@@ -1,18 +1,18 @@
-// The resources of the complex: the definition of a resource, and a table of the 49 built-in ones (docs/reference/attributes.md
-// 8). Custom resources made by qmgr have the same form.
+// The definition of a resource, and the table of the 49 built-in resources (docs/reference/attributes.md 8). Custom resources,
+// which are made with qmgr, have the same form.
 //
-// I1. flags are written in the order h q n f i r m. n and f exclude each other and need h. boolean, string and string_array
-//     resources have none of n f q.
+// I1. Flags are written in the order h q n f i r m. A resource cannot have both n and f; each of the two needs h. Resources of
+//     type boolean, string and string_array cannot have n, f or q.
 // I2. Built-in resources cannot be changed or deleted.
 
 import type { ReadLevel, SetLevel } from "./attribute.ts";
 import { PBSE, Reject, reject } from "./pbse.ts";
 
-/** Only built-in resources have the type duration; qmgr shows it as long. */
+/** The types of resources. Only built-in resources have the type duration, which qmgr shows as long. */
 export type ResourceType = "long" | "float" | "size" | "string" | "string_array" | "boolean" | "duration";
 /**
- * h: allowed in select · n, f: consumable at vnodes (f: only at the first vnode) · q: consumable at queue and server · i:
- * invisible, r: read-only · m: sent to the mom
+ * A flag. h: allowed in select. n, f: consumable at vnodes (f: only at the first vnode of a job). q: consumable at queue and
+ * server. i: users cannot see it. r: users cannot set it. m: sent to the mom
  */
 export type ResourceFlag = "h" | "q" | "n" | "f" | "i" | "r" | "m";
 
@@ -102,12 +102,12 @@ export const BUILTIN_RESOURCES: readonly ResourceDef[] = ROWS.map(([name, type, 
   ...(runAlterable === true ? { runAlterable } : {}),
 }));
 
-/** A map that starts with the built-in resources; the caller owns it and adds custom ones. */
+/** A new map with the built-in resources, to which the caller can add custom resources. */
 export function builtinResources(): Map<string, ResourceDef> {
   return new Map(BUILTIN_RESOURCES.map((def) => [def.name, def]));
 }
 
-/** A custom resource; type and flags must already be parsed. r: only managers may set it; i: only managers may see and set it. */
+/** Makes a custom resource from a parsed type and flags. */
 export function customResource(name: string, type: ResourceType = "string", flags = ""): ResourceDef {
   return { name, type, flags, read: flags.includes("i") ? "op" : "all", set: flags.includes("i") || flags.includes("r") ? "op" : "user" };
 }
@@ -116,7 +116,7 @@ export function hasFlag(def: ResourceDef, flag: ResourceFlag): boolean {
   return def.flags.includes(flag);
 }
 
-/** Whether jobs consume amounts of the resource, at vnodes (n, f) or at queue and server (q). */
+/** Whether jobs consume amounts of the resource: at vnodes (flags n, f), or at queue and server (flag q). */
 export function isConsumable(def: ResourceDef): boolean {
   return hasFlag(def, "n") || hasFlag(def, "f") || hasFlag(def, "q");
 }
@@ -126,7 +126,7 @@ export function isNumeric(type: ResourceType): boolean {
   return type === "long" || type === "float" || type === "size" || type === "duration";
 }
 
-/** The type as qmgr shows and accepts it. */
+/** The name of a type in qmgr. */
 export function resourceTypeText(type: ResourceType): string {
   return type === "duration" ? "long" : type;
 }
@@ -139,8 +139,8 @@ export function parseResourceType(text: string): ResourceType {
 }
 
 /**
- * Parses the letters of `flag=` and sorts them; a letter may be repeated. Unknown letters are refused with 15014.
- * checkResourceFlags checks combinations.
+ * Parses the letters of `flag=` and puts them into their order; a letter may be repeated. Refuses unknown letters with 15014.
+ * Combinations are checked by checkResourceFlags.
  */
 export function parseResourceFlags(text: string): string {
   for (const letter of text) if (!FLAG_ORDER.includes(letter)) throw reject(PBSE.BADATVAL);

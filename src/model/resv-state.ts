@@ -8,8 +8,8 @@
 //                                 |   v                v
 //                                 +- DEGRADED --begins--> RUNNING (substate degraded)
 //
-// I1. While a reservation is being altered, its substate holds its former state: confirmed, running or degraded.
-// I2. A running reservation that has lost a vnode stays RUNNING; its substate is degraded.
+// I1. While a reservation is being altered, its substate says what its state was before: confirmed, running or degraded.
+// I2. If a running reservation loses a vnode, its state is still RUNNING, and its substate becomes degraded.
 
 export const RESV_STATE = {
   NONE: 0,
@@ -28,7 +28,7 @@ export const RESV_STATE = {
 } as const;
 export type ResvState = (typeof RESV_STATE)[keyof typeof RESV_STATE];
 
-/** Index: the number of the state. The two letters and the long name are those that pbs_rstat shows. */
+/** The two names of each state that pbs_rstat shows, by the number of the state. */
 export const RESV_STATE_WORDS: readonly (readonly [short: string, long: string])[] = [
   ["NO", "RESV_NONE"],
   ["UN", "RESV_UNCONFIRMED"],
@@ -57,12 +57,12 @@ const NEXT: ReadonlyMap<number, readonly number[]> = new Map([
   [BEING_DELETED, []],
 ]);
 
-/** Whether a reservation may go from one state to another. */
+/** Whether a reservation may change from one state to another. */
 export function canResvFollow(from: number, to: number): boolean {
   return from === to || NEXT.get(from)?.includes(to) === true;
 }
 
-/** Whether the vnodes of a reservation in this state are set aside for its time. */
+/** Whether a reservation in this state has vnodes that are set aside for its time. */
 export function isPromised(state: number): boolean {
   return state === CONFIRMED || state === RUNNING || state === DEGRADED || state === BEING_ALTERED;
 }

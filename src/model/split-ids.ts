@@ -1,6 +1,6 @@
-// Lists of job ids joined by colons, as in dependencies: `afterok:1:2[3-5:2]`.
+// Splits lists of job ids that are joined by colons, as in dependencies: `afterok:1:2[3-5:2]`.
 
-/** Splits at colons, except colons in the brackets of an index range. */
+/** Splits a text at colons, except colons between brackets, which belong to a range of indices. */
 export function splitOutsideBrackets(text: string): string[] {
   const parts: string[] = [];
   let start = 0;

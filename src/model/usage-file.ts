@@ -1,9 +1,9 @@
-// The usage file of a sched_priv (docs/reference/scheduler.md 10) as text. The format is JSON, because only the scheduler and
-// pbsfs read it. Entities that have used nothing (usage 1) are left out.
+// Reads and writes the text of the file `usage` in a sched_priv (docs/reference/scheduler.md 10). The format is JSON, because only
+// the scheduler and pbsfs read it. Entities that have used nothing (usage 1) are left out.
 //
 //   { "format": "fairshare usage 1", "last_decay": 1790000000, "usage": { "alice": 120.5 }, "running": { "5.svr": [1, 60] } }
 //
-// running: for each run that may continue, its run_count and the amount of its usage that is already counted.
+// running: for each run that may continue, its run_count and the amount of its usage that was counted already.
 
 import { isRecord } from "#support/guards.ts";
 import type { Counted, StoredUsage } from "./fairshare.ts";
@@ -15,7 +15,7 @@ export function usageText({ last_decay_s, usage, running }: StoredUsage): string
   return `${JSON.stringify({ format: FORMAT, last_decay: last_decay_s, usage, running: runs }, null, 1)}\n`;
 }
 
-/** Parses the file. Returns a text that describes the fault if the file is malformed. */
+/** Parses the text of the file. If it is malformed, returns a text that describes the fault. */
 export function parseUsage(text: string): StoredUsage | string {
   let data: unknown;
   try {

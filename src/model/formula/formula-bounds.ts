@@ -1,6 +1,5 @@
-// Bounds of a formula's value, computed from the bounds of its inputs by interval arithmetic on the tree. A
-// job order stays valid as long as the bounds prove it, so the scheduler need not evaluate the formula again
-// for each job.
+// Computes bounds of a formula's value from bounds of its inputs, by interval arithmetic on the tree of the formula. As long
+// as the bounds prove that the order of jobs is still right, the scheduler need not evaluate the formula again for each job.
 //
 // B1. If every input lies within its bounds, the result of compileFormula lies within the bounds computed
 //     here. An error counts as 0 and may occur anywhere, so its bounds are all numbers. The bounds may be
@@ -14,8 +13,8 @@ export type Bounds = { readonly low: number; readonly high: number };
 
 const ALL: Bounds = { low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY };
 /**
- * Thrown for a part that has no bounds or might be an error. The whole formula then has no bounds. This
- * exception never leaves this file.
+ * Thrown for a part of a formula that has no bounds or might be an error. The whole formula then has no bounds. The
+ * exception is always caught in this file.
  */
 class Unbounded extends Error {}
 const UNBOUNDED = new Unbounded("unbounded");
@@ -30,7 +29,7 @@ const TRUTH: Bounds = { low: 0, high: 1 };
  */
 const SLACK = 1e-9;
 
-/** inputs: bounds in the order of Formula.names. */
+/** Computes the bounds of a formula. inputs: the bounds of its inputs, in the order of Formula.names. */
 export function boundFormula({ root, names }: Pick<Formula, "root" | "names">, inputs: readonly Bounds[]): Bounds {
   try {
     const { low, high } = boundsOf(root, (name) => inputs[names.indexOf(inputName(name))]);
@@ -108,17 +107,17 @@ function boundsOfBinary(op: Extract<FormulaNode, { kind: "binary" }>["op"], a: B
 
 const hasZero = ({ low, high }: Bounds): boolean => low <= 0 && high >= 0;
 
-/** NaN (infinity minus infinity, zero times infinity) has no bounds. */
+/** Returns the bounds, or throws Unbounded if one is NaN (infinity minus infinity, zero times infinity). */
 function checked({ low, high }: Bounds): Bounds {
   return Number.isNaN(low) || Number.isNaN(high) ? unbounded() : { low, high };
 }
 
-/** Powers and functions are errors if their result is not finite. */
+/** Returns the bounds of a power or function, or throws Unbounded if one is not finite, because the result might be an error. */
 function finite(bounds: Bounds): Bounds {
   return Number.isFinite(bounds.low) && Number.isFinite(bounds.high) ? bounds : unbounded();
 }
 
-/** For a function that is monotonic in each argument, the extremes lie at the corners. */
+/** The bounds of a function of two arguments that is monotonic in each: its extremes are at the ends of both intervals. */
 function corners(a: Bounds, b: Bounds, compute: (x: number, y: number) => number): Bounds {
   const values = [compute(a.low, b.low), compute(a.low, b.high), compute(a.high, b.low), compute(a.high, b.high)];
   return checked({ low: Math.min(...values), high: Math.max(...values) });

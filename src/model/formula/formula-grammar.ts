@@ -1,13 +1,13 @@
-// The chevrotain grammar of job_sort_formula and fairshare_usage_res: the numeric part of Python's
-// expressions, as PBS users write them (docs/reference/scheduler.md 4). The grammar turns text into a tree;
-// formula.ts gives names their meaning. No text is ever evaluated as code.
+// The chevrotain grammar of job_sort_formula and fairshare_usage_res: Python's expressions with numbers, as PBS users write
+// them (docs/reference/scheduler.md 4). The grammar makes a tree from a text; formula.ts gives names their meaning. No text is
+// ever evaluated as code.
 //
-//   expression: test `if` test `else` expression          loosest
-//   test: `or`, `and`, `not`, comparisons (chained as in Python), + -, * / // %, unary + -, ** (binds to the
-//   right)          tightest
+//   expression: test `if` test `else` expression
+//   test: the operators, each binding tighter than those before it: `or`; `and`; `not`; comparisons (chained as in Python);
+//         + -; * / // %; unary + -; ** (2 ** 3 ** 2 is 2 ** (3 ** 2))
 //
-// F1. Parsing and every walk over the tree end for any text. Length, nesting and depth are bounded, so time
-//     and stack are bounded too.
+// F1. The length of a text, the nesting of brackets and the depth of the tree are bounded. Therefore, for any text, the time
+//     and the stack that parsing and every walk over the tree need are bounded, too.
 
 import { createToken, EmbeddedActionsParser, EOF, type IToken, Lexer } from "chevrotain";
 import { nth } from "#support/assert.ts";
@@ -29,7 +29,7 @@ export type FormulaNode =
 
 const FORMULA_LENGTH_MAX = 8192;
 const FORMULA_NESTING_MAX = 50;
-/** operators one below the other, so also the most terms of a sum */
+/** The greatest depth of the tree. A sum of n terms has the depth n, so this is also the largest number of terms. */
 const FORMULA_DEPTH_MAX = 500;
 
 const Name = createToken({ name: "Name", pattern: /[A-Za-z_][A-Za-z0-9_]*/ });
@@ -55,7 +55,7 @@ const [Plus, Minus, Open, Close, Comma] = [
 const Compare = createToken({ name: "Compare", pattern: /<=|>=|==|!=|<|>/ });
 type T = ReturnType<typeof createToken>;
 
-// A keyword or a longer operator comes before a token that is its prefix.
+// If one token is the beginning of another (`*` and `**`, a name and a keyword), the longer token or the keyword comes first.
 const TOKENS = [Blank, If, Else, And, Or, Not, Name, Num, Power, Floor, Times, Over, Modulo, Plus, Minus, Open, Close, Comma, Compare];
 
 class FormulaParser extends EmbeddedActionsParser {
@@ -65,7 +65,7 @@ class FormulaParser extends EmbeddedActionsParser {
   }
 
   readonly expression = this.RULE("expression", (): FormulaNode => {
-    // A loop collects `a if t else b if u else c` and folds it from the right, so that a long chain needs no
+    // A loop reads a chain `a if t else b if u else c`, and its tree is built from the end. A long chain therefore needs no
     // stack.
     const links: { then: FormulaNode; test: FormulaNode }[] = [];
     let last = this.SUBRULE(this.disjunction);
@@ -147,7 +147,7 @@ class FormulaParser extends EmbeddedActionsParser {
     return left;
   });
 
-  /** Signs bind looser than a power: -2**2 is -4. */
+  /** A sign binds less tightly than a power: -2**2 is -4. */
   readonly factor = this.RULE("factor", (): FormulaNode => {
     let minus = 0;
     this.MANY(() => {
@@ -227,7 +227,7 @@ export type FormulaParse = { readonly ok: true; readonly root: FormulaNode } | {
 let lexer: Lexer | undefined;
 let parser: FormulaParser | undefined;
 
-/** Parses a formula into a tree. A fault says what is wrong and where. */
+/** Makes a tree from the text of a formula. If the text is malformed, the fault says what is wrong and where. */
 export function parseFormulaText(text: string): FormulaParse {
   if (text.length > FORMULA_LENGTH_MAX) return { ok: false, fault: `longer than ${FORMULA_LENGTH_MAX} characters` };
   lexer ??= new Lexer(TOKENS, { positionTracking: "onlyOffset" });
@@ -251,7 +251,7 @@ export function parseFormulaText(text: string): FormulaParse {
   };
 }
 
-/** The nodes directly below a node, last first. A stack then yields them in the order of the text. */
+/** The nodes directly below a node, in reverse order. If they are pushed on a stack, they come off in the order of the text. */
 export function partsOf(node: FormulaNode): readonly FormulaNode[] {
   switch (node.kind) {
     case "number":

@@ -1,10 +1,10 @@
-// Formulas: the names they may use, and their evaluation (docs/reference/scheduler.md 4). All values are
-// numbers, and operators have the meaning Python gives them. A truth value is 1 or 0.
+// Formulas: the names that they may contain, and their evaluation (docs/reference/scheduler.md 4). All values are numbers, and
+// operators mean what they mean in Python. A truth value is 1 or 0.
 //
-// F2. A formula is read once. Its tree becomes closures over numbered inputs, so that evaluation looks up no
-//     names.
-// F3. Every evaluation ends in a finite number or in an error with a text. There is no NaN, no infinity and
-//     no other exception.
+// F2. A formula is read only once. A function is made from its tree that gets its inputs by number, so that an evaluation need
+//     not look up names.
+// F3. The result of an evaluation is either a finite number or an error with a text. It is never NaN or infinity, and no other
+//     exception is thrown.
 
 import { mustGet, present } from "#support/assert.ts";
 import type { Comparison, FormulaNode } from "./formula-grammar.ts";
@@ -15,7 +15,7 @@ export type { FormulaNode } from "./formula-grammar.ts";
 export type Formula = {
   readonly text: string;
   readonly root: FormulaNode;
-  /** the inputs of the formula, each once; this is the order of the inputs of Evaluate */
+  /** the names of the formula's inputs, each once, in the order in which Evaluate gets their values */
   readonly names: readonly string[];
 };
 
@@ -30,17 +30,17 @@ export const JOB_FORMULA_NAMES: readonly string[] = [
   "accrue_type",
   "pressure",
 ];
-/** Former names and their present names. */
+/** Former names of inputs, with their present names. */
 const FORMER_NAMES: ReadonlyMap<string, string> = new Map([["fair_share_perc", "fairshare_perc"]]);
 
 export type FormulaFault = { readonly fault: "syntax" | "keyword" | "type"; readonly text: string };
-/** Kind of a resource name: a resource of kind `other` has no number. */
+/** What a name is: a resource whose values are numbers, a resource with other values, or no resource (undefined). */
 export type NameKind = "number" | "other" | undefined;
 
 /**
- * Reads a formula. kindOf: whether a name is a resource, and whether its values are numbers. names: further
- * inputs. A fault corresponds to the PBS refusals 15123 (syntax), 15124 (keyword: unknown name or function)
- * and 15125 (type: a resource without numbers).
+ * Reads a formula. kindOf: says whether a name is a resource, and whether its values are numbers. names: names that are
+ * allowed besides resources. The kinds of faults correspond to refusals of PBS: 15123 (syntax), 15124 (keyword: an unknown
+ * name or function) and 15125 (type: a resource whose values are not numbers).
  */
 export function readFormula(text: string, kindOf: (name: string) => NameKind, names: readonly string[]): Formula | FormulaFault {
   const parsed = parseFormulaText(text);
@@ -83,23 +83,23 @@ function checkNames(root: FormulaNode, check: (name: string) => "keyword" | "typ
   return null;
 }
 
-/** The input of a name: a former name stands for its present name. Constants are not inputs. */
+/** The input that a name means. For a former name it is the present name. */
 export const inputName = (name: string): string => FORMER_NAMES.get(name) ?? name;
 
 // --- evaluation
 
-/** The value cannot be computed. Callers of compileFormula see it as FormulaValue. */
+/** Thrown inside an evaluation if the value cannot be computed. Callers of compileFormula get it as FormulaValue. */
 export class FormulaError extends Error {}
 const fail = (text: string): never => {
   throw new FormulaError(text);
 };
 
-/** inputs: numbers in the order of Formula.names. */
+/** Evaluates a formula. inputs: numbers in the order of Formula.names. */
 export type Evaluate = (inputs: readonly number[]) => FormulaValue;
 export type FormulaValue = { readonly value: number; readonly error?: undefined } | { readonly value: 0; readonly error: string };
 type Code = (inputs: readonly number[]) => number;
 
-/** Compiles the formula into a function. A formula that ends in an error has the value 0, as in PBS. */
+/** Makes a function that evaluates the formula. If an evaluation ends in an error, the value is 0, as in PBS. */
 export function compileFormula({ root, names }: Pick<Formula, "root" | "names">): Evaluate {
   const code = compile(root, names);
   return (inputs) => {
@@ -131,7 +131,7 @@ function compile(node: FormulaNode, names: readonly string[]): Code {
     }
     case "unary": {
       const arg = compile(node.arg, names);
-      // The minus sign of -0 is removed, as Python's integers have no -0.
+      // The result is never -0, because Python's integers have no -0.
       return node.op === "-" ? (inputs) => 0 - arg(inputs) : (inputs) => (arg(inputs) === 0 ? 1 : 0);
     }
     case "binary":
@@ -183,7 +183,7 @@ function compileBinary({ op, left, right }: Extract<FormulaNode, { kind: "binary
   }
 }
 
-/** `a < b <= c`: true if every comparison of neighbours is true. Evaluation stops at the first false one. */
+/** Compiles a chain such as `a < b <= c`: it is true if every single comparison is true. Evaluation stops at the first that is false. */
 function compileComparison({ first, rest }: Extract<FormulaNode, { kind: "compare" }>, names: readonly string[]): Code {
   const head = compile(first, names);
   const links = rest.map(({ op, node }) => ({ holds: COMPARE[op], code: compile(node, names) }));
@@ -210,7 +210,7 @@ export const COMPARE: Readonly<Record<Comparison, (a: number, b: number) => bool
 function divide(a: number, b: number): number {
   return b === 0 ? fail("division by zero") : a / b;
 }
-/** The result has the sign of the divisor, as in Python. */
+/** The remainder of a division. As in Python, it has the sign of the divisor. */
 function modulo(a: number, b: number): number {
   if (b === 0) return fail("division by zero");
   const rest = a % b;
@@ -276,7 +276,7 @@ export const FUNCTIONS: ReadonlyMap<string, Fn> = new Map<string, Fn>([
   ["trunc", one(Math.trunc)],
 ]);
 
-/** A resource with the same name takes precedence. */
+/** Names of constants. If a resource has the same name, the name means the resource. */
 export const CONSTANTS: ReadonlyMap<string, number> = new Map([
   ["pi", Math.PI],
   ["e", Math.E],
@@ -309,7 +309,7 @@ function roundHalfEven(x: number, digits: number): number {
 
 const DIGITS = 4;
 
-/** A value as PBS logs show it: with the decimals it needs, at most four. A longer value is rounded: 0.83296 is 0.8330. */
+/** The text of a value as in logs of PBS: with as many decimals as it needs, at most four. A longer value is rounded: 0.83296 becomes 0.8330. */
 export function formulaText(value: number): string {
   let digits = 0;
   for (let scaled = value; digits < DIGITS && Number.isFinite(scaled) && !Number.isInteger(scaled); scaled *= 10) digits++;

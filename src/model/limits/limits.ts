@@ -1,8 +1,8 @@
-// Limits at submission: decides whether a queue or the complex may take one more job, and words the refusal
-// (docs/reference/errors.md 3). The server supplies the counts; this file only compares.
+// Limits at submission: decides whether one more job may enter a queue or the complex, and makes the text of the refusal
+// (docs/reference/errors.md 3). The server supplies the counts; this file only compares them with limits.
 //
-// I1. A named limit takes precedence over the generic one. A job must meet all limits of all kinds.
-// I2. Limits are checked in the order overall, user, group, project.
+// I1. If there is a limit for a name, it applies in place of the generic one. A job must be within the limits of all kinds.
+// I2. Limits are checked in this order: for all jobs together, for the user, for the group, for the project.
 
 import type { EntityLimits } from "../attribute.ts";
 import { PBSE, Reject, reject } from "../pbse.ts";
@@ -10,13 +10,13 @@ import type { ResourceDef } from "../resource-table.ts";
 import { type EntityKind, GENERIC, limitFor } from "../values/entity-limit.ts";
 import { resourceAmount } from "../values/resource-value.ts";
 
-/** The owner of a limit; complex means the server. */
+/** Where a limit is set: on a queue, or on the server (complex). */
 export type LimitScope = { readonly kind: "queue"; readonly name: string } | { readonly kind: "complex" };
 /** The entities for which a job counts. */
 export type JobEntities = { readonly user: string; readonly group: string; readonly project: string };
-/** Present use without the new job: numbers of jobs, or amounts of a resource (sizes in kb). */
+/** The use of all jobs and of the job's user, group and project, without the new job: numbers of jobs, or amounts of a resource (sizes in kb). */
 export type EntityUse = { readonly all: number; readonly user: number; readonly group: number; readonly project: number };
-/** queued: max_queued and max_queued_res; waiting: queued_jobs_threshold and queued_jobs_threshold_res. */
+/** The attributes that give the limit. queued: max_queued and max_queued_res; waiting: queued_jobs_threshold and queued_jobs_threshold_res. */
 export type LimitFamily = "queued" | "waiting";
 
 export type LimitQuestion = {
@@ -25,8 +25,8 @@ export type LimitQuestion = {
   readonly who: JobEntities;
   readonly use: EntityUse;
   /**
-   * the amount that the job adds for each entity: 1, the number of subjobs of an array, or an amount of the
-   * resource. A limit is not checked if the amount is 0 or less
+   * what the job adds for each entity: 1, the number of subjobs of an array, or an amount of the resource. If this is 0 or
+   * less, the limit is not checked
    */
   readonly added: EntityUse;
 };
@@ -76,8 +76,7 @@ export function queuableRefusal(max_queuable: number | undefined, jobs: number, 
 }
 
 /**
- * Whether server and queues would have limits of both the old and the new style. Such a setting is refused
- * with 15141.
+ * Whether there are limits of both the old and the new style. Server and queues may not have both (15141).
  */
 export function mixesLimitStyles(styles: Iterable<"old" | "new" | undefined>): boolean {
   const found = new Set(styles);
@@ -89,7 +88,7 @@ function countText(kind: EntityKind, key: string, { family, scope, who }: LimitQ
   const place = scope.kind === "queue" ? `queue ${scope.name}` : "complex";
   if (kind === "o") return `Maximum number of jobs${queued} already in ${place}`;
   const word = WORDS[kind];
-  // PBS writes the word generic instead of the queue's name, and tools of sites search for it.
+  // PBS writes the word generic in place of the queue's name, and tools of sites search for it.
   const whose = scope.kind === "queue" ? "queue generic" : place;
   if (key.endsWith(`:${GENERIC}`)) return `would exceed ${whose}'s per-${word} limit${queued === "" ? "" : ` of jobs${queued}`}`;
   return `Maximum number of jobs${queued} for ${word} ${nameOf(kind, who)} already in ${place}`;

@@ -1,12 +1,12 @@
-// The run limits of a server or queue as a table: old and new style, hard and soft
-// (docs/reference/attributes.md 2 and 4). max_running corresponds to [o:PBS_ALL], max_user_run to
-// [u:PBS_GENERIC]. The two styles differ in name only, and the server refuses a mixture.
+// Makes a table of the run limits of a server or queue, hard or soft, from limits of the old and the new style
+// (docs/reference/attributes.md 2 and 4). The styles differ only in names: max_running corresponds to [o:PBS_ALL], and
+// max_user_run to [u:PBS_GENERIC]. The server refuses a mixture.
 
 export type EntityKind = "g" | "p" | "o" | "u";
 /** The order in which limits are checked (docs/reference/scheduler.md 5). */
 export const ENTITY_KINDS: readonly EntityKind[] = ["g", "p", "o", "u"];
 
-/** Limits by entity (`u:alice`, `u:PBS_GENERIC`, `o:PBS_ALL`). resources holds one such map for each resource. */
+/** Limits by entity (`u:alice`, `u:PBS_GENERIC`, `o:PBS_ALL`). run: for numbers of jobs. resources: for amounts, by resource. */
 export type LimitTable = {
   readonly run: ReadonlyMap<string, number>;
   readonly resources: ReadonlyMap<string, ReadonlyMap<string, number>>;
@@ -28,10 +28,10 @@ export const RUN_LIMIT_ATTRS: readonly string[] = ["", "_soft"].flatMap((soft) =
 ]);
 
 type Attrs = { readonly [name: string]: unknown };
-/** The amount of a resource value, or null if the value is not an amount. */
+/** Returns the amount that a value of a resource means; null: the value is not an amount. */
 export type AmountOf = (resource: string, value: unknown) => number | null;
 
-/** soft: reads the soft limits (max_run_soft and related attributes). */
+/** Makes the table. soft: from the soft limits (max_run_soft and related attributes). */
 export function limitTable(attrs: Attrs, amountOf: AmountOf, soft = false): LimitTable {
   const suffix = soft ? "_soft" : "";
   const run = new Map<string, number>();
@@ -57,7 +57,7 @@ export function limitTable(attrs: Attrs, amountOf: AmountOf, soft = false): Limi
   return run.size === 0 && resources.size === 0 ? NO_LIMITS : { run, resources };
 }
 
-/** The limit of an entity: its own, or otherwise the generic one. Returns null if there is no limit. */
+/** The limit that applies to an entity: its own, or else the generic one. Returns null if there is no limit. */
 export function limitOf(
   limits: ReadonlyMap<string, number>,
   kind: EntityKind,

@@ -1,9 +1,7 @@
-// Server attributes that limit the work one user can cause (docs/limits.md). PBS has no such attributes.
-// Their rows therefore follow the rows of PBS in the server's table, and they are shown only when they are
-// set.
+// Server attributes that limit the work that one user can cause (docs/limits.md). OpenPBS has no such attributes. Therefore
+// their rows follow the rows of OpenPBS in the server's table, and they are shown only when they are set.
 //
-// L1. Each limit has a value that applies while the attribute is unset, so a server without any configuration
-//     is bounded.
+// L1. Each limit has a value that applies while the attribute is unset. So there are limits even without any configuration.
 
 import type { AttributeRow } from "../attribute.ts";
 import { parseSize, sizeBytes } from "../values/size.ts";
@@ -38,11 +36,11 @@ const row = (name: LimitName, help: string, min = 1): AttributeRow => {
   return [name, typeof assumed === "number" ? "integer" : "size", "all", "mgr", help, { assumed, min }];
 };
 
-/** Smallest limit on text: a request of ordinary size must pass. */
+/** The smallest values that the limits on text can be set to. With these, a request of ordinary size is still accepted. */
 const TEXT_MIN = 64 * 1024;
 const RESOURCE_TEXT_MIN = 1024;
 const CRITERIA_TEXT_MIN = 1024;
-/** The number of jobs that a command names in one request. */
+/** The smallest value of max_status_jobs. Commands name up to this number of jobs in one request. */
 const STATUS_JOBS_MIN = 1000;
 
 // biome-ignore format: one row per attribute
@@ -68,7 +66,7 @@ export const LIMIT_ROWS: readonly AttributeRow[] = [
   row("sched_silence_timeout", "seconds without an answer of a scheduler until it counts as down; 0: schedulers are not asked", 0),
 ];
 
-/** The limit in force: a number; for sizes the number of characters. */
+/** The present value of a limit: a number; for a size, a number of characters. */
 export function limitOf({ server }: { readonly server: { readonly [name: string]: unknown } }, name: LimitName): number {
   const value = server[name] ?? DEFAULTS[name];
   if (typeof value === "number") return value;
@@ -80,7 +78,7 @@ function charsOf(text: string): number {
   return size === null ? Number.POSITIVE_INFINITY : sizeBytes(size);
 }
 
-/** Every submission asks for these limits, so the defaults are parsed once. */
+/** The default values as numbers. They are computed once, because every submission needs them. */
 const DEFAULT_CHARS = Object.fromEntries(Object.entries(DEFAULTS).map(([name, value]) => [name, charsOf(String(value))])) as Readonly<
   Record<LimitName, number>
 >;

@@ -1,16 +1,16 @@
-// The grammar that select and exec_vnode share: `name=value` pairs joined by colons. A value with blanks, colons, commas or
-// plus signs is quoted with " or ' (docs/reference/commands.md 1.2).
+// Scans what select and exec_vnode have in common: `name=value` pairs joined by colons. A value with blanks, colons, commas or
+// plus signs is in quotes, " or ' (docs/reference/commands.md 1.2).
 //
-// I1. Nothing is lost: the texts that a scanner returns, joined again, are the input.
+// I1. Nothing is lost: if the texts that a scanner returns are joined again, they are the input.
 
-/** One pair. text: the value without quotes; raw: `name=value` as written, with quotes. */
+/** One pair. text: the value without quotes. raw: the text `name=value` as it was written, with quotes. */
 export type Pair = { readonly name: string; readonly text: string; readonly raw: string };
 
 const NAME = /[A-Za-z][A-Za-z0-9_-]*/y;
 const PLAIN = /[^\s"'+:=,()&]+/y;
 const NEEDS_QUOTES = /[\s"'+:=,()&]/;
 
-/** A place in a text. */
+/** A text with the position up to which it has been read. */
 export class Scanner {
   readonly text: string;
   at = 0;
@@ -20,13 +20,13 @@ export class Scanner {
   get done(): boolean {
     return this.at >= this.text.length;
   }
-  /** whether the next character is this one; if so, the scanner moves past it */
+  /** moves past the next character if it is this one; returns whether it was */
   take(character: string): boolean {
     if (this.text[this.at] !== character) return false;
     this.at++;
     return true;
   }
-  /** the text that a sticky expression matches here, or null if it does not match */
+  /** returns the text that a sticky regular expression matches at the position and moves past it; null if it does not match */
   match(sticky: RegExp): string | null {
     sticky.lastIndex = this.at;
     const found = sticky.exec(this.text)?.[0];
@@ -36,7 +36,7 @@ export class Scanner {
   }
 }
 
-/** Scans `name=value`. Returns null if the text is malformed here. */
+/** Scans `name=value` at the position. Returns null if the text there is malformed. */
 export function scanPair(scanner: Scanner): Pair | null {
   const start = scanner.at;
   const name = scanner.match(NAME);
@@ -45,20 +45,20 @@ export function scanPair(scanner: Scanner): Pair | null {
   return text === null ? null : { name, text, raw: scanner.text.slice(start, scanner.at) };
 }
 
-/** A pair for a value, quoted if needed. Returns null if the value contains both kinds of quotes. */
+/** Makes a pair, with quotes around the value if needed. Returns null if the value contains both kinds of quotes. */
 export function makePair(name: string, text: string): Pair | null {
   const quoted = quoteValue(text);
   return quoted === null ? null : { name, text, raw: `${name}=${quoted}` };
 }
 
-/** The value, quoted if needed. Returns null if the value cannot be written. */
+/** The text of a value, in quotes if needed. Returns null if the value contains both kinds of quotes. */
 export function quoteValue(text: string): string | null {
   if (text !== "" && !NEEDS_QUOTES.test(text)) return text;
   if (!text.includes('"')) return `"${text}"`;
   return text.includes("'") ? null : `'${text}'`;
 }
 
-/** Plain and quoted parts in any order; at least one part. */
+/** Scans a value: plain and quoted parts in any order, at least one part. */
 function scanValue(scanner: Scanner): string | null {
   let text: string | null = null;
   for (;;) {

@@ -1,5 +1,5 @@
-// exec_host, `host/slot*ncpus+...`, derived from an exec_vnode. It has one entry for each sequence of a chunk's vnodes on the
-// same host. host-entry.ts reads the hosts of a text without checking the text.
+// Makes exec_host, `host/slot*ncpus+...`, from an exec_vnode, and parses it. If vnodes of a chunk that follow one another are
+// on the same host, they have one entry together. host-entry.ts reads the hosts of an exec_host without checking the text.
 //
 // I2. execHostText(parseExecHost(t)) is t, except that `*1` is not written.
 
@@ -7,15 +7,15 @@ import { PBSE, reject } from "../pbse.ts";
 import type { ExecVnode } from "./exec-vnode.ts";
 import { entryTexts } from "./host-entry.ts";
 
-/** One entry of exec_host: the host, the slot number, and the number of processors on it. */
+/** One entry of exec_host: the host, the slot number, and the number of processors. */
 export type ExecHostEntry = { readonly host: string; readonly slot: number; readonly ncpus: number };
 
 const HOST_ENTRY = /^([^/*+\s]+)\/([0-9]{1,9})(?:\*([0-9]{1,9}))?$/;
 
 /**
- * Builds exec_host: for every chunk, one entry for each sequence of its vnodes on the same host, with the sum of the
- * processors.
- * @param takenSlots slot numbers in use by other jobs on that host; the lowest free numbers are given
+ * Makes an exec_host. Each entry is for vnodes of one chunk that follow one another and are on the same host, with the sum
+ * of their processors.
+ * @param takenSlots returns the slot numbers that other jobs use on a host; the new entries get the lowest free numbers
  */
 export function execHosts(
   exec: ExecVnode,
@@ -49,10 +49,10 @@ export function execHostText(entries: readonly ExecHostEntry[]): string {
 
 const entryText = ({ host, slot, ncpus }: ExecHostEntry): string => (ncpus === 1 ? `${host}/${slot}` : `${host}/${slot}*${ncpus}`);
 
-/** Cache of the latest text: the start of a job reads the text it has just written. */
+/** Cache of the last text that was written, because the start of a job parses it at once. */
 let written: { readonly text: string; readonly entries: readonly ExecHostEntry[] } | null = null;
 
-/** Refuses a malformed exec_host with 15014. */
+/** Parses an exec_host. Refuses a malformed text with 15014. */
 export function parseExecHost(text: string): readonly ExecHostEntry[] {
   if (text === written?.text) return written.entries;
   if (text === "") throw malformed();

@@ -1,5 +1,5 @@
-// The resources that a job holds on each vnode: `(vn1:ncpus=2:mem=1gb+vn2:ncpus=1)+(vn1:ncpus=1)`. There is one pair of
-// brackets for each chunk, with several vnodes if the chunk is spread over them (docs/reference/execution.md 2,
+// exec_vnode: the resources that a job has on each vnode, `(vn1:ncpus=2:mem=1gb+vn2:ncpus=1)+(vn1:ncpus=1)`. Each chunk has one
+// pair of brackets, which contains several vnodes if the chunk is spread over them (docs/reference/execution.md 2,
 // docs/reference/scheduler.md 3).
 //
 // I1. execVnodeText(parseExecVnode(t)) is t.
@@ -10,7 +10,7 @@ import type { ResourceDef, Resources } from "../resource-table.ts";
 import { parseResourceValue, resourceAmount } from "../values/resource-value.ts";
 import { type Pair, quoteValue, Scanner, scanPair } from "./chunk-text.ts";
 
-/** The part of a chunk that is on one vnode. Amounts are kept as written. */
+/** The part of a chunk that is on one vnode. Amounts have the form in which they were written. */
 export type VnodePart = { readonly vnode: string; readonly pairs: readonly Pair[] };
 export type ExecChunk = readonly VnodePart[];
 export type ExecVnode = readonly ExecChunk[];
@@ -29,11 +29,11 @@ export function parseExecVnode(text: string): ExecVnode {
   return exec;
 }
 
-/** One chunk on one vnode without quotes, as most jobs have. */
+/** Matches the exec_vnode of most jobs: one chunk on one vnode, without quotes. */
 const ONE_PART = /^\(([A-Za-z0-9_][A-Za-z0-9._@[\]-]*):([^\s"'()+]+)\)$/;
 
 /**
- * Equal amounts of many jobs share one list, so that values computed from the list can be kept with it
+ * The pairs of a text. Jobs with equal texts share one list, so that results computed from it can be kept
  * (src/server/state/amounts.ts).
  */
 function pairsOf(text: string): readonly Pair[] {
@@ -60,12 +60,12 @@ function scanChunks(text: string): ExecVnode {
 }
 
 /**
- * Cache of the latest text, because a start reads the same text several times in a row. plain: the text is exactly what
- * execVnodeText would write.
+ * Cache of the last text, because the start of a job parses the same text several times in succession. plain: the text is
+ * exactly what execVnodeText would write.
  */
 let latest: { readonly text: string | null; readonly exec: ExecVnode; readonly plain: boolean } = { text: null, exec: [], plain: false };
 
-/** As parseExecVnode, but returns null where parseExecVnode refuses. */
+/** Parses an exec_vnode like parseExecVnode, but returns null in place of a refusal. */
 export function readExecVnode(text: string): ExecVnode | null {
   try {
     return parseExecVnode(text);
@@ -77,7 +77,7 @@ export function readExecVnode(text: string): ExecVnode | null {
 /** The first vnode of a text that the server has checked, or null if the text is not an exec_vnode. */
 export const firstVnode = (text: string): string | null => readExecVnode(text)?.[0]?.[0]?.vnode ?? null;
 
-/** Writes all vnodes, each with the kept resources only. */
+/** An exec_vnode with the same vnodes, but only with those resources that isKept accepts. */
 export function onlyResources(exec: ExecVnode, isKept: (resource: string) => boolean): ExecVnode {
   return exec.map((chunk) => chunk.map(({ vnode, pairs }) => ({ vnode, pairs: pairs.filter(({ name }) => isKept(name)) })));
 }
@@ -87,7 +87,7 @@ export function execVnodeText(exec: ExecVnode): string {
   return exec.map((chunk) => `(${chunk.map(partText).join("+")})`).join("+");
 }
 
-/** Writes one part from typed amounts. */
+/** Makes the part of a chunk on one vnode from amounts. */
 export function partOf(vnode: string, amounts: readonly (readonly [resource: string, text: string])[]): VnodePart {
   return { vnode, pairs: amounts.map(([name, text]) => ({ name, text, raw: `${name}=${quoteValue(text) ?? text}` })) };
 }

@@ -1,7 +1,7 @@
-// The entries of an exec_host text, `host/slot*ncpus+...`, and their hosts. This file imports nothing, because commands load
-// it.
+// Reads the entries of an exec_host, `host/slot*ncpus+...`, and their hosts. This file imports nothing, because commands load
+// it and must start fast.
 //
-// The functions read texts that the server has written, and refuse nothing. parseExecHost (exec-host.ts) checks a text.
+// The functions are for texts that the server has written, and refuse nothing. parseExecHost (exec-host.ts) checks a text.
 
 /** The entries as written; an empty list for an empty text. */
 export function entryTexts(exec_host: string): readonly string[] {
@@ -30,7 +30,7 @@ export function firstHost(exec_host: string): string {
 /** Whether the text has more than one entry. All entries may be on the same host. */
 export const hasSeveralEntries = (exec_host: string | undefined): boolean => exec_host?.includes("+") === true;
 
-/** The text with the hosts renamed; slots and processors stay. */
+/** The exec_host with other names of hosts; slots and processors do not change. */
 export function renameHosts(exec_host: string, rename: (host: string) => string): string {
   const renamed = (entry: string): string => {
     const host = firstHost(entry);

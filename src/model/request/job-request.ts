@@ -1,14 +1,15 @@
-// Turns the request of a job into what the server stores: defaults, old-style requests converted to select and place, job-wide
-// sums, schedselect (docs/reference/commands.md 1.2). The result depends only on the request, the defaults of queue and server,
-// and the resources.
+// Resolves the resource request of a job into what the server stores: adds defaults, converts old-style requests to select and
+// place, computes job-wide sums and schedselect (docs/reference/commands.md 1.2). The result depends only on the request, the
+// defaults of queue and server, and the definitions of resources.
 //
-// Order: 1. conflicts of the request  2. job-wide defaults: resources_default, then resources_max, of the queue, then of the
-// server
-//        3. select, made from nodes or from the job-wide amounts if it is not given  4. place  5. schedselect: select with
-//     default_chunk
-//        6. the sums of schedselect become the job-wide amounts, and nodect becomes the number of chunks.
-// I1. In a request with select, the only job-wide amounts of chunk resources are the sums.
-// I2. Resolving a resolved old-style request (isOldStyle) again gives the same result.
+// Steps: 1. check the request for conflicts
+//        2. add job-wide defaults: resources_default, then resources_max, first those of the queue, then those of the server
+//        3. if there is no select, make one from nodes or from the job-wide amounts
+//        4. place
+//        5. make schedselect, which is select with default_chunk
+//        6. set the job-wide amounts to the sums of schedselect, and nodect to the number of chunks
+// I1. If a request has a select, its job-wide amounts of chunk resources are exactly the sums.
+// I2. If a resolved old-style request (isOldStyle) is resolved again, the result is the same.
 
 import type { ResourceValue, ResourceValues } from "../attribute.ts";
 import { PBSE, reject, rejectNaming } from "../pbse.ts";
@@ -36,12 +37,12 @@ export type DefaultsSource = {
   readonly default_chunk?: ResourceValues;
 };
 export type RequestDefaults = { readonly queue: DefaultsSource; readonly server: DefaultsSource };
-/** The part of a request that the server stores. */
+/** The result: what the server stores of a request. */
 export type ResolvedRequest = { readonly Resource_List: ResourceValues; readonly schedselect: string };
 
 /**
- * Resolves a submission. asked: Resource_List as given, with typed values. Refusals: 15109, 15110 and 15111 for conflicts,
- * 15162, 15163 and 15180 for shrink-to-fit, and the refusals of select, place and nodes.
+ * Resolves the request of a submission. asked: Resource_List from the user, with typed values. Refusals: 15109, 15110 and
+ * 15111 for conflicts, 15162, 15163 and 15180 for shrink-to-fit jobs, and those of select, place and nodes.
  */
 export function resolveRequest(asked: ResourceValues, defaults: RequestDefaults, resources: Resources): ResolvedRequest {
   checkConflicts(asked, resources);
@@ -60,7 +61,8 @@ export function resolveRequest(asked: ResourceValues, defaults: RequestDefaults,
 
 /**
  * Resolves a request again after changes (qalter). A value of undefined removes the resource. A new select or nodes replaces
- * the old chunks and everything derived from them. Job-wide chunk resources are refused with 15109 if the job asked for chunks.
+ * the old chunks and everything that was derived from them. If the job has requested chunks, job-wide chunk resources are
+ * refused with 15109.
  */
 export function alterRequest(
   list: ResourceValues,
@@ -87,7 +89,7 @@ export function alterRequest(
 /** Changes of a resource list; undefined removes a resource. */
 export type ResourceChanges = { readonly [resource: string]: ResourceValue | undefined };
 
-/** Whether select was made from nodes or from job-wide amounts, so that it can be made from them again. */
+/** Whether the stored select was made from nodes or from job-wide amounts, so that it can be made from them again. */
 export function isOldStyle(list: ResourceValues, defaults: RequestDefaults, resources: Resources): boolean {
   if (list["nodes"] !== undefined) return true;
   const place = defaults.queue.resources_default?.["place"] ?? defaults.server.resources_default?.["place"] ?? "pack";
@@ -103,12 +105,12 @@ function checkConflicts(asked: ResourceValues, resources: Resources): void {
   if (clash !== undefined) throw rejectNaming(PBSE.INVALJOBRESC, clash);
 }
 
-/** The list is kept sorted, so that showing it needs no sorting. */
+/** The list in the order of output. It is stored in that order, so that it need not be sorted whenever it is shown. */
 function inOrderOfOutput(list: ResourceValues): ResourceValues {
   return Object.fromEntries(Object.entries(list).sort(([a], [b]) => byName(a, b)));
 }
 
-/** The names in a list that belong in chunks, in the order given. */
+/** The names in a list of the resources that belong in chunks (chunk resources), in the order of the list. */
 function chunkResources(list: ResourceChanges, resources: Resources): string[] {
   return Object.keys(list).filter((name) => {
     const def = resources.get(name);
@@ -117,8 +119,8 @@ function chunkResources(list: ResourceChanges, resources: Resources): string[] {
 }
 
 /**
- * Adds defaults for resources that the job does not ask for. Chunk resources are added only if the job asks for neither select
- * nor nodes; select and nodes only if the job asks for neither of them and for no chunk resource.
+ * Adds defaults for resources that the job does not request. Chunk resources are added only if the job requests neither
+ * select nor nodes; select and nodes are added only if the job requests neither of them and no chunk resource.
  */
 function applyDefaults(list: { [resource: string]: ResourceValue }, { queue, server }: RequestDefaults, resources: Resources): void {
   const plain = list["select"] === undefined && list["nodes"] === undefined;
@@ -155,7 +157,7 @@ function oldStyleSelect(list: ResourceValues, resources: Resources): Select {
   return { chunks: [{ count: 1, pairs: names.map((name) => pairOf(name, renderResourceValue(resources.get(name), list[name] ?? ""))) }] };
 }
 
-/** default_chunk of the queue, then of the server, each in order of name. The queue's value takes precedence. */
+/** The resources in default_chunk of the queue, then those of the server, each in order of name. If both have a resource, the queue's value counts. */
 function chunkDefaults({ queue, server }: RequestDefaults, resources: Resources): { name: string; text: string }[] {
   const defaults = new Map<string, string>();
   for (const source of [queue.default_chunk, server.default_chunk]) {
@@ -165,7 +167,7 @@ function chunkDefaults({ queue, server }: RequestDefaults, resources: Resources)
   return [...defaults].map(([name, text]) => ({ name, text }));
 }
 
-/** The original request of an old-style job: its list without derived values. */
+/** The original request of an old-style job: its Resource_List without derived values. */
 function askedOldStyle(list: ResourceValues): { [resource: string]: ResourceValue } {
   const { select: _select, place: _place, nodect: _nodect, ...asked } = list;
   if (asked["nodes"] === undefined) return asked;
@@ -187,7 +189,7 @@ function withoutUnset(changes: ResourceChanges): ResourceValues {
   return Object.fromEntries(Object.entries(changes).filter((entry): entry is [string, ResourceValue] => entry[1] !== undefined));
 }
 
-/** Checks the rules of shrink-to-fit jobs. */
+/** Checks the rules for min_walltime, max_walltime and soft_walltime (shrink-to-fit jobs). */
 function checkWalltimes(list: ResourceValues): void {
   const { min_walltime, max_walltime, soft_walltime } = list;
   if (max_walltime !== undefined && min_walltime === undefined) throw reject(PBSE.MAX_NO_MINWT);

@@ -1,11 +1,11 @@
 // Converts the old node specification `-l nodes=SPEC` to select and place (docs/reference/commands.md 1.2):
 //   SPEC := chunk[+chunk...][#shared|#excl]    chunk := [N|HOST|PROPERTY][:PROPERTY|ppn=P|cpp=C|res=value]...
 // ppn=P gives ncpus=P (times C with cpp=C) and, if P is at least 2, mpiprocs=P. The name of a boolean resource is a property;
-// any other word is a host. The arrangement is scatter. Amounts given beside the specification are totals for the whole job.
-// mem is divided by processors and written in kb. ncpus is divided in the same way if no chunk gives its own number (cpp or
-// ncpus). Other amounts are divided evenly among the chunks.
+// any other word is a host. The arrangement is scatter. Amounts that are requested beside the specification are totals for the
+// whole job and are divided among the chunks: mem in proportion to processors, in kb; ncpus in the same way, if no chunk has its
+// own number (cpp or ncpus); other amounts equally.
 //
-// I1. Converting the same specification again, with the job-wide sums of the chunks beside it, gives the same chunks.
+// I1. If the same specification is converted again, with the job-wide sums of the chunks beside it, the chunks are the same.
 
 import type { ResourceValues } from "../attribute.ts";
 import { PBSE, reject } from "../pbse.ts";
@@ -21,7 +21,7 @@ export type NodesRequest = { readonly select: Select; readonly place: string };
 
 const WORD = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 
-/** @param asked job-wide resources given beside nodes. A malformed specification is refused with 15089. */
+/** Converts a specification. Refuses a malformed one with 15089. asked: the job-wide resources that are requested beside nodes. */
 export function parseNodesSpec(text: string, asked: ResourceValues, resources: Resources): NodesRequest {
   const [spec = "", sharing, ...more] = text.trim().split("#");
   if (more.length > 0 || (sharing !== undefined && sharing !== "shared" && sharing !== "excl")) throw malformed();
@@ -31,7 +31,7 @@ export function parseNodesSpec(text: string, asked: ResourceValues, resources: R
   return { select: { chunks }, place: sharing === undefined ? "scatter" : `scatter:${sharing}` };
 }
 
-/** cpus: processors of a chunk; is_fixed: the chunk gives the number itself, by cpp or ncpus. */
+/** A chunk of the specification. cpus: its number of processors; is_fixed: the chunk itself gives that number, by cpp or ncpus. */
 type Draft = {
   readonly count: number;
   readonly pairs: readonly Pair[];
@@ -68,10 +68,10 @@ function propertyOf(word: string, resources: Resources): Pair {
   return pairOf("host", word);
 }
 
-/** Job-wide amounts divided for chunks: by_cpu is for each processor, the others for each chunk. */
+/** Job-wide amounts after their division. *_by_cpu: for each processor; others: for each chunk. */
 type Shares = { readonly ncpus_by_cpu: number; readonly mem_kb_by_cpu: number | null; readonly others: readonly Pair[] };
 
-/** Orders the pairs: properties, then ncpus and mpiprocs, then the shares of job-wide amounts. */
+/** Makes the chunk of a select. Its pairs have this order: those of the specification, ncpus, mpiprocs, the shares of job-wide amounts. */
 function finishChunk({ count, pairs, ppn, cpus }: Draft, { ncpus_by_cpu, mem_kb_by_cpu, others }: Shares): SelectChunk {
   const all = [...pairs];
   const add = (pair: Pair): void => {
@@ -100,7 +100,7 @@ function sharesOf(asked: ResourceValues, drafts: readonly Draft[], resources: Re
   };
 }
 
-/** The share of each of `total` chunks in resources other than ncpus and mem. */
+/** What each of `total` chunks gets of the job-wide resources other than ncpus and mem. */
 function evenShares(asked: ResourceValues, total: number, resources: Resources): Pair[] {
   const shares: Pair[] = [];
   for (const name of Object.keys(asked).sort(byName)) {
@@ -112,7 +112,7 @@ function evenShares(asked: ResourceValues, total: number, resources: Resources):
   return shares;
 }
 
-/** Sizes are in kb, rounded up. Whole numbers must divide evenly, because rounding would change the job-wide amount. */
+/** The amount for one of `total` chunks. A size is in kb and rounded up. A whole number must divide evenly, because rounding would change the total. */
 function shareText(def: ResourceDef, value: string | number | boolean, total: number): string {
   if (def.type === "size") return `${Math.ceil(sizeKb(String(value)) / total)}KB`;
   if (typeof value !== "number") return renderResourceValue(def, value);

@@ -1,19 +1,19 @@
-// Placement of chunks on vnodes: `[free|pack|scatter|vscatter][:excl|shared|exclhost][:group=RES]` in any order
-// (docs/reference/commands.md 1.2).
+// The resource place, which says how chunks are placed on vnodes: `[free|pack|scatter|vscatter][:excl|shared|exclhost][:group=RES]`,
+// in any order (docs/reference/commands.md 1.2).
 
 import { PBSE, reject } from "../pbse.ts";
 import type { Resources } from "../resource-table.ts";
 
 export type Arrangement = "free" | "pack" | "scatter" | "vscatter";
 export type Sharing = "excl" | "shared" | "exclhost";
-/** sharing and group are absent if the text does not contain them. The sharing attribute of the vnodes then decides. */
+/** A parsed place. If the text has no sharing, the field is absent, and the attribute sharing of the vnodes decides. group is absent likewise. */
 export type Place = { readonly arrangement: Arrangement; readonly sharing?: Sharing; readonly group?: string };
 
 const ARRANGEMENTS: ReadonlySet<string> = new Set<Arrangement>(["free", "pack", "scatter", "vscatter"]);
 const SHARINGS: ReadonlySet<string> = new Set<Sharing>(["excl", "shared", "exclhost"]);
 
 /**
- * Parses a place. A malformed text, a repeated part and a group by an unknown resource are refused with 15014 naming
+ * Parses a place. Refuses a malformed text, a repeated part and a group by an unknown resource with 15014, which names
  * Resource_List.place.
  */
 export function parsePlace(text: string, resources?: Resources): Place {
@@ -22,7 +22,7 @@ export function parsePlace(text: string, resources?: Resources): Place {
   return place;
 }
 
-/** As parsePlace, but returns null where parsePlace refuses. */
+/** Parses a place like parsePlace, but returns null in place of a refusal. */
 export function readPlace(text: string, resources?: Resources): Place | null {
   let arrangement: Arrangement | undefined;
   let sharing: Sharing | undefined;
@@ -37,8 +37,8 @@ export function readPlace(text: string, resources?: Resources): Place | null {
 }
 
 /**
- * The place of a job or reservation, from an attribute that was checked when it was set. Returns FREE if the attribute is
- * unset. Equal texts share one Place, because many jobs have the same place and a start reads it three times.
+ * The place of a job or reservation, from a text that was checked when it was set; if it is unset, FREE. Results are kept by
+ * text, because many jobs have the same place and a start reads it three times.
  */
 export function placeOf(text: unknown): Place {
   if (typeof text !== "string") return FREE;

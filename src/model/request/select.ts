@@ -1,7 +1,7 @@
-// The chunks that a job asks for: `[N:]res=value[:res=value...][+...]`, where a chunk may be just N (docs/reference/commands.md
-// 1.2). The parser is written by hand. A chevrotain parser takes 5 µs longer for one chunk and 9 µs longer for two, which is 4
-// and 7 % of a submission at 8,000 a second. The scheduler, the moms and the simulator can also parse the text without loading
-// a parser library.
+// The resource select, which lists the chunks that a job requests: `[N:]res=value[:res=value...][+...]`, where a chunk may be
+// just N (docs/reference/commands.md 1.2). The parser is written by hand. A chevrotain parser takes 5 µs longer for one chunk
+// and 9 µs longer for two; at 8,000 submissions a second this is 4 and 7 % of the time of a submission. Moreover, scheduler,
+// moms and simulator need not load a parser library.
 //
 // I1. A select has at least one chunk, and counts are at least 1.
 // I2. selectText(parseSelect(t)) is t, except for blanks at its ends.
@@ -14,18 +14,18 @@ import { combineResourceValues, parseResourceValue, renderResourceValue } from "
 import { parseSize, renderSize } from "../values/size.ts";
 import { makePair, type Pair, Scanner, scanPair } from "./chunk-text.ts";
 
-/** count: null if the text gives none; the count is then 1 or the default of the resource nchunk. */
+/** A chunk. count null: the text gives no count; it is then 1, or the default of the resource nchunk. */
 export type SelectChunk = { readonly count: number | null; readonly pairs: readonly Pair[] };
 export type Select = { readonly chunks: readonly SelectChunk[] };
 
-/** Chunks ready for placement: their number, and the resources of each chunk with typed values. */
+/** Equal chunks in the form for placement: their number, and the resources of each with typed values. */
 export type ChunkRequest = { readonly count: number; readonly resources: { readonly [resource: string]: ResourceValue } };
 
 const COUNT = /[0-9]{1,9}/y;
-/** The name that a refusal of a malformed select contains. */
+/** The name in the refusal of a malformed select. */
 const SELECT_NAME = "Resource_List.select";
 
-/** Parses a select text. A malformed text is refused with 15014 naming Resource_List.select, a count of 0 with 15014 alone. */
+/** Parses a select. Refuses a malformed text with 15014, which names Resource_List.select; a count of 0 with 15014 without a name. */
 export function parseSelect(text: string): Select {
   const scanner = new Scanner(text.trim());
   const chunks: SelectChunk[] = [];
@@ -35,7 +35,7 @@ export function parseSelect(text: string): Select {
   return { chunks };
 }
 
-/** As parseSelect, but returns null where parseSelect refuses. */
+/** Parses a select like parseSelect, but returns null in place of a refusal. */
 export function readSelect(text: string): Select | null {
   try {
     return parseSelect(text);
@@ -50,17 +50,17 @@ export function asksFor(text: string, resource: string): boolean {
   return readSelect(text)?.chunks.some(({ pairs }) => pairs.some(({ name }) => name === resource)) === true;
 }
 
-/** Expands counts: each chunk appears separately with count 1, as in exec_vnode. */
+/** The chunks of a select one by one: a chunk with count N becomes N chunks with count 1, as in exec_vnode. */
 export function eachChunk(select: Select): Select["chunks"] {
   return select.chunks.flatMap(({ count, pairs }) => Array.from({ length: count ?? 1 }, () => ({ count: 1, pairs })));
 }
 
-/** Writes a select; every chunk as it was given. */
+/** The text of a select, with every chunk as it was written. */
 export function selectText(select: Select): string {
   return chunkTexts(select).join("+");
 }
 
-/** Writes each chunk as it was given. */
+/** The text of each chunk, as it was written. */
 export function chunkTexts(select: Select): readonly string[] {
   return select.chunks.map(chunkText);
 }
@@ -78,7 +78,7 @@ export function typedChunks(select: Select, resources: Resources): ChunkRequest[
   return select.chunks.map((chunk) => ({ count: chunk.count ?? 1, resources: typedResources(chunk, resources) }));
 }
 
-/** A checked select with each value as its type writes it: `100K` becomes `100kb`, `true` becomes `True`. */
+/** A checked select with each value in the canonical form of its type: `100K` becomes `100kb`, `true` becomes `True`. */
 export function canonicalSelect(select: Select, resources: Resources): Select {
   const canonical = (pair: Pair): Pair => {
     const def = resources.get(pair.name);
@@ -95,8 +95,8 @@ export function chunkCount(select: Select): number {
 }
 
 /**
- * Adds default resources to every chunk that does not name them, in the order of the defaults given. The count of every chunk
- * is written; a chunk without a count gets that of the default resource nchunk.
+ * Adds default resources, in their order, to every chunk that does not name them. In the result every chunk has a count; a
+ * chunk without one gets the value of the default resource nchunk.
  */
 export function withChunkDefaults(select: Select, defaults: readonly { readonly name: string; readonly text: string }[]): Select {
   const nchunk = Number(defaults.find(({ name }) => name === "nchunk")?.text ?? 1);
@@ -109,14 +109,14 @@ export function withChunkDefaults(select: Select, defaults: readonly { readonly 
   };
 }
 
-/** A pair for a value made here. A value that cannot be written is refused with 15014. */
+/** Makes a pair. Refuses a value that cannot be written with 15014. */
 export function pairOf(name: string, text: string): Pair {
   const pair = makePair(name, text);
   if (pair === null) throw reject(PBSE.BADATVAL, `select.${name}`);
   return pair;
 }
 
-/** Sums of counted amounts (flags n, f, q) over all chunks. Sums that are too large are refused with 15014. */
+/** The sums of consumable resources (flags n, f, q) over all chunks. Refuses a sum that is too large with 15014. */
 export function selectSums(select: Select, resources: Resources): { [resource: string]: ResourceValue } {
   const sums: { [resource: string]: ResourceValue } = {};
   for (const { count, resources: amounts } of typedChunks(select, resources)) {
@@ -153,7 +153,7 @@ function chunkText({ count, pairs }: SelectChunk): string {
   return (count === null ? parts : [String(count), ...parts]).join(":");
 }
 
-/** `N`, `N:pair[:pair...]` or `pair[:pair...]` */
+/** Scans a chunk: `N`, `N:pair[:pair...]` or `pair[:pair...]`. */
 function scanChunk(scanner: Scanner): SelectChunk {
   const digits = scanner.match(COUNT);
   const count = digits === null ? null : Number(digits);

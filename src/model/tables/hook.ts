@@ -1,4 +1,5 @@
-// Hooks as objects: their attributes with PBS's refusals of bad values, their contents, and the daemon that runs each event.
+// Hooks as objects: their attributes, with the refusals that PBS has for bad values, their contents, and which daemon runs the hooks of which
+// event.
 //
 // I1. Every refusal here is PBSE 15136; qmgr then prints `hook error returned from server` (docs/reference/qmgr.md 5).
 // I2. event, fail_action and freq are consistent: provision is the only event of its hook, and every fail_action has an event
@@ -12,11 +13,11 @@ import { HOOK_ATTRIBUTES, HOOK_EVENTS } from "./hook-attributes.ts";
 export type HookEvent = (typeof HOOK_EVENTS)[number];
 export type HookLanguage = "python" | "javascript";
 
-/** content: base64 of the imported file, byte for byte. */
+/** The script of a hook. content: the imported file in base64. */
 export type HookScript = { readonly language: HookLanguage; readonly content: string };
-/** suffix: suffix of the imported file (`.json`), kept so that the hook finds a file of that kind; "" if it had none. */
+/** The configuration of a hook. suffix: that of the imported file, for example `.json` ("" if it had none), so that the hook gets a file with it. */
 export type HookConfig = { readonly suffix: string; readonly content: string };
-/** order: the order of creation. */
+/** A hook. order: its position in the order of creation. */
 export type Hook = {
   readonly name: string;
   readonly order: number;
@@ -36,7 +37,7 @@ export type HookAttrs = {
   readonly fail_action: readonly string[];
 };
 
-/** Greatest size of a hook or configuration file in bytes. Its base64 must fit in a request frame (protocol/wire/limits.ts). */
+/** The largest size of a script or configuration in bytes. Its base64 text must fit into a frame of a request (protocol/wire/limits.ts). */
 export const HOOK_BYTES_MAX = 8 * 1024 * 1024;
 const HOOK_NAME_LENGTH_MAX = 79;
 
@@ -49,7 +50,7 @@ export const CONFIG_SUFFIXES = ["", ".ini", ".json", ".py", ".txt", ".xml"] as c
 
 const refuse = (text: string): Reject => new Reject(PBSE.HOOKERROR, text);
 
-/** Attributes of a newly created hook. */
+/** The attributes of a new hook. */
 export function freshHook(): HookAttrs {
   return {
     type: "site",
@@ -73,7 +74,7 @@ export function checkHookName(name: string): void {
 
 type Term = { readonly name: string; readonly op: "=" | "+=" | "-=" | "unset"; readonly value: string };
 
-/** Applies all operations, or none if one is refused. Returns the new attributes. Refuses with 15136 and PBS's text. */
+/** Returns the attributes after operations. If one of them is refused, with 15136 and the text of PBS, none is applied. */
 export function alterHook(before: HookAttrs, terms: readonly Term[]): HookAttrs {
   let attrs = before;
   for (const term of terms) attrs = alterOne(attrs, term);
@@ -136,7 +137,7 @@ function wholeNumber(name: string, value: string, min: number, max: number, outs
   return number;
 }
 
-/** `a,b` and `"a,b"` are two words; `""` is an empty list. */
+/** The words of a list: `a,b` and `"a,b"` are two words; `""` is an empty list. */
 const wordsOf = (value: string): string[] =>
   value
     .replace(/^(["'])(.*)\1$/, "$2")
@@ -173,7 +174,7 @@ function newFailActions(old: readonly string[], op: Term["op"], value: string): 
   return next.length === 0 ? ["none"] : next;
 }
 
-/** The result is in the order of the table, as PBS lists the words. */
+/** Applies an operation to a list of words. The result has the order of `all`, in which PBS lists the words. */
 function combine(old: readonly string[], op: Term["op"], given: readonly string[], all: readonly string[]): readonly string[] {
   const wanted = new Set(op === "=" ? given : op === "+=" ? [...old, ...given] : old.filter((word) => !given.includes(word)));
   return all.filter((word) => wanted.has(word));
@@ -194,7 +195,7 @@ function checkFailAction(attrs: HookAttrs): void {
   }
 }
 
-/** Attributes as `list hook` shows them: booleans in lower case, freq only for periodic events, an empty event list as `""`. */
+/** The attributes as `list hook` shows them: booleans in lower case, freq only for periodic events, and `""` for an empty list of events. */
 export function hookAttrTexts(attrs: HookAttrs): { readonly [name: string]: string } {
   return {
     type: attrs.type,
@@ -210,8 +211,8 @@ export function hookAttrTexts(attrs: HookAttrs): { readonly [name: string]: stri
 }
 
 /**
- * The enabled hooks of an event in the order in which they run: by their order, then by creation. A hook without contents is
- * left out.
+ * The enabled hooks of an event in the order in which they run: by their attribute order, then by creation. A hook without a
+ * script is left out.
  */
 export function hooksOf(hooks: Iterable<Hook>, event: string): Hook[] {
   return [...hooks]
@@ -235,8 +236,8 @@ export function contentKind(type: string): "config" | HookLanguage {
 }
 
 /**
- * Turns base64 with or without line breaks into one line of canonical base64. A text that is not base64 or is too long is
- * refused.
+ * Makes one line of canonical base64 from base64 with or without line breaks. Refuses a text that is not base64 or is too
+ * long.
  */
 export function canonicalBase64(text: string): string {
   const plain = text.replace(/\s+/g, "");

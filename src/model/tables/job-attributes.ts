@@ -6,7 +6,7 @@ import { isMailUser } from "../attribute-checks.ts";
 
 const RUN = { runAlterable: true } as const;
 const HIDDEN = { hidden: true } as const;
-/** Three digits. Like PBS, the check also accepts digits that are not octal. */
+/** The largest value of umask: three digits. Like PBS, the check also accepts digits that are not octal. */
 const UMASK_MAX = 999;
 const CREATE = { createOnly: true } as const;
 

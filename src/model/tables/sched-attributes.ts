@@ -1,7 +1,7 @@
 // Attributes of schedulers (docs/reference/attributes.md 3; docs/reference/differences.md: `partition` is a list, and
 // `partitions` is an alias).
 //
-// I1. The scheduler `default` always exists. Its partition reads pbs-default and cannot be set.
+// I1. The scheduler `default` always exists. Its partition is pbs-default and cannot be set.
 
 import { type AttributeRow, type AttributeValue, attributeTable, defaultAttributes } from "../attribute.ts";
 import { isAbsolutePath } from "../attribute-checks.ts";
@@ -11,13 +11,13 @@ export const DEFAULT_PARTITION = "pbs-default";
 
 const PREEMPT_LEVELS = new Set(["express_queue", "normal_jobs", "fairshare", "queue_softlimits", "server_softlimits"]);
 
-/** Levels from high to low, separated by commas. Levels joined by + form one combined level. */
+/** Checks preempt_prio: levels from high to low, separated by commas. Levels that are joined by + are one combined level. */
 function isPreemptPrio(text: string): boolean {
   const levels = text.split(",").flatMap((level) => level.split("+").map((word) => word.trim()));
   return levels.every((word) => PREEMPT_LEVELS.has(word));
 }
 
-/** Methods of S C R D without repetition, then pairs of a falling percentage and methods: `SCR 80 SC 50 S`. */
+/** Checks preempt_order: letters of S C R D, each once, then pairs of a percentage and letters, with falling percentages: `SCR 80 SC 50 S`. */
 function isPreemptOrder(text: string): boolean {
   const words = text.trim().split(/[ \t]+/);
   let percent = 100;
@@ -32,7 +32,7 @@ function isPreemptOrder(text: string): boolean {
   return words.length % 2 === 1;
 }
 
-/** off, low, medium, high or a number of seconds */
+/** Checks for one of off, low, medium, high, or a number of seconds. */
 function isFuzzy(text: string): boolean {
   return /^(off|low|medium|med|high|[0-9]{1,9})$/i.test(text);
 }
@@ -81,7 +81,7 @@ export function schedDirectories(name: string, home: string): { readonly sched_p
   return { sched_priv: `${home}/sched_priv${suffix}`, sched_log: `${home}/sched_logs${suffix}` };
 }
 
-/** Attributes of a newly created scheduler. The default scheduler also has host, partition and scheduling. */
+/** The attributes of a new scheduler. The default scheduler also has host, partition and scheduling. */
 export function freshSched(name: string, home: string, server_host: string): { [name: string]: AttributeValue } {
   const attrs = { ...defaultAttributes(SCHED_ATTRIBUTES), ...schedDirectories(name, home) };
   if (name !== DEFAULT_SCHED) return attrs;

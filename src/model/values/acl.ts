@@ -1,8 +1,8 @@
-// Access lists: entries [+|-]name[@host] for users and groups, [+|-]host for hosts. The first matching entry decides; without a
-// match access is refused (docs/reference/attributes.md 1). A host may start with `*`: `*` alone is every host, `*.example.org`
-// is every host below that domain. Managers and operators need the host part.
+// Access lists: entries [+|-]name[@host] for users and groups, [+|-]host for hosts. The first entry that matches decides; if
+// none matches, access is refused (docs/reference/attributes.md 1). A host may start with `*`: `*` alone is every host,
+// `*.example.org` is every host in that domain. In managers and operators, each entry must have a host.
 //
-// I1. A list contains an entry only once (otherwise 15055).
+// I1. A list contains an entry only once; a repeated entry is refused with 15055.
 
 import type { AttributeDef } from "../attribute.ts";
 import { isPrintable } from "../attribute-checks.ts";
@@ -25,7 +25,7 @@ export function parseAcl(def: AttributeDef, text: string): string[] {
   return addToAcl(def, [], entries);
 }
 
-/** The operator +=. An entry that the list already contains is refused with 15055. */
+/** Adds entries to a list (operator +=). Refuses an entry that the list already contains with 15055. */
 export function addToAcl(def: { readonly name: string }, old: readonly string[], added: readonly string[]): string[] {
   const entries = new Set(old);
   for (const entry of added) {
@@ -62,8 +62,9 @@ export function aclAdmitsHost(entries: readonly string[] | undefined, host: stri
 }
 
 /**
- * Whether the host part of an entry matches a host. Case is ignored. A short name (as the server and nodes have) is matched by
- * a full name that begins with it. The reverse does not hold, because any domain may have a host with that short name.
+ * Whether the host in an entry matches a host. Upper and lower case are the same. If the host is known by its short name (as
+ * the server and nodes are), an entry with a full name that begins with it matches. An entry with a short name does not match
+ * a full name, because any domain may have a host with that short name.
  */
 export function hostMatches(pattern: string, host: string): boolean {
   const want = pattern.toLowerCase();

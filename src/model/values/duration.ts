@@ -4,12 +4,12 @@
 const PART = /^[0-9]{1,15}$/;
 const SECONDS = /^[0-9]{1,15}(\.[0-9]{1,9})?$/;
 
-/** About 3,000 years: a period of this length that begins now still ends at a valid date. */
+/** The longest duration, about 3,000 years. A period of this length that begins now still ends at a valid date. */
 export const DURATION_S_MAX = 99_999_999_999;
 
 /**
- * Parses a duration into whole seconds; a fraction is rounded. Returns null if the text is not a duration or is longer than
- * DURATION_S_MAX. Minutes and seconds above 59 are carried over: 1:90 is 150 s.
+ * Parses a duration. Returns whole seconds (a fraction is rounded), or null if the text is not a duration or is longer than
+ * DURATION_S_MAX. Minutes and seconds may be above 59: 1:90 is 150 s.
  */
 export function parseDuration(text: string): number | null {
   const parts = text.split(":");

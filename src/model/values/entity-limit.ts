@@ -1,12 +1,12 @@
 // Entity limits: `[o:PBS_ALL=n]`, `[u:NAME=n]`, `[g:NAME=n]`, `[p:NAME=n]`, joined by commas (docs/reference/errors.md 3,
-// docs/reference/qmgr.md 3). NAME may be PBS_GENERIC: every entity without an entry of its own. A name with blanks or other
-// unusual characters is written in double quotes.
+// docs/reference/qmgr.md 3). If NAME is PBS_GENERIC, the limit is for each entity without an entry of its own. A name with
+// blanks or other unusual characters is written in double quotes.
 //
-// I1. In memory: a record `u:alice -> 5`; for limits per resource, a record resource -> such a record, with sizes as canonical
-//     text.
-// I2. Entries are shown in the byte order of their keys; limits per resource are shown for all resources together, by key and
-//     then by resource (docs/reference/attributes.md 10).
-// I3. A record always has entries: combining yields undefined instead of an empty record.
+// I1. In memory, limits on numbers of jobs are a record `u:alice -> 5`. Limits on resources are a record with such a record for
+//     each resource, in which sizes are canonical texts.
+// I2. Entries are shown in the byte order of their keys. Limits on resources are shown for all resources together, ordered by
+//     key and then by resource (docs/reference/attributes.md 10).
+// I3. A record is never empty: if an operation leaves no entry, the result is undefined.
 
 import type { AttributeDef, EntityLimits, ResourceEntityLimits } from "../attribute.ts";
 import { valueName } from "../attribute.ts";
@@ -20,15 +20,15 @@ export const GENERIC = "PBS_GENERIC";
 const ALL = "PBS_ALL";
 export type EntityKind = "g" | "o" | "p" | "u";
 
-/** One entry as written: key `u:alice` and the text of the amount. */
+/** One entry as it was written: a key such as `u:alice`, and the text of the amount. */
 export type LimitEntry = { readonly key: string; readonly amount: string };
 export type LimitSyntax = { readonly ok: true; readonly entries: readonly LimitEntry[] } | { readonly ok: false; readonly column: number };
 
 const PLAIN_NAME = /^[^\s"=[\]/;:|<>+,?*]+$/;
 
 /**
- * Checks the syntax of a limit text but not its amounts. qmgr does this before it sends the request. On failure, returns the
- * column (from 0) of the caret.
+ * Checks the syntax of a text with limits, but not its amounts. qmgr does this before it sends the request. If the text is
+ * malformed, returns the column (from 0) at which qmgr shows the caret.
  */
 export function parseLimitSyntax(text: string): LimitSyntax {
   const reader = new Reader(text);
@@ -42,7 +42,7 @@ export function parseLimitSyntax(text: string): LimitSyntax {
   return reader.at === text.length ? { ok: true, entries } : { ok: false, column: reader.at };
 }
 
-/** Limits on numbers of jobs. Refuses with 15014 and the attribute's name. */
+/** Parses limits on numbers of jobs. Refuses with 15014 and the attribute's name. */
 export function parseEntityLimits(def: AttributeDef, text: string): EntityLimits {
   if (!isPrintable(text)) throw reject(PBSE.BADATVAL, def.name);
   const limits: { [entity: string]: number } = {};
@@ -54,7 +54,10 @@ export function parseEntityLimits(def: AttributeDef, text: string): EntityLimits
   return sorted(limits);
 }
 
-/** Limits on amounts of one resource. Unknown resource 15035, one without amounts 15109, bad value 15014; each names `attribute.resource`. */
+/**
+ * Parses limits on amounts of one resource. Refuses an unknown resource with 15035, a resource without amounts with 15109, a bad value with
+ * 15014; each refusal names `attribute.resource`.
+ */
 export function parseResourceLimits(
   def: AttributeDef,
   resource: string,
@@ -80,14 +83,14 @@ function limitableResource(def: AttributeDef, resource: string, resources: Resou
   return resc;
 }
 
-/** One string `[u:alice=20]` for each entry. */
+/** The texts of limits: one text such as `[u:alice=20]` for each entry. */
 export function renderEntityLimits(limits: EntityLimits): string[] {
   return Object.keys(limits)
     .sort(byBytes)
     .map((key) => renderEntry(key, String(limits[key])));
 }
 
-/** resource -> entries. resourceLimitLines flattens the result for output in PBS's order. */
+/** The texts of limits on resources, by resource. resourceLimitLines makes one list of them in the order of PBS. */
 export function renderResourceLimits(limits: ResourceEntityLimits, resources: Resources): { [resource: string]: string[] } {
   const rendered: { [resource: string]: string[] } = {};
   for (const resource of Object.keys(limits).sort(byBytes)) {
@@ -108,7 +111,10 @@ export function resourceLimitLines(rendered: { readonly [resource: string]: read
   return lines.map(({ resource, text }) => ({ resource, text }));
 }
 
-/** += replaces or adds entries; -= removes entries whose value is equal; = replaces all. Returns undefined if no entry is left. */
+/**
+ * Applies an operator to limits. = replaces all entries; += adds entries or replaces them; -= removes entries with equal values. Returns undefined
+ * if no entry is left.
+ */
 export function combineLimits<T extends number | string>(
   op: "=" | "+=" | "-=",
   old: { readonly [entity: string]: T } | undefined,
@@ -122,7 +128,7 @@ export function combineLimits<T extends number | string>(
   return Object.keys(result).length === 0 ? undefined : sorted(result);
 }
 
-/** The limit of a named entity: its own, or otherwise the generic one. Returns undefined if there is none. */
+/** The limit that applies to an entity: its own, or else the generic one. Returns undefined if there is none. */
 export function limitFor<T>(
   limits: { readonly [entity: string]: T } | undefined,
   kind: EntityKind,
@@ -142,7 +148,7 @@ function entriesOf(def: AttributeDef, text: string, resource?: string): readonly
   return parsed.entries;
 }
 
-/** Reads `[k:name=amount]`. If it returns null, reader.at is the place of the fault. */
+/** Reads `[k:name=amount]`. If it is malformed, returns null; reader.at is then the position of the fault. */
 function readEntry(reader: Reader): LimitEntry | null {
   reader.skipBlanks();
   if (!reader.take("[")) return null;
@@ -200,7 +206,7 @@ function byBytes(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** A place in a text. */
+/** A text with the position up to which it has been read. */
 class Reader {
   readonly text: string;
   at = 0;
@@ -218,7 +224,7 @@ class Reader {
   skipBlanks(): void {
     while (this.peek() === " " || this.peek() === "\t") this.at++;
   }
-  /** characters up to a blank, the end or one of `stops` */
+  /** reads the characters up to a blank, the end of the text or one of `stops` */
   word(stops: string): string {
     const start = this.at;
     while (this.at < this.text.length && !/\s/.test(this.peek()) && !stops.includes(this.peek())) this.at++;

@@ -1,4 +1,4 @@
-// Floating-point numbers: 2.5, -1, .5, 1e3. No hexadecimal, no infinity, no blanks.
+// Floating-point numbers, such as 2.5, -1, .5, 1e3. Hexadecimal numbers, infinity and blanks are not allowed.
 //
 // I1. renderFloat writes no exponent, and parseFloatText(renderFloat(x)) is x.
 
@@ -6,7 +6,7 @@ const FLOAT = /^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$/;
 const LARGEST = 1e18;
 const SMALLEST = 1e-18;
 
-/** Returns null if the text is not a number, or if its magnitude is above 1e18, or not 0 and below 1e-18. */
+/** Parses a number. Returns null if the text is not a number or, without its sign, is above 1e18, or below 1e-18 and not 0. */
 export function parseFloatText(text: string): number | null {
   if (text.length > 64 || !FLOAT.test(text)) return null;
   const value = Number(text);
@@ -15,14 +15,14 @@ export function parseFloatText(text: string): number | null {
   return value === 0 ? 0 : value;
 }
 
-/** The shortest decimal text that parses to the same number. */
+/** The shortest decimal text of a number. If it is parsed again, the result is the same number. */
 export function renderFloat(value: number): string {
   const text = String(value);
   const exponent = /e([+-][0-9]+)$/.exec(text);
   return exponent === null ? text : withoutExponent(text.slice(0, exponent.index), Number(exponent[1]));
 }
 
-/** Moves the decimal point of a mantissa such as `-1.25` by a number of places. */
+/** The decimal text of a number with an exponent: moves the decimal point of a mantissa such as `-1.25` by `exponent` digits. */
 function withoutExponent(mantissa: string, exponent: number): string {
   const sign = mantissa.startsWith("-") ? "-" : "";
   const [whole = "0", fraction = ""] = mantissa.slice(sign.length).split(".");

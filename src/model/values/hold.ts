@@ -1,21 +1,21 @@
-// Holds of a job: u user, o operator, s system, p bad password. They are shown in the order s, o, u, p; no hold is shown as `n`
-// (docs/reference/commands.md 3).
+// Holds of a job, as letters: u user, o operator, s system, p bad password. They are shown in the order s, o, u, p. If there
+// is no hold, `n` is shown (docs/reference/commands.md 3).
 
 const ORDER = "soup";
 
-/** The letters in canonical order. Returns null for another letter, or for `n` together with letters. */
+/** Parses holds. Returns the letters in the order of output, or null if there is an unknown letter, or `n` together with letters. */
 export function parseHolds(text: string): string | null {
   if (text === "n") return "n";
   if (text === "" || [...text].some((letter) => !ORDER.includes(letter))) return null;
   return inOrder(text);
 }
 
-/** The operator +=. */
+/** Adds holds (operator +=). */
 export function addHolds(old: string, added: string): string {
   return inOrder(old + added);
 }
 
-/** The operator -=. */
+/** Removes holds (operator -=). */
 export function removeHolds(old: string, removed: string): string {
   return inOrder([...old].filter((letter) => !removed.includes(letter)).join(""));
 }

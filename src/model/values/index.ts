@@ -1,7 +1,8 @@
-// Values of attributes by type: parsing, rendering, and the operators = += -= and unset (docs/reference/qmgr.md 3,
-// docs/reference/attributes.md 10). This file selects the parser for each type; the forms are in the neighbouring files.
+// Parses and renders values of attributes, and applies the operators = += -= and unset (docs/reference/qmgr.md 3,
+// docs/reference/attributes.md 10). This file selects what to do by the type of the attribute; the other files of this folder do
+// it for one type each.
 //
-// I1. For any text, these functions throw nothing but Reject.
+// I1. For any text, these functions throw only Reject.
 // I2. parse(render(value)) equals value for every value that parse returns.
 // I3. Empty lists, empty records and empty texts are not values: they mean "not set" (undefined).
 
@@ -31,7 +32,7 @@ import { combineListed, listedResource, parseListedValue, renderResourceList, wi
 import { canonicalSize, combineSizes, parseSize, renderSize, sizeBytes } from "./size.ts";
 import { addToList, joinList, removeFromList, splitList } from "./string-array.ts";
 
-/** An operation on one attribute, as typed. AttrOp of the protocol has the same shape. */
+/** An operation on one attribute, with the value as the user has typed it. AttrOp of the protocol has the same fields. */
 export type AttributeChange = { readonly resource?: string; readonly op: "=" | "+=" | "-=" | "unset"; readonly value: string };
 /** A value as it is sent to clients (WireAttrs of the protocol): a text, the entries of limits, or either of these by resource. */
 export type WireValue = string | readonly string[] | { readonly [resource: string]: string | readonly string[] };
@@ -55,7 +56,7 @@ export function parseValue(def: AttributeDef, text: string, resources: Resources
   return inRange(def, value);
 }
 
-/** The text for clients (WireValue). Times stay epoch seconds. */
+/** The form of a value for clients (WireValue). A time is sent as epoch seconds. */
 export function renderValue(def: AttributeDef, value: AttributeValue, resources: Resources): WireValue {
   switch (def.type) {
     case "boolean":
@@ -100,8 +101,8 @@ export function renderValue(def: AttributeDef, value: AttributeValue, resources:
 }
 
 /**
- * Computes `old OP given`, both in memory form. Returns undefined if no value is left. Refuses with 15014 an impossible result
- * (a size below zero, a number out of bounds), and with 15055 an entry that an access list already contains.
+ * Computes `old OP given` for two values in memory. Returns undefined if no value is left. Refuses with 15014 an impossible
+ * result (a size below zero, a number out of bounds), and with 15055 an entry that an access list already contains.
  */
 export function combineValue(
   def: AttributeDef,
@@ -154,8 +155,9 @@ export function combineValue(
 }
 
 /**
- * Computes the value after `attribute[.resource] OP value`: parses and combines. unset and the empty value (`= ""`) remove the
- * value. Returns undefined if the attribute is then unset. qmgr set and unset, qalter and vnode reports all use this function.
+ * Computes the value of an attribute after an operation `attribute[.resource] OP value`. unset and the empty value (`= ""`)
+ * remove the value. Returns undefined if the attribute is then unset. qmgr set and unset, qalter and vnode reports all use
+ * this function.
  */
 export function alterValue(
   def: AttributeDef,
@@ -169,7 +171,7 @@ export function alterValue(
   return combineValue(def, change.op, old, given, resources);
 }
 
-/** A record of attributes as it is sent to clients: keys in the order of the table, restricted to rows that `visible` accepts. */
+/** A record of attributes in the form for clients: in the order of the table, and only the rows that `visible` accepts. */
 export function encodeAttrs(
   table: AttributeTable,
   attrs: { readonly [name: string]: unknown },
@@ -179,7 +181,7 @@ export function encodeAttrs(
   return attrsEncoder(table, resources, visible)(attrs);
 }
 
-/** encodeAttrs for many objects of one type: the rows are selected once. */
+/** Returns a function that does the same as encodeAttrs for many objects of one type. The rows are selected only once. */
 function attrsEncoder(
   table: AttributeTable,
   resources: Resources,
@@ -293,13 +295,13 @@ function parseList(def: AttributeDef, text: string): string[] | null {
   return def.unique === true ? [...new Set(elements)] : elements;
 }
 
-/** NUL is never allowed, because it ends a text in every program that receives it. */
+/** Whether a text has only characters that the attribute allows. NUL is never allowed, because it ends a text in programs that receive it. */
 function hasItsCharacters({ characters }: AttributeDef, text: string): boolean {
   if (characters === "any") return !text.includes("\0");
   return characters === "lines" ? isPrintableText(text) : isPrintable(text);
 }
 
-/** Refuses numbers, durations and sizes outside the row's bounds. */
+/** Returns the value; refuses a number, duration or size outside the bounds of the attribute. */
 function inRange(def: AttributeDef, value: AttributeValue): AttributeValue {
   const [min, max] = boundsOf(def);
   if (min === undefined && max === undefined) return value;
@@ -309,7 +311,7 @@ function inRange(def: AttributeDef, value: AttributeValue): AttributeValue {
   throw def.rangeError === undefined ? badValue(def) : reject(def.rangeError);
 }
 
-/** The bounds of the row, or otherwise of its type: a time must be a valid date, and an integer must fit in 32 bits. */
+/** The bounds of an attribute: those of its row, or else those of its type. A time must be a valid date, and an integer must fit into 32 bits. */
 function boundsOf({ type, min, max }: AttributeDef): readonly [min: number | undefined, max: number | undefined] {
   switch (type) {
     case "time":
@@ -323,7 +325,7 @@ function boundsOf({ type, min, max }: AttributeDef): readonly [min: number | und
   }
 }
 
-/** The end of the year 9999. */
+/** The largest time: the end of the year 9999. */
 const TIME_S_MAX = 253_402_300_799;
 const INTEGER_MAX = 2 ** 31 - 1;
 
@@ -342,7 +344,7 @@ function combineSizeTexts(def: AttributeDef, op: "=" | "+=" | "-=", old: string 
   return inRange(def, renderSize(sum));
 }
 
-/** += appends the given text. -= removes it from the end, or does nothing if the old text does not end with it. */
+/** Applies an operator to a text. += appends the given text. -= removes it from the end; if the old text does not end with it, nothing changes. */
 function combineTexts(def: AttributeDef, op: "=" | "+=" | "-=", old: string | undefined, given: string): AttributeValue | undefined {
   if (op === "=" || (op === "+=" && old === undefined)) return given;
   if (old === undefined) return undefined;
@@ -382,7 +384,7 @@ function combineResourceLists(
   return list;
 }
 
-/** Changes only the resources given: `=` replaces the limits of that resource. */
+/** Applies an operator to limits on resources. Only the given resources change: `=` replaces the limits on that resource. */
 function combineResourceLimits(
   op: "=" | "+=" | "-=",
   old: ResourceEntityLimits | undefined,

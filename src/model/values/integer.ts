@@ -1,8 +1,8 @@
-// Decimal whole numbers with an optional sign. A number that a double cannot hold exactly is refused.
+// Decimal whole numbers with an optional sign. A number that a double cannot represent exactly is not accepted.
 
 const INTEGER = /^[+-]?[0-9]{1,16}$/;
 
-/** Returns null if the text is not a whole number or is too large to be exact. */
+/** Parses a whole number. Returns null if the text is not one or is too large to be exact. */
 export function parseInteger(text: string): number | null {
   if (!INTEGER.test(text)) return null;
   const value = Number(text);

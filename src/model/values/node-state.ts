@@ -1,7 +1,8 @@
-// States of a vnode: a set of words, shown in a fixed order, and as `free` if it is empty (docs/reference/attributes.md 5 and
-// 10). Administrators set offline, down, maintenance and sleep. The server and the moms set all others.
+// The state of a vnode: a set of words, which are shown in a fixed order; an empty set is shown as `free`
+// (docs/reference/attributes.md 5 and 10). Administrators set offline, down, maintenance and sleep. The server and the moms set
+// all others.
 //
-// I1. In memory the list is in order and never contains `free`.
+// I1. In memory the words have that order, and `free` is never one of them.
 
 import { PBSE, reject } from "../pbse.ts";
 
@@ -12,14 +13,14 @@ const NODE_STATES = [
 ] as const;
 export type NodeState = (typeof NODE_STATES)[number];
 
-/** The states that `set node N state` accepts. */
+/** The words that `set node N state` accepts. */
 const SETTABLE: ReadonlySet<string> = new Set(["free", "offline", "down", "sleep"]);
-/** The states that `state = free` removes. */
+/** The words that `state = free` removes. */
 const CLEARED_BY_FREE: ReadonlySet<string> = new Set(["offline", "down", "sleep"]);
 
 /**
- * Parses a state list given by an administrator; `free` gives the empty list. Refuses unknown states with 15067 and `free`
- * together with others with 15068.
+ * Parses the words that an administrator gives; for `free` returns the empty list. Refuses an unknown word with 15067, and
+ * `free` together with other words with 15068.
  */
 export function parseNodeStates(text: string, name = "state"): NodeState[] {
   const words = text.split(",").map((word) => word.trim().toLowerCase());
@@ -34,8 +35,8 @@ export function renderNodeStates(states: readonly string[]): string {
 }
 
 /**
- * = adds the given states, so that a node that is job-busy stays job-busy when it is set offline. `= free` removes the states
- * that administrators set. += adds, -= removes.
+ * Applies an operator to a state. = adds the given words, so that a node that is job-busy is still job-busy after it was set
+ * offline; but `= free` removes the words in CLEARED_BY_FREE. += adds words, -= removes words.
  */
 export function combineNodeStates(op: "=" | "+=" | "-=", old: readonly string[], given: readonly string[]): NodeState[] {
   switch (op) {
@@ -52,12 +53,12 @@ export function combineNodeStates(op: "=" | "+=" | "-=", old: readonly string[],
   }
 }
 
-/** The states in the order of output. */
+/** The words in the order of output. */
 export function inOrder(states: readonly string[]): NodeState[] {
   return NODE_STATES.filter((state) => states.includes(state));
 }
 
-/** Whether these states allow jobs to start on the node. A node that is merely full of jobs counts as usable. */
+/** Whether jobs may start on a node in this state. A node that is only full of jobs counts as usable. */
 export function isNodeUsable(states: readonly string[]): boolean {
   return !states.some((state) => UNUSABLE.has(state));
 }

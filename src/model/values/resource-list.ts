@@ -1,21 +1,22 @@
-// Resource lists: an attribute with one value per resource (`resources_max.mem = 8gb`), typed by the resource.
+// Resource lists: values of an attribute that has one value for each resource (`resources_max.mem = 8gb`). The type of each value is
+// that of its resource.
 //
-// I1. Lists are shown in the order of resource names; case is ignored.
-// I2. A list always has values: combining yields undefined instead of an empty list.
+// I1. Lists are shown in the order of resource names, where upper and lower case are the same.
+// I2. A list is never empty: if an operation leaves no value, the result is undefined.
 
 import { type AttributeDef, type ResourceValue, type ResourceValues, valueName } from "../attribute.ts";
 import { PBSE, reject } from "../pbse.ts";
 import { isConsumable, type ResourceDef, type Resources } from "../resource-table.ts";
 import { combineResourceValues, parseResourceValue, renderResourceValue } from "./resource-value.ts";
 
-/** The resource of an `attribute.resource`. A missing resource is refused with 15035, an unknown one with 15035 naming both. */
+/** The definition of the resource in `attribute.resource`. Refuses with 15035 if the resource is missing or unknown; in the second case it names both. */
 export function listedResource(def: AttributeDef, resource: string | undefined, resources: Resources): ResourceDef {
   const found = resource === undefined ? undefined : resources.get(resource);
   if (found === undefined) throw reject(PBSE.UNKRESC, resource === undefined ? undefined : valueName(def, resource));
   return found;
 }
 
-/** Parses one value of a list. Refuses with 15014 naming `attribute.resource`. */
+/** Parses one value of a list. Refuses a bad value with 15014, which names `attribute.resource`. */
 export function parseListedValue(def: AttributeDef, resc: ResourceDef, text: string): ResourceValue {
   const value = parseResourceValue(resc, text);
   if (value === null || (def.name === "Resource_List" && !isRequestable(resc, value)))
@@ -24,8 +25,8 @@ export function parseListedValue(def: AttributeDef, resc: ResourceDef, text: str
 }
 
 /**
- * Whether a job may request the value. A negative amount of a counted resource is refused, because it would give other jobs
- * more than there is.
+ * Whether a job may request the value. A negative amount of a consumable resource is not allowed, because then other jobs
+ * could use more than there is.
  */
 export function isRequestable(resc: ResourceDef, value: ResourceValue): boolean {
   return !(isConsumable(resc) && typeof value === "number" && value < 0);
@@ -54,7 +55,7 @@ export function withoutResource(old: ResourceValues | undefined, resource: strin
   return Object.keys(rest).length === 0 ? undefined : rest;
 }
 
-/** resource -> text, in the order of output. */
+/** The texts of the values by resource, in the order of output. */
 export function renderResourceList(list: ResourceValues, resources: Resources): { [resource: string]: string } {
   const rendered: { [resource: string]: string } = {};
   for (const name of sortedNames(list)) {
@@ -64,14 +65,14 @@ export function renderResourceList(list: ResourceValues, resources: Resources): 
   return rendered;
 }
 
-/** The names in the order of output. Most lists are already sorted, and checking that is much cheaper than sorting. */
+/** The names in the order of output. Most lists have that order already, and to check this is much cheaper than to sort. */
 function sortedNames(list: ResourceValues): string[] {
   const names = Object.keys(list);
   for (let at = 1; at < names.length; at++) if (byName(names[at - 1] ?? "", names[at] ?? "") > 0) return names.sort(byName);
   return names;
 }
 
-/** The order of resources in output. */
+/** Compares two names of resources for the order of output. */
 export function byName(a: string, b: string): number {
   const [left, right] = [a.toLowerCase(), b.toLowerCase()];
   return left < right ? -1 : left > right ? 1 : a < b ? -1 : a > b ? 1 : 0;

@@ -1,5 +1,5 @@
-// One value of one resource: converts text to the form that the resource's type has in memory, and back. long, float: number ·
-// size: canonical text · duration: seconds · boolean: boolean · string, string_array: text.
+// Converts the text of one value of a resource to its form in memory, and back. The form depends on the type of the resource:
+// long, float: number · size: canonical text · duration: seconds · boolean: boolean · string, string_array: text.
 
 import type { ResourceValue } from "../attribute.ts";
 import { isPrintable } from "../attribute-checks.ts";
@@ -11,7 +11,7 @@ import { parseInteger, renderInteger } from "./integer.ts";
 import { canonicalSize, combineSizes, compareSizes, parseSize, renderSize, sizeKb } from "./size.ts";
 import { addToList, joinList, removeFromList, splitList } from "./string-array.ts";
 
-/** Returns null if the text is not a value of the resource's type. */
+/** Parses a value. Returns null if the text is not a value of the resource's type. */
 export function parseResourceValue(def: ResourceDef, text: string): ResourceValue | null {
   switch (def.type) {
     case "long": {
@@ -45,14 +45,14 @@ const NICE_MIN = -20;
 const NICE_MAX = 19;
 
 /**
- * Whether values of the resource must not be negative. Built-in whole numbers count things, except nice, which is a priority
- * level. Custom resources may mean anything.
+ * Whether values of the resource must not be negative. This is true of built-in whole numbers, which count things, except
+ * nice, which is a priority. Custom resources may mean anything.
  */
 function isCount(def: ResourceDef): boolean {
   return def.builtin === true && def.name !== "nice";
 }
 
-/** The text of a value. If the resource is not (or no longer) known, the stored value is shown. */
+/** The text of a value. def undefined: the resource is not known (any more); the stored value is then shown as it is. */
 export function renderResourceValue(def: ResourceDef | undefined, value: ResourceValue): string {
   if (typeof value === "boolean") return renderBoolean(value);
   if (typeof value === "string") return value;

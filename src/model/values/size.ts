@@ -1,17 +1,18 @@
-// Sizes: a whole number with a unit: 8gb, 100mw, 51200kb. The given unit is kept; b and w count single bytes and words of 8
-// bytes. Case is ignored. A prefix alone means bytes: 102400K is 102400kb (docs/reference/clients.md). Without a unit: bytes.
+// Sizes: a whole number with a unit, such as 8gb, 100mw, 51200kb. The unit ends in b for bytes or w for words of 8 bytes; upper
+// and lower case are the same. A prefix alone means bytes: 102400K is 102400kb (docs/reference/clients.md). A number without a
+// unit is in bytes. A size keeps the unit with which it was given.
 //
-// I1. In memory a size is its canonical text: parsing and rendering the text gives the same text again.
-// I2. Two sizes are added in the smaller of their units (8gb + 512mb = 8704mb); a sum of words and bytes is in bytes.
+// I1. In memory a size is its canonical text: if that text is parsed and rendered, the result is the same text.
+// I2. The sum of two sizes has the smaller of their units (8gb + 512mb = 8704mb). A sum of words and bytes is in bytes.
 
-/** A size of count times 2^shift bytes or words. */
+/** A size: count times 2^shift bytes, or words if word is true. */
 export type Size = { readonly count: number; readonly shift: number; readonly word: boolean };
 
 const PREFIXES = ["", "k", "m", "g", "t", "p"] as const;
 const SIZE = /^\+?([0-9]{1,16})([kmgtp]?)([bw]?)$/i;
 const WORD_BYTES = 8;
 
-/** Returns null if the text is not a size or is too large to be exact. */
+/** Parses a size. Returns null if the text is not a size or is too large to be exact. */
 export function parseSize(text: string): Size | null {
   const match = SIZE.exec(text);
   if (match === null) return null;
@@ -31,12 +32,12 @@ export function canonicalSize(text: string): string | null {
   return size === null ? null : renderSize(size);
 }
 
-/** The size in bytes; exact up to 2^53, and beyond for multiples of a large power of two. */
+/** The number of bytes of a size. It is exact up to 2^53; above that, only for multiples of a large power of two. */
 export function sizeBytes(size: Size): number {
   return size.count * 2 ** size.shift * (size.word ? WORD_BYTES : 1);
 }
 
-/** Kilobytes, rounded up: the unit of assigned amounts. The text must be canonical; any other text counts as 0. */
+/** The number of kilobytes, rounded up, of a canonical size text. Any other text counts as 0. Assigned amounts are in kilobytes. */
 export function sizeKb(text: string): number {
   const size = parseSize(text);
   return size === null ? 0 : Math.ceil(sizeBytes(size) / 1024);
@@ -54,7 +55,7 @@ export function combineSizes(a: Size, b: Size, sign: 1 | -1): Size | null {
   return count >= 0 && Number.isSafeInteger(count) ? { ...left, count } : null;
 }
 
-/** Negative, 0 or positive as a is smaller than, equal to or larger than b. */
+/** Compares two sizes: returns a negative number if a is smaller than b, 0 if they are equal, a positive number if a is larger. */
 export function compareSizes(a: Size, b: Size): number {
   return sizeBytes(a) - sizeBytes(b);
 }

@@ -4,7 +4,7 @@ import { nth } from "#support/assert.ts";
 
 export type StageItemText = { readonly local: string; readonly host: string; readonly path: string };
 
-/** Returns null if the text is malformed. A host may be an IPv6 address in brackets. */
+/** Parses an item. Returns null if the text is malformed. The host may be an IPv6 address in brackets. */
 export function parseStageItem(text: string): StageItemText | null {
   const match = /^([^@]+)@([^:@]+|\[[\da-f:]+\]):(.+)$/is.exec(text.trim());
   return match === null ? null : { local: nth(match, 1), host: nth(match, 2), path: nth(match, 3) };

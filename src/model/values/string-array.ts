@@ -1,5 +1,5 @@
-// Lists separated by commas. A backslash protects the next character, so that values such as those of Variable_List can contain
-// commas. The backslash stays in the element, and joining the elements with commas gives the text back.
+// Lists of texts separated by commas. A backslash protects the next character, so that values, for example of Variable_List, can
+// contain commas. The backslash remains in the element. If the elements are joined with commas, the result is the text again.
 //
 // I1. splitList(joinList(x)) is x for every x that splitList returns.
 
@@ -25,15 +25,15 @@ export function joinList(elements: readonly string[]): string {
   return elements.join(",");
 }
 
-/** The operator +=: appends the new elements. With `unique`, elements already in the list are skipped. */
+/** Appends elements to a list (operator +=). unique: elements that the list already contains are left out. */
 export function addToList(old: readonly string[], added: readonly string[], unique = false): string[] {
   const all = [...old, ...added];
   return unique ? [...new Set(all)] : all;
 }
 
 /**
- * The operator -=: each removed element takes out the first equal element of the list. Elements that the list does not contain
- * are ignored.
+ * Removes elements from a list (operator -=). For each element in `removed`, the first equal element of the list is removed;
+ * if there is none, nothing happens.
  */
 export function removeFromList(old: readonly string[], removed: readonly string[]): string[] {
   const going = new Map<string, number>();
