@@ -1,6 +1,6 @@
-// What defines an attribute. Each type of object has a table with one row for each attribute. A row gives the name, the type,
-// who may read and set the attribute, its default and its purpose. Parsing, permission checks, qmgr set/list/print, qstat -f,
-// JSON, the store, completion and the reference documentation all use these rows.
+// What defines an attribute. Each type of object has a table with one row for each attribute. A row gives the name, the
+// type, who may read and set the attribute, its default and its purpose. Parsing, permission checks, qmgr set/list/print,
+// qstat -f, JSON, the store, completion and the reference documentation all use these rows.
 //
 // I1. All output lists attributes in the order of the rows.
 // I2. Users may write names in upper or lower case. Output has the spelling of the row.
@@ -93,8 +93,8 @@ export type AttributeOptions = {
   readonly check?: (text: string) => boolean;
   /**
    * the characters that texts and lists may contain. Absent: all except control characters, which could end lines of files,
-   * mails and logs or control a terminal. lines: also newlines and tabs. any: every character that a program's environment or
-   * arguments may contain
+   * mails and logs or control a terminal. lines: also newlines and tabs. any: every character that a program's environment
+   * or arguments may contain
    */
   readonly characters?: "lines" | "any";
   /** for a string_array: the list contains each value only once */

@@ -59,8 +59,8 @@ export function wallClock(zone: TimeZone, epoch_s: number): { readonly day: numb
 
 /**
  * The epoch seconds at which local clocks show the given time. If clocks show the time twice, because they are set back, the
- * first moment is returned. If clocks skip the time, because they are set forward, the offset before the change is used
- * (RFC 5545, 3.3.5).
+ * first moment is returned. If clocks skip the time, because they are set forward, the offset before the change is used (RFC
+ * 5545, 3.3.5).
  */
 export function epochOfWall(zone: TimeZone, day: number, second: number): number {
   const wall_s = day * DAY_S + second;

@@ -3,8 +3,7 @@
 //
 // D1. A job waits for the jobs in its `after...` items and for its `on` count. Its `before...` items name the
 //     jobs that wait for it. A `before...` item of a new job reduces the `on` count of the job it names.
-// D2. A list has one item for each type, in the order in which the types were added. An item contains an id
-//     at most once.
+// D2. A list has one item for each type, in the order in which the types were added. An item contains an id at most once.
 
 import { parseJobId } from "./job-id.ts";
 import { PBSE, Reject, reject } from "./pbse.ts";
@@ -36,8 +35,8 @@ export const isBefore = (type: Dependency["type"]): type is BeforeType => type.s
 
 /**
  * Parses the items of an attribute value. server: added to ids without a server. ids_max: the largest sum of the number of
- * ids and of the counts. Refuses a malformed item with 15014; another server, a subjob and too many ids with 15054. The
- * time grows only linearly with the length of the text, because the ids of an item are collected in a set.
+ * ids and of the counts. Refuses a malformed item with 15014; another server, a subjob and too many ids with 15054. The time
+ * grows only linearly with the length of the text, because the ids of an item are collected in a set.
  */
 export function parseDependencies(items: readonly string[], server: string, ids_max = Number.POSITIVE_INFINITY): Dependencies {
   const known = PARSED.get(items);

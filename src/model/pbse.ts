@@ -1,7 +1,7 @@
 // The PBS error table: symbol, number and text of every error that a server returns, and the error class for refusals.
-// Programs of sites rely on the numbers and texts, so they must be exactly those of PBS (docs/reference/errors.md 1). Several
-// texts end in a blank, which is kept, because a further blank and the name of an attribute may follow. The table contains no
-// multiple of 256: a command exits with the number modulo 256, and that must not be 0.
+// Programs of sites rely on the numbers and texts, so they must be exactly those of PBS (docs/reference/errors.md 1).
+// Several texts end in a blank, which is kept, because a further blank and the name of an attribute may follow. The table
+// contains no multiple of 256: a command exits with the number modulo 256, and that must not be 0.
 
 /** PBS error numbers by symbol, without the `PBSE_` prefix. */
 // biome-ignore format: one row per error

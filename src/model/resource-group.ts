@@ -1,8 +1,8 @@
-// Makes the fairshare tree from the text of a resource_group file (docs/reference/scheduler.md 10). Pure. Usage and its decay
-// are in fairshare.ts.
+// Makes the fairshare tree from the text of a resource_group file (docs/reference/scheduler.md 10). Pure. Usage and its
+// decay are in fairshare.ts.
 //
-// R1. Names are unique, and a group precedes its members. R2. The root is TREEROOT. Entities that the file does not name belong
-//     to the group `unknown`.
+// R1. Names are unique, and a group precedes its members. R2. The root is TREEROOT. Entities that the file does not name
+//     belong to the group `unknown`.
 
 /** A fault in the file. line: the number of the line. */
 export type ResourceGroupFault = { readonly line: number; readonly text: string };

@@ -1,8 +1,8 @@
-// The definition of a resource, and the table of the 49 built-in resources (docs/reference/attributes.md 8). Custom resources,
-// which are made with qmgr, have the same form.
+// The definition of a resource, and the table of the 49 built-in resources (docs/reference/attributes.md 8). Custom
+// resources, which are made with qmgr, have the same form.
 //
-// I1. Flags are written in the order h q n f i r m. A resource cannot have both n and f; each of the two needs h. Resources of
-//     type boolean, string and string_array cannot have n, f or q.
+// I1. Flags are written in the order h q n f i r m. A resource cannot have both n and f; each of the two needs h. Resources
+//     of type boolean, string and string_array cannot have n, f or q.
 // I2. Built-in resources cannot be changed or deleted.
 
 import type { ReadLevel, SetLevel } from "./attribute.ts";
@@ -139,8 +139,8 @@ export function parseResourceType(text: string): ResourceType {
 }
 
 /**
- * Parses the letters of `flag=` and puts them into their order; a letter may be repeated. Refuses unknown letters with 15014.
- * Combinations are checked by checkResourceFlags.
+ * Parses the letters of `flag=` and puts them into their order; a letter may be repeated. Refuses unknown letters with
+ * 15014. Combinations are checked by checkResourceFlags.
  */
 export function parseResourceFlags(text: string): string {
   for (const letter of text) if (!FLAG_ORDER.includes(letter)) throw reject(PBSE.BADATVAL);

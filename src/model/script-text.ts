@@ -1,6 +1,6 @@
 // Job scripts as texts that can be sent and stored. For PBS a script is a sequence of bytes. If it is not UTF-8 (for example
-// because it has comments in Latin-1), its text is a mark followed by one character for each byte. So the job gets the original
-// bytes. Pure.
+// because it has comments in Latin-1), its text is a mark followed by one character for each byte. So the job gets the
+// original bytes. Pure.
 
 /** The mark: a Unicode noncharacter, with which no text begins. */
 const MARK = "\uFDD0";

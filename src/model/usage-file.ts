@@ -1,5 +1,5 @@
-// Reads and writes the text of the file `usage` in a sched_priv (docs/reference/scheduler.md 10). The format is JSON, because only
-// the scheduler and pbsfs read it. Entities that have used nothing (usage 1) are left out.
+// Reads and writes the text of the file `usage` in a sched_priv (docs/reference/scheduler.md 10). The format is JSON,
+// because only the scheduler and pbsfs read it. Entities that have used nothing (usage 1) are left out.
 //
 //   { "format": "fairshare usage 1", "last_decay": 1790000000, "usage": { "alice": 120.5 }, "running": { "5.svr": [1, 60] } }
 //

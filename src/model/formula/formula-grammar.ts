@@ -1,6 +1,6 @@
 // The chevrotain grammar of job_sort_formula and fairshare_usage_res: Python's expressions with numbers, as PBS users write
-// them (docs/reference/scheduler.md 4). The grammar makes a tree from a text; formula.ts gives names their meaning. No text is
-// ever evaluated as code.
+// them (docs/reference/scheduler.md 4). The grammar makes a tree from a text; formula.ts gives names their meaning. No text
+// is ever evaluated as code.
 //
 //   expression: test `if` test `else` expression
 //   test: the operators, each binding tighter than those before it: `or`; `and`; `not`; comparisons (chained as in Python);

@@ -1,5 +1,5 @@
-// Scans what select and exec_vnode have in common: `name=value` pairs joined by colons. A value with blanks, colons, commas or
-// plus signs is in quotes, " or ' (docs/reference/commands.md 1.2).
+// Scans what select and exec_vnode have in common: `name=value` pairs joined by colons. A value with blanks, colons, commas
+// or plus signs is in quotes, " or ' (docs/reference/commands.md 1.2).
 //
 // I1. Nothing is lost: if the texts that a scanner returns are joined again, they are the input.
 

@@ -1,5 +1,6 @@
-// Makes exec_host, `host/slot*ncpus+...`, from an exec_vnode, and parses it. If vnodes of a chunk that follow one another are
-// on the same host, they have one entry together. host-entry.ts reads the hosts of an exec_host without checking the text.
+// Makes exec_host, `host/slot*ncpus+...`, from an exec_vnode, and parses it. If vnodes of a chunk that follow one another
+// are on the same host, they have one entry together. host-entry.ts reads the hosts of an exec_host without checking the
+// text.
 //
 // I2. execHostText(parseExecHost(t)) is t, except that `*1` is not written.
 
@@ -14,8 +15,8 @@ const HOST_ENTRY = /^([^/*+\s]+)\/([0-9]{1,9})(?:\*([0-9]{1,9}))?$/;
 
 /**
  * Makes an exec_host. Each entry is for vnodes of one chunk that follow one another and are on the same host, with the sum
- * of their processors.
- * @param takenSlots returns the slot numbers that other jobs use on a host; the new entries get the lowest free numbers
+ * of their processors. @param takenSlots returns the slot numbers that other jobs use on a host; the new entries get the
+ * lowest free numbers
  */
 export function execHosts(
   exec: ExecVnode,

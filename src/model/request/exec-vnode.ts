@@ -1,5 +1,5 @@
-// exec_vnode: the resources that a job has on each vnode, `(vn1:ncpus=2:mem=1gb+vn2:ncpus=1)+(vn1:ncpus=1)`. Each chunk has one
-// pair of brackets, which contains several vnodes if the chunk is spread over them (docs/reference/execution.md 2,
+// exec_vnode: the resources that a job has on each vnode, `(vn1:ncpus=2:mem=1gb+vn2:ncpus=1)+(vn1:ncpus=1)`. Each chunk has
+// one pair of brackets, which contains several vnodes if the chunk is spread over them (docs/reference/execution.md 2,
 // docs/reference/scheduler.md 3).
 //
 // I1. execVnodeText(parseExecVnode(t)) is t.

@@ -1,5 +1,5 @@
-// Reads the entries of an exec_host, `host/slot*ncpus+...`, and their hosts. This file imports nothing, because commands load
-// it and must start fast.
+// Reads the entries of an exec_host, `host/slot*ncpus+...`, and their hosts. This file imports nothing, because commands
+// load it and must start fast.
 //
 // The functions are for texts that the server has written, and refuse nothing. parseExecHost (exec-host.ts) checks a text.
 

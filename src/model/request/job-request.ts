@@ -1,6 +1,6 @@
-// Resolves the resource request of a job into what the server stores: adds defaults, converts old-style requests to select and
-// place, computes job-wide sums and schedselect (docs/reference/commands.md 1.2). The result depends only on the request, the
-// defaults of queue and server, and the definitions of resources.
+// Resolves the resource request of a job into what the server stores: adds defaults, converts old-style requests to select
+// and place, computes job-wide sums and schedselect (docs/reference/commands.md 1.2). The result depends only on the
+// request, the defaults of queue and server, and the definitions of resources.
 //
 // Steps: 1. check the request for conflicts
 //        2. add job-wide defaults: resources_default, then resources_max, first those of the queue, then those of the server

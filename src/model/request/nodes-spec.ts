@@ -1,9 +1,9 @@
 // Converts the old node specification `-l nodes=SPEC` to select and place (docs/reference/commands.md 1.2):
 //   SPEC := chunk[+chunk...][#shared|#excl]    chunk := [N|HOST|PROPERTY][:PROPERTY|ppn=P|cpp=C|res=value]...
-// ppn=P gives ncpus=P (times C with cpp=C) and, if P is at least 2, mpiprocs=P. The name of a boolean resource is a property;
-// any other word is a host. The arrangement is scatter. Amounts that are requested beside the specification are totals for the
-// whole job and are divided among the chunks: mem in proportion to processors, in kb; ncpus in the same way, if no chunk has its
-// own number (cpp or ncpus); other amounts equally.
+// ppn=P gives ncpus=P (times C with cpp=C) and, if P is at least 2, mpiprocs=P. The name of a boolean resource is a
+// property; any other word is a host. The arrangement is scatter. Amounts that are requested beside the specification are
+// totals for the whole job and are divided among the chunks: mem in proportion to processors, in kb; ncpus in the same way,
+// if no chunk has its own number (cpp or ncpus); other amounts equally.
 //
 // I1. If the same specification is converted again, with the job-wide sums of the chunks beside it, the chunks are the same.
 

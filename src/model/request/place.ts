@@ -1,5 +1,5 @@
-// The resource place, which says how chunks are placed on vnodes: `[free|pack|scatter|vscatter][:excl|shared|exclhost][:group=RES]`,
-// in any order (docs/reference/commands.md 1.2).
+// The resource place, which says how chunks are placed on vnodes:
+// `[free|pack|scatter|vscatter][:excl|shared|exclhost][:group=RES]`, in any order (docs/reference/commands.md 1.2).
 
 import { PBSE, reject } from "../pbse.ts";
 import type { Resources } from "../resource-table.ts";

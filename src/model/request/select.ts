@@ -1,7 +1,7 @@
-// The resource select, which lists the chunks that a job requests: `[N:]res=value[:res=value...][+...]`, where a chunk may be
-// just N (docs/reference/commands.md 1.2). The parser is written by hand. A chevrotain parser takes 5 µs longer for one chunk
-// and 9 µs longer for two; at 8,000 submissions a second this is 4 and 7 % of the time of a submission. Moreover, scheduler,
-// moms and simulator need not load a parser library.
+// The resource select, which lists the chunks that a job requests: `[N:]res=value[:res=value...][+...]`, where a chunk may
+// be just N (docs/reference/commands.md 1.2). The parser is written by hand. A chevrotain parser takes 5 µs longer for one
+// chunk and 9 µs longer for two; at 8,000 submissions a second this is 4 and 7 % of the time of a submission. Moreover,
+// scheduler, moms and simulator need not load a parser library.
 //
 // I1. A select has at least one chunk, and counts are at least 1.
 // I2. selectText(parseSelect(t)) is t, except for blanks at its ends.

@@ -1,5 +1,5 @@
-// Hooks as objects: their attributes, with the refusals that PBS has for bad values, their contents, and which daemon runs the hooks of which
-// event.
+// Hooks as objects: their attributes, with the refusals that PBS has for bad values, their contents, and which daemon runs
+// the hooks of which event.
 //
 // I1. Every refusal here is PBSE 15136; qmgr then prints `hook error returned from server` (docs/reference/qmgr.md 5).
 // I2. event, fail_action and freq are consistent: provision is the only event of its hook, and every fail_action has an event

@@ -1,5 +1,5 @@
-// Attributes of queues (docs/reference/attributes.md 4). A row with `only` is meant for one type of queue. If the attribute is
-// set on a queue of the other type, it is stored, and there is a warning (15026).
+// Attributes of queues (docs/reference/attributes.md 4). A row with `only` is meant for one type of queue. If the attribute
+// is set on a queue of the other type, it is stored, and there is a warning (15026).
 
 import { type AttributeRow, attributeTable } from "../attribute.ts";
 import { isPartitionName } from "./sched-attributes.ts";

@@ -63,8 +63,8 @@ export function aclAdmitsHost(entries: readonly string[] | undefined, host: stri
 
 /**
  * Whether the host in an entry matches a host. Upper and lower case are the same. If the host is known by its short name (as
- * the server and nodes are), an entry with a full name that begins with it matches. An entry with a short name does not match
- * a full name, because any domain may have a host with that short name.
+ * the server and nodes are), an entry with a full name that begins with it matches. An entry with a short name does not
+ * match a full name, because any domain may have a host with that short name.
  */
 export function hostMatches(pattern: string, host: string): boolean {
   const want = pattern.toLowerCase();

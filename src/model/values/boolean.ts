@@ -1,4 +1,5 @@
-// Booleans. PBS writes True and False. It accepts, in upper or lower case, True, T, Y, 1, False, F, N and 0 (docs/reference/qmgr.md 3).
+// Booleans. PBS writes True and False. It accepts, in upper or lower case, True, T, Y, 1, False, F, N and 0
+// (docs/reference/qmgr.md 3).
 
 const TRUE_WORDS: ReadonlySet<string> = new Set(["true", "t", "y", "1"]);
 const FALSE_WORDS: ReadonlySet<string> = new Set(["false", "f", "n", "0"]);

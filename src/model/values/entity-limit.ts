@@ -2,10 +2,10 @@
 // docs/reference/qmgr.md 3). If NAME is PBS_GENERIC, the limit is for each entity without an entry of its own. A name with
 // blanks or other unusual characters is written in double quotes.
 //
-// I1. In memory, limits on numbers of jobs are a record `u:alice -> 5`. Limits on resources are a record with such a record for
-//     each resource, in which sizes are canonical texts.
-// I2. Entries are shown in the byte order of their keys. Limits on resources are shown for all resources together, ordered by
-//     key and then by resource (docs/reference/attributes.md 10).
+// I1. In memory, limits on numbers of jobs are a record `u:alice -> 5`. Limits on resources are a record with such a record
+//     for each resource, in which sizes are canonical texts.
+// I2. Entries are shown in the byte order of their keys. Limits on resources are shown for all resources together, ordered
+//     by key and then by resource (docs/reference/attributes.md 10).
 // I3. A record is never empty: if an operation leaves no entry, the result is undefined.
 
 import type { AttributeDef, EntityLimits, ResourceEntityLimits } from "../attribute.ts";
@@ -55,8 +55,8 @@ export function parseEntityLimits(def: AttributeDef, text: string): EntityLimits
 }
 
 /**
- * Parses limits on amounts of one resource. Refuses an unknown resource with 15035, a resource without amounts with 15109, a bad value with
- * 15014; each refusal names `attribute.resource`.
+ * Parses limits on amounts of one resource. Refuses an unknown resource with 15035, a resource without amounts with 15109, a
+ * bad value with 15014; each refusal names `attribute.resource`.
  */
 export function parseResourceLimits(
   def: AttributeDef,
@@ -112,8 +112,8 @@ export function resourceLimitLines(rendered: { readonly [resource: string]: read
 }
 
 /**
- * Applies an operator to limits. = replaces all entries; += adds entries or replaces them; -= removes entries with equal values. Returns undefined
- * if no entry is left.
+ * Applies an operator to limits. = replaces all entries; += adds entries or replaces them; -= removes entries with equal
+ * values. Returns undefined if no entry is left.
  */
 export function combineLimits<T extends number | string>(
   op: "=" | "+=" | "-=",

@@ -1,6 +1,6 @@
 // Parses and renders values of attributes, and applies the operators = += -= and unset (docs/reference/qmgr.md 3,
-// docs/reference/attributes.md 10). This file selects what to do by the type of the attribute; the other files of this folder do
-// it for one type each.
+// docs/reference/attributes.md 10). This file selects what to do by the type of the attribute; the other files of this
+// folder do it for one type each.
 //
 // I1. For any text, these functions throw only Reject.
 // I2. parse(render(value)) equals value for every value that parse returns.

@@ -1,5 +1,5 @@
-// Resource lists: values of an attribute that has one value for each resource (`resources_max.mem = 8gb`). The type of each value is
-// that of its resource.
+// Resource lists: values of an attribute that has one value for each resource (`resources_max.mem = 8gb`). The type of each
+// value is that of its resource.
 //
 // I1. Lists are shown in the order of resource names, where upper and lower case are the same.
 // I2. A list is never empty: if an operation leaves no value, the result is undefined.

@@ -1,5 +1,5 @@
-// Converts the text of one value of a resource to its form in memory, and back. The form depends on the type of the resource:
-// long, float: number · size: canonical text · duration: seconds · boolean: boolean · string, string_array: text.
+// Converts the text of one value of a resource to its form in memory, and back. The form depends on the type of the
+// resource: long, float: number · size: canonical text · duration: seconds · boolean: boolean · string, string_array: text.
 
 import type { ResourceValue } from "../attribute.ts";
 import { isPrintable } from "../attribute-checks.ts";

@@ -1,6 +1,6 @@
-// Sizes: a whole number with a unit, such as 8gb, 100mw, 51200kb. The unit ends in b for bytes or w for words of 8 bytes; upper
-// and lower case are the same. A prefix alone means bytes: 102400K is 102400kb (docs/reference/clients.md). A number without a
-// unit is in bytes. A size keeps the unit with which it was given.
+// Sizes: a whole number with a unit, such as 8gb, 100mw, 51200kb. The unit ends in b for bytes or w for words of 8 bytes;
+// upper and lower case are the same. A prefix alone means bytes: 102400K is 102400kb (docs/reference/clients.md). A number
+// without a unit is in bytes. A size keeps the unit with which it was given.
 //
 // I1. In memory a size is its canonical text: if that text is parsed and rendered, the result is the same text.
 // I2. The sum of two sizes has the smaller of their units (8gb + 512mb = 8704mb). A sum of words and bytes is in bytes.

@@ -1,5 +1,6 @@
-// Lists of texts separated by commas. A backslash protects the next character, so that values, for example of Variable_List, can
-// contain commas. The backslash remains in the element. If the elements are joined with commas, the result is the text again.
+// Lists of texts separated by commas. A backslash protects the next character, so that values, for example of Variable_List,
+// can contain commas. The backslash remains in the element. If the elements are joined with commas, the result is the text
+// again.
 //
 // I1. splitList(joinList(x)) is x for every x that splitList returns.
 
