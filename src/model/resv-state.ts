@@ -47,7 +47,7 @@ export const RESV_STATE_WORDS: readonly (readonly [short: string, long: string])
 
 const { UNCONFIRMED, CONFIRMED, RUNNING, BEING_DELETED, DEGRADED, BEING_ALTERED } = RESV_STATE;
 
-/** The states that may follow a state. The state itself is not listed. States missing from this map are never entered. */
+/** The states that may follow a state. The state itself is not listed. No reservation ever enters a state that has no entry here. */
 const NEXT: ReadonlyMap<number, readonly number[]> = new Map([
   [UNCONFIRMED, [CONFIRMED, RUNNING, BEING_DELETED]],
   [CONFIRMED, [RUNNING, DEGRADED, BEING_ALTERED, BEING_DELETED]],

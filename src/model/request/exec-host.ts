@@ -15,8 +15,8 @@ const HOST_ENTRY = /^([^/*+\s]+)\/([0-9]{1,9})(?:\*([0-9]{1,9}))?$/;
 
 /**
  * Makes an exec_host. Each entry is for vnodes of one chunk that follow one another and are on the same host, with the sum
- * of their processors. @param takenSlots returns the slot numbers that other jobs use on a host; the new entries get the
- * lowest free numbers
+ * of their processors. takenSlots: returns the slot numbers that other jobs use on a host; the new entries get the lowest
+ * free numbers.
  */
 export function execHosts(
   exec: ExecVnode,

@@ -13,7 +13,7 @@ import { checkNodePartition } from "./partition-rules.ts";
 /** An attribute of vnodes that is shown, but counts as unknown when someone sets it (15002), as in PBS. */
 const SHOWN_ONLY = "license";
 
-/** Refuses with 15002 operations on that attribute. */
+/** Refuses with 15002 operations on the attribute SHOWN_ONLY. */
 export function checkKnown(ops: readonly AttrOp[]): void {
   if (ops.some(({ name }) => name.toLowerCase() === SHOWN_ONLY)) throw reject(PBSE.NOATTR);
 }

@@ -1,5 +1,5 @@
-// A clock that its user moves, for what-if and tests, in which everything happens at once. Wall clock and steady clock are
-// the same, because no one sets the wall clock.
+// A clock that advances only when the program moves it. It is for what-if and tests, in which everything happens at once.
+// Wall clock and steady clock are the same, because no one sets the wall clock.
 
 import type { ClockPort } from "./ports.ts";
 

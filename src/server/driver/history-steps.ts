@@ -31,7 +31,7 @@ export type HistorySteps = {
   /** a listing of live jobs */
   slices(token: number): void;
   purge(before_s: number): void;
-  /** reports to the core how many records there are */
+  /** reports to the core how many records the history has */
   count(): void;
 };
 

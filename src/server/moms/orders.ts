@@ -56,7 +56,7 @@ export function signalJob(kernel: Kernel, job: string, token: number, signal: st
   if (!STANDING.test(signal)) signalSisters(kernel, job, signal);
 }
 
-/** Signals that are not sent to the sisters at once: they suspend and resume the job after the mother superior has done so (alignSisters). */
+/** Signals that are not sent to sisters at once. Sisters suspend and resume the job after the mother superior has done so (alignSisters). */
 const STANDING = /^(admin-)?(suspend|resume)$/;
 
 /** Sends the signal to the sisters. Their answers (token 0) go to no client, because the mother superior's answer counts. */

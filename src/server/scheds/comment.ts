@@ -54,7 +54,7 @@ export function tellAttention(kernel: Kernel, sched: Sched): void {
   if (isServersComment(sched.attrs["comment"])) write(kernel, sched.name, NEEDS_ATTENTION);
 }
 
-/** Replaces that comment when the scheduler has completed a cycle again. */
+/** Replaces the comment NEEDS_ATTENTION when the scheduler has completed a cycle again. */
 export function tellReady(kernel: Kernel, sched: Sched): void {
   if (sched.attrs["comment"] === NEEDS_ATTENTION) write(kernel, sched.name, READY_TO_USE);
 }
@@ -65,7 +65,7 @@ export function tellSilent(kernel: Kernel, sched: Sched, text: string): void {
   if (isServersComment(comment) && !isFault(comment)) write(kernel, sched.name, `${PROBLEM}${text}`);
 }
 
-/** Called when the scheduler answers again or has ended: replaces the comment that it does not answer. */
+/** Called when the scheduler answers again or has ended: replaces the comment which says that it does not answer. */
 export function tellAnswers(kernel: Kernel, sched: Sched): void {
   if (isProblem(sched.attrs["comment"])) write(kernel, sched.name, ownComment(kernel, sched));
 }

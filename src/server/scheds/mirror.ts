@@ -301,7 +301,7 @@ function crowding(state: ServerState, view: View): (vnode: Vnode) => boolean {
   };
 }
 
-/** The crowded hosts of a mom. Vnodes with ignore_excl do not count, because they disturb no other vnode. */
+/** The hosts of a mom that are crowded (see crowding). Vnodes with ignore_excl do not count, because they disturb no other vnode. */
 function crowdedHosts(state: ServerState, mom: string, view: View): ReadonlySet<string> {
   const hosts = new Set<string>();
   for (const name of state.hosts.get(mom) ?? []) {

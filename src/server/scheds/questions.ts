@@ -60,7 +60,7 @@ export function askedInVain(kernel: Kernel, name: string): void {
   for (const [token, { sched }] of kernel.scheds.asked) if (sched === name) questionOver(kernel, token);
 }
 
-/** Ends a question without an answer of the scheduler. If the client wants to know why a job waits, the server answers as far as it knows. */
+/** Ends a question without an answer of the scheduler. If the client has asked why a job waits, the server gives the reasons that it knows itself. */
 export function questionOver(kernel: Kernel, token: number): void {
   const asked = kernel.scheds.asked.get(token);
   if (asked === undefined) return;

@@ -8,7 +8,10 @@ import { isRemote } from "../state/partitions.ts";
 import type { Sched } from "../state/state.ts";
 import { isServersComment, NOT_REACHED } from "./supervisor.ts";
 
-/** The comment of such a scheduler, which is also the refusal if its process connects. null: the scheduler belongs to this host. */
+/**
+ * The comment of a scheduler that belongs to another host, which is also the refusal if its process connects. null: the scheduler belongs to
+ * this host.
+ */
 export function whyNotReached(sched: Sched, own: OwnHost): string | null {
   if (!isRemote(sched, own)) return null;
   const { sched_host, sched_port } = sched.attrs;
@@ -16,7 +19,7 @@ export function whyNotReached(sched: Sched, own: OwnHost): string | null {
   return `${NOT_REACHED}${which}, and schedulers on other hosts are not supported. Unset it and the scheduler runs on ${own.host}.`;
 }
 
-/** Sets or removes that comment. A comment of an administrator stays; the reason is logged in any case. */
+/** Sets the comment that whyNotReached gives, or removes it. A comment of an administrator stays; the reason is logged in any case. */
 export function tellWhetherReached(kernel: Kernel, sched: Sched): void {
   const why = whyNotReached(sched, kernel.config);
   const { comment } = sched.attrs;

@@ -68,7 +68,7 @@ export function mailer({ domain, identity, problem }: MailerOptions): Mailer {
         ...(identity === null || typeof identity === "string" ? {} : identity),
       });
     } catch (error) {
-      // The failure is handled after this call, because it begins the next mail: 10,000 nested calls would exhaust the stack.
+      // failed() is called later, because it begins the next mail: if many mails fail in succession, nested calls would exhaust the stack.
       setImmediate(() => failed(error));
       return;
     }
