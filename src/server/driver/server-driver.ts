@@ -2,7 +2,7 @@
 // of a batch leave after its commit. The daemon, the simulator, what-if and the tests share this driver, each with its own
 // ports (ports.ts).
 //
-// I1. One commit is under way at a time; the next batch gathers meanwhile.
+// I1. One commit is under way at a time. During a commit, the next batch gathers.
 // I2. Nothing of a batch leaves before its commit. A commit that fails refuses every request of the batch (15010) and starts again from the store.
 // I3. While the store accepts no writes (a full disk), requests that only read are answered from the stored state, changes
 //     are refused, and schedulers and moms are kept out.
@@ -159,7 +159,7 @@ export class ServerDriver {
     this.do((core, now_ms) => core.momLost(link, now_ms));
   }
 
-  /** Looks for a scheduler that is not a child process: it may have died without a report. */
+  /** Called when the link of a scheduler is lost. If its process is not a child, looks later whether it still exists: nothing else reports its end. */
   schedLost(link: number, pid: number): void {
     if (this.#phase !== "serving") return;
     const { processes, clock } = this.#ports;

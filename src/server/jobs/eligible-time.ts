@@ -1,4 +1,4 @@
-// Eligible time of jobs: how long each job has waited only because other jobs held the resources
+// Eligible time of jobs: how long each job has waited only because other jobs had the resources
 // (docs/reference/scheduler.md 4). The state of a job decides its accrue type, the kind of time that it gathers. A change of
 // the accrue type is stored and logged when it happens.
 //

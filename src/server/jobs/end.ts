@@ -23,7 +23,7 @@ import { jobStarted } from "./run.ts";
 import { askedAtStart } from "./start-attrs.ts";
 import { leaveMaintenance, preemptingSince } from "./suspension.ts";
 
-/** A job that was started more often than this is held. */
+/** The largest number of starts after which a job is queued again. A job that was started more often is held. */
 const RUN_COUNT_MAX = 20;
 
 export type Obit = {

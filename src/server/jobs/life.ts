@@ -90,7 +90,7 @@ export function loseTopjob(tx: Transaction, job: Job): void {
   tx.apply({ kind: "job-changed", id: job.id, set: {}, unset });
 }
 
-/** Sets the waiting state again after a change of holds or Execution_Time, or because time has passed. Running jobs stay as they are. */
+/** Sets the state of a waiting job again after a change of holds or Execution_Time, or because Execution_Time has come. Running jobs keep their state. */
 export function settleJob(tx: Transaction, job: Job, set: Attrs = {}, unset: readonly string[] = []): void {
   const { attrs } = job;
   if (!isWaiting(job) && !isIn(job, "begun")) {

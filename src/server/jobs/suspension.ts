@@ -6,7 +6,7 @@
 //   R 42 --preempted--> S 45
 //
 // I1. A job counts as suspended when the mom has reported it; until then it keeps its resources. A suspended job stays on
-//     its vnodes, but releases its resources there: all, or those that restrict_res_to_release_on_suspend names.
+//     its vnodes, but releases its resources there: all of them, or those that restrict_res_to_release_on_suspend names.
 // I2. Vnodes of a job suspended by an administrator are in maintenance until all such jobs there have resumed or ended.
 // I3. A job that is to resume gets its resources back at once (`resuming`, state R); if the mom refuses, they are released
 //     again. The mom's answer, however late, or its next hello says whether the job has resumed. A resource is therefore

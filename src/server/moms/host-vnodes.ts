@@ -37,8 +37,8 @@ export function report(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
 }
 
 /**
- * Creates and updates the vnodes that a mom reports, and makes them up again. A host is part of the complex only if an
- * administrator created one of its vnodes.
+ * Creates and updates the vnodes that a mom reports, and removes states such as down from them. A host is part of the
+ * complex only if an administrator created one of its vnodes.
  */
 function reportVnodes(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
   const known = vnodesOf(kernel, mom.host);
@@ -142,7 +142,7 @@ function updateVnode(tx: Transaction, mom: MomRuntime, vnode: Vnode, reported: M
 /** State words that the hello of a mom removes. It even removes a down that an administrator has set, but not offline (docs/reference/attributes.md 5). */
 const REVIVED: ReadonlySet<string> = new Set(["state-unknown", "down", "stale", "unresolvable"]);
 
-/** Makes a vnode up again that the mom does not report: the mom is connected, so the vnode is no longer down or unknown. */
+/** Sets the states of a vnode that the mom does not report: the mom is connected, so the vnode is no longer down or unknown. */
 function hostIsUp(tx: Transaction, vnode: Vnode, add: readonly string[], remove: readonly string[]): void {
   setStates(tx, vnode, add, remove);
   if (isDownComment(vnode)) tx.apply({ kind: "changed", object: "node", name: vnode.name, set: {}, unset: ["comment"] });

@@ -44,7 +44,7 @@ export function schedHeartbeatChanged(kernel: Kernel): void {
   arm(kernel);
 }
 
-/** Called by the timer sched-heartbeat: asks all schedulers, and has the processes of those examined that have been silent too long. */
+/** Called by the timer sched-heartbeat: asks all schedulers, and lets the shell examine the processes of schedulers that were silent too long. */
 export function schedHeartbeat(kernel: Kernel): void {
   const silence_ms = schedSilence_ms(kernel);
   const stood_still = stoodStill(kernel.now_ms, kernel.scheds.heartbeat_ms, silence_ms);

@@ -86,7 +86,7 @@ function takeOut(frames: SchedFrame[], link: number): SchedFrame[] {
   return found;
 }
 
-/** The source of a mirror: the state, and the answers about reservations. */
+/** What a snapshot is made from: the state, and what schedulers have answered about reservations. */
 export type MirrorSource = AskSource;
 
 /** Everything that the scheduler sees. The runtime record of the scheduler notes which objects it has been sent. */

@@ -198,7 +198,7 @@ export function startAll(kernel: Kernel): void {
 
 /**
  * Starts the process of a scheduler unless there is one. If the process is just ending, a new one is started after its end.
- * The shell checks whether an earlier process holds the lock.
+ * The shell checks whether an earlier process has the lock.
  */
 export function startProcess(kernel: Kernel, name: string): void {
   const runtime = runtimeOf(kernel, name);
