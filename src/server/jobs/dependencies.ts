@@ -4,7 +4,8 @@
 //   new job --all met--> Q          --some not--> H 22, hold s --last one met--> Q
 //           --never--> F 92         a job whose condition can never be met is deleted, and so are all jobs that wait for it
 //
-// P1. A job's depend names the jobs that it waits for (after..., on). The depend of each of those jobs names the waiting job (before...).
+// P1. A job's depend names the jobs that it waits for (after..., on). The depend of each of those jobs names the waiting job
+//     (before...).
 // P2. A job whose last dependency is met loses its hold s. A manager may remove that hold earlier; the dependency then has
 //     no further effect.
 // P3. A job that is deleted before it ran releases no other job. One that is deleted while it runs has failed, whatever its Exit_status.

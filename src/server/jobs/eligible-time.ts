@@ -1,6 +1,6 @@
-// Eligible time of jobs: how long each job has waited only because other jobs had the resources
-// (docs/reference/scheduler.md 4). The state of a job decides its accrue type, the kind of time that it gathers. A change of
-// the accrue type is stored and logged when it happens.
+// Eligible time of jobs: how long each job has waited only because other jobs had the resources (docs/reference/scheduler.md
+// 4). The state of a job decides its accrue type, the kind of time that it gathers. A change of the accrue type is stored
+// and logged when it happens.
 //
 // Several jobs may share a clock (state/clocks.ts). For a job with a clock, the stored eligible_time is the number of
 // seconds to add to the clock's time (it may be negative). For a job without a clock it is the eligible time itself.

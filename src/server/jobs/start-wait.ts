@@ -7,7 +7,8 @@
 //
 // W1. A scheduler that does not wait begins no cycle while runjob hooks run for jobs that it started, because its mirror
 //     does not show those jobs as running yet.
-// W2. No verdict waits for a lost mom, or longer than the scheduler's sched_cycle_length. In both cases the job counts as started.
+// W2. No verdict waits for a lost mom, or longer than the scheduler's sched_cycle_length. In both cases the job counts as
+//     started.
 // W3. A start by hand (qrun without -a) waits for its runjob hooks and its mom in any case. It waits for the mom at most HAND_PATIENCE_S.
 
 import { PBSE, pbseText, Reject } from "#model/pbse.ts";

@@ -9,8 +9,8 @@ import type { Sched } from "../state/state.ts";
 import { isServersComment, NOT_REACHED } from "./supervisor.ts";
 
 /**
- * The comment of a scheduler that belongs to another host, which is also the refusal if its process connects. null: the scheduler belongs to
- * this host.
+ * The comment of a scheduler that belongs to another host, which is also the refusal if its process connects. null: the
+ * scheduler belongs to this host.
  */
 export function whyNotReached(sched: Sched, own: OwnHost): string | null {
   if (!isRemote(sched, own)) return null;

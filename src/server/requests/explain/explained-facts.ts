@@ -1,6 +1,6 @@
-// Facts that the server adds to a scheduler's explanation. First: the usual duration of the jobs that the explanation
-// names. A scheduler computes with walltimes, because it must keep its promises, but most jobs end earlier. Second: the
-// reasons why a job is not offered to its scheduler, such as holds, a start time or other jobs.
+// Facts that the server adds to a scheduler's explanation. First: the usual duration of the jobs that the explanation names.
+// A scheduler computes with walltimes, because it must keep its promises, but most jobs end earlier. Second: the reasons why
+// a job is not offered to its scheduler, such as holds, a start time or other jobs.
 
 import { countLeft, isAfter, jobOfEntry } from "#model/depend.ts";
 import { arrayIdOf } from "#model/job-id.ts";
