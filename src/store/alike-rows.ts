@@ -112,7 +112,7 @@ function patternOf(members: readonly Member[], known: Pattern | undefined, recor
 const isSameSequence = (a: readonly Member[], b: readonly Member[]): boolean =>
   a.length === b.length && a.every(({ name }, at) => name === b[at]?.name);
 
-// --- finds members in JSON as JSON.stringify writes it, without blanks; other JSON texts get no pattern
+// --- members of JSON texts; only texts without blanks, as JSON.stringify writes them, get a pattern
 
 const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a];
 const [BRACE, CLOSING_BRACE, BRACKET, CLOSING_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d];

@@ -44,7 +44,7 @@ export type Batch = {
   readonly drop?: readonly { readonly table: ObjectTable; readonly name: string }[];
   /** new or changed jobs */
   readonly jobs?: readonly JobRow[];
-  /** jobs that are no longer live; their second rows and scripts are removed with them */
+  /** ids of jobs that are no longer live; their rows, second rows and scripts are removed */
   readonly jobs_gone?: readonly string[];
   readonly runs?: readonly RunRow[];
   /** jobs whose second row is removed */

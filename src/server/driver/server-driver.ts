@@ -185,7 +185,7 @@ export class ServerDriver {
     this.#soon();
   }
 
-  /** Calls the core. A programmer's error in the core must not end the server for everybody: work that was not committed is given up instead. */
+  /** Calls the core. If a programmer's error occurs in it, the server does not end: it discards what was not committed and goes on. */
   do(work: (core: Core, now_ms: number) => void): void {
     if (this.#phase !== "serving") return;
     try {

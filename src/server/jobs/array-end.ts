@@ -18,7 +18,7 @@ export function subjobEnded(tx: Transaction, array: Job, { attrs }: Job): void {
   endArrayIfOver(tx, array);
 }
 
-/** Ends an array whose last subjob is over. Other arrays stay as they are. */
+/** Ends an array if its last subjob has ended; does nothing to other arrays. */
 export function endArrayIfOver(tx: Transaction, array: Job): void {
   const { subjobs, attrs } = array;
   if (subjobs === undefined || !isOver(subjobs)) return;

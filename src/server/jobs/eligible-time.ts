@@ -137,7 +137,7 @@ function changeText({ type, before, since_s, now_s, eligible_time }: ChangeText)
 
 // --- clocks and changes
 
-/** Called before a batch leaves: reads changed limits, stops clocks and lets them go on, and removes clocks without jobs. */
+/** Called before a batch leaves: reads changed limits, stops or restarts clocks, and removes clocks that no job uses. */
 export function settleAccrual(kernel: Kernel): void {
   const { state } = kernel;
   const { accrual } = state;
@@ -169,7 +169,7 @@ function turnClock(tx: Transaction, clock: Clock): void {
   tx.apply({ kind: "clock-put", clock: { ...clock, value_s: shownBy(clock, now_s), at_s: now_s, goes } });
 }
 
-/** Logs a change of the accrue type for each job of a clock that is about to stop or to go on. */
+/** Logs the change of the accrue type for each job of a clock that is about to be stopped or restarted. */
 function logTurn(tx: Transaction, clock: Clock): void {
   const { state, now_s } = tx;
   const [type, before] = clock.goes ? [ACCRUE.INELIGIBLE, ACCRUE.ELIGIBLE] : [ACCRUE.ELIGIBLE, ACCRUE.INELIGIBLE];

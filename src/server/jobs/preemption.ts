@@ -1,4 +1,4 @@
-// Preemption (docs/reference/scheduler.md 8): a scheduler preempts a running job to make room for another. Methods are tried
+// Preemption (docs/reference/scheduler.md 8): a scheduler preempts a running job so that another can use its resources. Methods are tried
 // in the scheduler's order until one works; the verdict names that method.
 //
 //   S suspend      the mom is asked to suspend the job; complete when the job is in state S, substate 45

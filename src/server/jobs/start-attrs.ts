@@ -1,4 +1,4 @@
-// The attributes that a job had at the start of its run, if it has given up vnodes since (release-nodes.ts N2). They
+// The attributes that a job had at the start of its run, for jobs that have given up vnodes since then (release-nodes.ts N2). They
 // are kept beside the present attributes, under names that end in _orig.
 
 import type { Attrs } from "../state/state.ts";

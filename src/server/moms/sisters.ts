@@ -218,7 +218,7 @@ export function releaseSisters(kernel: Kernel, id: string, hosts: readonly strin
   if (job === undefined || crew === null) return;
   for (const host of hosts) {
     const key = host.toLowerCase();
-    // If the job was started without this sister, it has nothing to end.
+    // If the job was started without this sister, the sister has nothing to end.
     if (crew.sisters.get(key)?.state === "gone") released(kernel, ownTransaction(kernel), job, crew, host);
     else letGo(kernel, job, key);
   }

@@ -160,7 +160,7 @@ export function expire(tx: Transaction, resv: Resv): void {
   end(tx, resv);
 }
 
-/** Called when an occurrence begins. */
+/** Called when an occurrence begins: starts the queue of the reservation and triggers its schedulers. */
 export function begin(tx: Transaction, resv: Resv): void {
   const { reserve_state, reserve_substate } = resv.attrs;
   const set: Attrs = { begun: tx.now_s };

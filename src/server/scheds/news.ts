@@ -29,7 +29,7 @@ export function vnodeMoved(kernel: Kernel, _tx: Transaction, name: string): void
   if (sched !== undefined) trigger(kernel, sched.name, SCHED_COMMAND.NEW);
 }
 
-/** Called when an execution queue was started: the eligible time of its jobs goes on, so if such time is counted, all schedulers are triggered. */
+/** Called when an execution queue was started. If eligible time is counted (eligible_time_enable), triggers all schedulers. */
 export function queueStarted(kernel: Kernel, _tx: Transaction, name: string): void {
   const queue = kernel.state.queues.get(name);
   if (queue === undefined || isRoute(queue) || kernel.state.server["eligible_time_enable"] !== true) return;

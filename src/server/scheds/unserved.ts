@@ -4,7 +4,7 @@
 //
 // U1. The reason is not stored. Its text replaces the scheduler's comment whenever the job is shown, so it disappears
 //     together with its cause.
-// U2. The comment of an administrator, and that of an array that has begun, stay as they are.
+// U2. The comment of an administrator, and that of an array that has begun, are not replaced.
 // U3. A cause that usually passes quickly is shown in the comment only after TELL_AFTER_S; `partita explain` names it at once.
 
 import type { SchedRuntime } from "../engine/sched-runtime.ts";

@@ -1,5 +1,5 @@
 // Lists by partition the jobs that wait while no scheduler looks at them, with the reason (`partita top`). Everybody may
-// ask; query_other_jobs decides whose jobs users see one by one.
+// ask; query_other_jobs decides of whose jobs users see the ids.
 
 import type { UnservedView, WaitingJob } from "#protocol/sched-view.ts";
 import { seesOthers } from "../../attributes/permission.ts";

@@ -11,7 +11,7 @@ import { finishedJob, fullJobId, mayQuery } from "../../status/job.ts";
 
 export type ArrayJob = Job & { readonly subjobs: Subjobs };
 
-/** What an id names. A waiting subjob and a range have their array here; a subjob that has become a job of its own is of kind job. */
+/** What an id names. For a waiting subjob or a range, array is the job array; a subjob that has become a job of its own is of kind job. */
 export type Target =
   | { readonly kind: "job"; readonly job: Job }
   | { readonly kind: "array"; readonly job: ArrayJob }
@@ -86,7 +86,7 @@ export function startedJobs(tx: Transaction, target: Target): Job[] {
   }
 }
 
-/** The live job with an id, as the user has typed it. Refuses a subjob with 15004: for requests that are only for whole jobs and arrays. */
+/** The live job that an id names. Used by requests that are only for whole jobs and arrays: a subjob is refused with 15004. */
 export function wholeJob(tx: Transaction, text: string): Job {
   const target = targetOf(tx, text);
   const job = target.kind === "job" || target.kind === "array" ? target.job : undefined;
