@@ -1,5 +1,5 @@
-// Preemption (docs/reference/scheduler.md 8): a scheduler preempts a running job so that another can use its resources. Methods are tried
-// in the scheduler's order until one works; the verdict names that method.
+// Preemption (docs/reference/scheduler.md 8): a scheduler preempts a running job so that another can use its resources.
+// Methods are tried in the scheduler's order until one works; the verdict names that method.
 //
 //   S suspend      the mom is asked to suspend the job; complete when the job is in state S, substate 45
 //   C checkpoint   the mom is asked to save the job (a mom without a checkpoint script refuses); complete when the job is queued again

@@ -1,5 +1,5 @@
-// The attributes that a job had at the start of its run, for jobs that have given up vnodes since then (release-nodes.ts N2). They
-// are kept beside the present attributes, under names that end in _orig.
+// The attributes that a job had at the start of its run, for jobs that have given up vnodes since then (release-nodes.ts
+// N2). They are kept beside the present attributes, under names that end in _orig.
 
 import type { Attrs } from "../state/state.ts";
 
