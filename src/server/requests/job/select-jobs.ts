@@ -191,7 +191,7 @@ function holdsEqual(op: Criterion["op"], equal: boolean): boolean {
   return op === "ne" ? !equal : (op === "eq" || op === "ge" || op === "le") && equal;
 }
 
-/** The position of a Checkpoint value in the order: n never, s at shutdown, c and w at intervals (a longer interval comes first), u unspecified. */
+/** The position of a Checkpoint value in the order: n never, s at shutdown, c and w at intervals (a shorter interval comes first), u unspecified. */
 function checkpointRank(text: string): number {
   const letter = "nscu".indexOf(text.startsWith("w") ? "c" : (text[0] ?? ""));
   if (letter < 0) throw reject(PBSE.BADATVAL);

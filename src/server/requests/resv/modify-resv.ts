@@ -102,7 +102,7 @@ function force(tx: Transaction, resv: Resv, set: Attrs, waits: boolean): Answer 
   return { value: { id: resv.id, word: waits || !hasScheduling(tx, resv) ? "CONFIRMED" : "ALTER REQUESTED" } };
 }
 
-/** Whether the reservation's scheduler has scheduling True. If not, a forced alteration is confirmed at once, as in PBS. */
+/** Whether the reservation's scheduler has scheduling True. If not, a client that forces an alteration is told CONFIRMED at once, as in PBS. */
 function hasScheduling({ state }: Transaction, { attrs: { partition } }: Resv): boolean {
   return partition === undefined || schedOfPartition(state, partition)?.attrs["scheduling"] === true;
 }
