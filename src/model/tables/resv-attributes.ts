@@ -28,7 +28,7 @@ const ROWS: readonly AttributeRow[] = [
   ["group_list", "string_array", "all", "user", "group of the reservation"],
   ["Authorized_Users", "string_array", "all", "user", "users who may submit to the reservation"],
   ["Authorized_Groups", "string_array", "all", "user", "groups that may submit to the reservation"],
-  ["Authorized_Hosts", "string_array", "all", "user", "hosts from which may be submitted to the reservation"],
+  ["Authorized_Hosts", "string_array", "all", "user", "hosts from which jobs may be submitted to the reservation"],
   ["server", "string", "all", "pbs", "server the reservation belongs to"],
   ["Account_Name", "string", "all", "user", "unused"],
   ["ctime", "time", "all", "pbs", "when the reservation was made"],

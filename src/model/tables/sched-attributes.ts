@@ -64,7 +64,7 @@ const ROWS: readonly AttributeRow[] = [
   ["preempt_sort", "keyword", "all", "mgr", "which victims come first", { default: "min_time_since_start", restored: true, keywords: ["min_time_since_start"] }],
   ["log_events", "integer", "all", "op", "mask of what the scheduler logs", { default: 767, restored: true }],
   ["job_sort_formula", "formula", "all", "mgr", "formula for the order of jobs in this scheduler", { characters: "lines" }],
-  ["server_dyn_res_alarm", "integer", "all", "mgr", "seconds a program for a dynamic resource may run; 0: as long as it likes", { default: 30, restored: true, min: 0 }],
+  ["server_dyn_res_alarm", "integer", "all", "mgr", "seconds that a program for a dynamic resource may run; 0: without limit", { default: 30, restored: true, min: 0 }],
   ["attr_update_period", "integer", "all", "mgr", "seconds between updates of jobs that cannot run", { assumed: 0, min: 0 }],
 ];
 

@@ -24,7 +24,7 @@ export const SCHED_CONFIG_KEYS: readonly ConfigKey[] = [
   { name: "backfill", kind: "boolean", prime: true, default: "true", help: "with strict_ordering: start what does not delay the first job" },
   { name: "backfill_prime", kind: "boolean", prime: true, default: "false", help: "keep jobs from crossing into prime or non-prime time" },
   { name: "prime_exempt_anytime_queues", kind: "boolean", default: "false", help: "backfill_prime leaves other queues alone" },
-  { name: "prime_spill", kind: "duration", prime: true, default: "0", help: "how far jobs may reach into prime or non-prime time" },
+  { name: "prime_spill", kind: "duration", prime: true, default: "0", help: "how long a job may run on into the next prime or non-prime time" },
   { name: "primetime_prefix", kind: "text", default: "p_", help: "queues that run in prime time only" },
   { name: "nonprimetime_prefix", kind: "text", default: "np_", help: "queues that run in non-prime time only" },
   { name: "dedicated_prefix", kind: "text", default: "ded", help: "queues that run in dedicated time only" },
@@ -51,8 +51,8 @@ export const SCHED_CONFIG_KEYS: readonly ConfigKey[] = [
   { name: "resv_confirm_ignore", kind: "text", default: "none", help: "dedicated_time: reservations may lie in it; none: they may not" },
   { name: "allow_aoe_calendar", kind: "boolean", default: "false", help: "jobs with an aoe may be top jobs" },
   { name: "modules", kind: "text", default: MODULES_DEFAULT.join(", "), help: "the chain of modules" },
-  { name: "module_alarm", kind: "duration", default: "30", help: "how long a call of a site's module may take; 0: as long as it likes" },
-  { name: "module_work_alarm", kind: "duration", default: "600", help: "how long a site's service module may work on a cycle; 0: as long as it likes" },
+  { name: "module_alarm", kind: "duration", default: "30", help: "how long a call of a site's module may take; 0: without limit" },
+  { name: "module_work_alarm", kind: "duration", default: "600", help: "how long a site's service module may work on a cycle; 0: without limit" },
 ];
 
 /** Keys of former releases, and what to use instead, in the words of PBS. */
