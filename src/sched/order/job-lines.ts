@@ -155,14 +155,14 @@ function dropLine(universe: Universe, line: JobLine): void {
 
 const REQUESTS_KEPT = 10_000;
 
-export function requestOf(universe: Universe, select: string, place: string, keeps_cpus = false): Request {
-  const key = `${select}\n${place}${keeps_cpus ? "\n" : ""}`;
+export function requestOf(universe: Universe, select: string, place: string, resumed?: Pick<Request, "resumes" | "keeps_cpus">): Request {
+  const key = `${select}\n${place}${resumed === undefined ? "" : `\n${resumed.keeps_cpus === true}`}`;
   let request = universe.requests.get(key);
   if (request === undefined) {
     // Requests that no job has any more are dropped from the table; a job keeps its own request.
     if (universe.requests.size > REQUESTS_KEPT + 2 * universe.entries.size) universe.requests.clear();
     const parsed = checkedPart(parseRequest(universe.space, select, place, universe.next_id++), universe.checks);
-    universe.requests.set(key, (request = keeps_cpus ? { ...parsed, keeps_cpus } : parsed));
+    universe.requests.set(key, (request = { ...parsed, ...resumed }));
   }
   return request;
 }
@@ -172,8 +172,9 @@ export function resumeRequest(universe: Universe, { exec_vnode = "", released = 
   const parts = (readExecVnode(released) ?? []).flat();
   const select = selectText({ chunks: parts.map(({ vnode, pairs }) => ({ count: 1, pairs: [pairOf("vnode", vnode), ...pairs] })) });
   const { sharing } = placeOf(place);
-  const keeps_cpus = !parts.some(({ pairs }) => pairs.some(({ name }) => name === "ncpus"));
-  return requestOf(universe, select, placeText({ ...FREE, ...(sharing === undefined ? {} : { sharing }) }), keeps_cpus);
+  const needs_cpus = parts.some(({ pairs }) => pairs.some(({ name }) => name === "ncpus"));
+  const resumed: Pick<Request, "resumes" | "keeps_cpus"> = needs_cpus ? { resumes: true } : { resumes: true, keeps_cpus: true };
+  return requestOf(universe, select, placeText({ ...FREE, ...(sharing === undefined ? {} : { sharing }) }), resumed);
 }
 
 function classKey(universe: Universe, job: SchedJob, request: Request): string {

@@ -87,7 +87,8 @@ function placementSet(universe: Universe, of: NodeSet, grouping: Grouping, name:
 }
 
 /** Returns the grouping for a job of a queue; null: the job may use all vnodes of the set. */
-export function groupingFor(universe: Universe, set: NodeSet, queue: Queue | undefined, { place }: Request): Grouping | null {
+export function groupingFor(universe: Universe, set: NodeSet, queue: Queue | undefined, { place, resumes }: Request): Grouping | null {
+  if (resumes === true) return null;
   const resources = place.group === undefined ? groupResources(universe, queue) : [place.group];
   return resources.length === 0 ? null : (set.groupings.get(keyOf(resources)) ?? null);
 }

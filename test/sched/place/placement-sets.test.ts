@@ -35,6 +35,7 @@ const ROWS: readonly Row[] = [
   ["no key",                                    RACKS, "1 2:ncpus=2", { node_group_enable: true }, ["1=(a1:ncpus=2)+(b1:ncpus=2)"]],
   ["larger than any set: all vnodes",           RACKS, "1 4:ncpus=2", KEY, ["1=(a1:ncpus=2)+(b1:ncpus=2)+(a2:ncpus=2)+(b2:ncpus=2)"]],
   ["larger than any set, may not span",         RACKS, "1 4:ncpus=2", KEY, ["1: Can Never Run: can't fit in the largest placement set, and can't span psets"], NO_SPAN],
+  ["a suspended job resumes where it was",      RACKS, "1 S (a1:ncpus=2)+(b1:ncpus=2)", KEY, ["1=(a1:ncpus=2)+(b1:ncpus=2)"], NO_SPAN],
   ["a set could hold it: it waits",             RACKS, "8 R (b1:ncpus=1); 1 3:ncpus=2", KEY, ["1: Not Running: Placement set rack=\"A\" has too few free resources"]],
   ["the first of equal sets is the one with less free", "a1 ncpus=4 rack=A; b1 ncpus=4 rack=B", "8 R (b1:ncpus=1); 1 ncpus=1", KEY, ["1=(b1:ncpus=1)"]],
   ["then the one with less memory",             "a1 ncpus=4 mem=2gb rack=A; b1 ncpus=4 mem=1gb rack=B", "1 ncpus=1", KEY, ["1=(b1:ncpus=1)"]],
