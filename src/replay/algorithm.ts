@@ -1,4 +1,4 @@
-// The algorithms of a replay by name: fcfs, easy, sjbf, depthN, depthinf, cons.
+// The names of the algorithms that a replay can use: fcfs, easy, sjbf, depthN, depthinf, cons (docs/sim.md explains them).
 
 export type Algorithm =
   | { readonly kind: "fcfs" }

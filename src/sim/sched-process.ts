@@ -19,7 +19,7 @@ const RECONNECT_MS = 1000;
 const KILL_AFTER_MS = 10_000;
 /** Longest time in ms that modules take to load. */
 const LOAD_MS_MAX = 50;
-/** Longest time in ms that the work in one event takes by the process's clock. A cycle may take cycle_ms_max longer. */
+/** Longest time in ms that the simulated process spends on one event, measured by its own clock. A cycle may take up to cycle_ms_max longer. */
 const WORK_MS_MAX = 1000;
 const SIGHUP = 1;
 /** Log records with these events are also in the trace. */

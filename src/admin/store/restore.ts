@@ -109,8 +109,8 @@ async function nextNumber(store: string): Promise<number> {
 }
 
 /**
- * Puts the copy in the place of the store. The former store gets a name with the time. The mark of the store is moved last (R3). Returns the new path of the
- * former store.
+ * Puts the copy in the place of the store. The former store is renamed; its new name contains the time. The mark of the former store is removed last (R3).
+ * Returns the new path of the former store; null: there was none.
  */
 function exchange(store: string, copy: string): string | null {
   const stamp = new Date().toISOString().replace(/[-:]|\.\d+/g, "");

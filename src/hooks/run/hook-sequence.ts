@@ -1,6 +1,6 @@
 // Runs the hooks of one event on an execution host, one after the other. The first hook that rejects or fails ends the
-// sequence. (The server does not use this file: its core runs the hooks of an event itself, src/server/hooks/chain.ts,
-// because a request waits for each hook.)
+// sequence. (The server does not use this file. Its core starts one hook at a time and keeps the request waiting
+// until that hook has answered: src/server/hooks/chain.ts.)
 
 import type { HookChanges, HookInput, HookOutcome, HookRequests, HookRun } from "./hook-input.ts";
 import { NO_REQUESTS } from "./hook-input.ts";

@@ -214,8 +214,8 @@ type Closing = Then & {
 };
 
 /**
- * Returns the state word that keeps jobs off a vnode at a later time; undefined: none. A word that comes from a running job
- * or reservation disappears with it; each may outlast the other.
+ * Returns the state word that keeps jobs off a vnode at a later time; undefined: none. A state word that is due to running
+ * jobs disappears when they end; one that is due to a reservation disappears when the reservation ends.
  */
 function closedAt({ space }: Universe, vnode: Vnode, { state, used, left, resvs, had_jobs, had_resvs, host }: Closing): string | undefined {
   const { closed, spec } = state;

@@ -42,7 +42,7 @@ const BUILT_IN: ReadonlyMap<string, PolicyModule> = new Map([
   backfill,
 ].map((module) => [module.name, module]));
 
-/** Names of modules that do not exist yet. A sched_config that asks for one is refused. */
+/** Names of modules that do not exist yet. If sched_config names one, that module is left out, with a message. */
 export const MODULES_LATER: readonly string[] = [];
 
 export function moduleNamed(name: string): PolicyModule | undefined {

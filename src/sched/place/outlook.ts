@@ -125,7 +125,7 @@ export function statesDuring(bucket: HostBucket, window: Window | null): readonl
   return shown;
 }
 
-/** Returns whether a window contains a booking on the hosts of these buckets. */
+/** Returns whether a booking on the hosts of these buckets overlaps a window. */
 export function reachesBooked(buckets: Iterable<HostBucket>, window: Window): boolean {
   for (const { outlook } of buckets) {
     if (outlook === null || (outlook.first_s >= window.to_s && outlook.first_s >= window.firm_to_s)) continue;

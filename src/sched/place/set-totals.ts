@@ -100,7 +100,7 @@ function mostLacked(checks: Checks, specs: readonly VnodeSpec[], buckets: readon
   return null;
 }
 
-/** Returns a reason for a requested value that no vnode of the set has, free or not. */
+/** Returns why a chunk cannot be placed if it requests a value that no vnode of the set has, in use or free; null: there is every value. */
 function unmatched(checks: Checks, set: NodeSet | undefined, chunk: Chunk): Why | null {
   if (chunk.host !== undefined && set?.hosts.has(chunk.host) !== true) return mismatch("host", chunk.host, shown(set?.hosts.keys() ?? []));
   if (chunk.vnode !== undefined && set?.vnodes.has(chunk.vnode) !== true)

@@ -7,7 +7,7 @@ import type { UsageTable } from "../shapes/limits.ts";
 import { amountOf } from "../shapes/resource-space.ts";
 import type { Universe } from "../shapes/universe.ts";
 
-/** Returns whether a user, group or project for which a job counts is above a soft limit of its queue, or of the server. */
+/** Returns whether the job's user, group or project is above a soft limit of the job's queue, and whether it is above one of the server. */
 export function overSoftLimit(universe: Universe, job: SchedJob): { readonly queue: boolean; readonly server: boolean } {
   const queue = universe.queues.get(job.queue)?.soft_limits;
   return {

@@ -27,7 +27,7 @@ export function beginShutdown(
   endWhenReady(kernel);
 }
 
-/** Called before every batch. When no job runs any more (quick: at once), tells the shell once to end the server. */
+/** Called before each batch of rows and messages leaves. Once no job is running (quick: immediately), tells the daemon, one time only, to end. */
 export function endWhenReady(kernel: Kernel): void {
   if (kernel.ending.how === null || kernel.ending.told) return;
   const running = ["R", "S", "U", "E"].some((state) => kernel.state.counts.has(state));

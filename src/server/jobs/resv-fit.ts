@@ -1,4 +1,5 @@
-// Checks whether a job may start now on a vnode: inside its reservation, or, for a job outside of reservations, beside them.
+// Checks whether a job may start on a vnode now. A job of a reservation must fit into what the reservation holds there. Any other job must not conflict with
+// the reservations that are running there.
 
 import { PBSE, Reject } from "#model/pbse.ts";
 import { addAmounts } from "../state/amounts.ts";

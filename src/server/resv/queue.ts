@@ -17,7 +17,7 @@ export function makeQueue(tx: Transaction, attrs: ResvAttrs): void {
   logQueue(tx, attrs.queue, "created");
 }
 
-/** Deletes the queue together with its reservation. */
+/** Deletes the queue of a reservation. Called when the reservation is deleted. */
 export function removeQueue(tx: Transaction, queue: string): void {
   if (!tx.state.queues.has(queue)) return;
   tx.apply({ kind: "deleted", object: "queue", name: queue });

@@ -87,7 +87,7 @@ export function partAmounts(resources: Definitions, pairs: readonly { readonly n
   return amounts;
 }
 
-/** The amounts of a job-wide record that server and queue count as assigned: those of resources with flag q. */
+/** The amounts in the Resource_List of a job or reservation that the server and the queue count as assigned: those of resources with flag q. */
 export function jobWideAmounts(resources: Definitions, record: { readonly [resource: string]: unknown }): Fixed {
   const { wide } = workedOf(resources);
   const known = wide.get(record);
