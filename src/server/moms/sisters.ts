@@ -19,6 +19,7 @@ import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 import type { AfterRun, Crew, MomRuntime, Sister } from "../engine/mom-runtime.ts";
 import type { Transaction } from "../engine/transaction.ts";
+import { isKeptOn } from "../jobs/checkpointed.ts";
 import { beginRerun } from "../jobs/end.ts";
 import { logJob } from "../jobs/life.ts";
 import { giveUp, releasingOf, vnodesByHost } from "../jobs/release-nodes.ts";
@@ -242,6 +243,10 @@ export function dismissCrew(kernel: Kernel, job: Job): void {
   kernel.timers.clear(`join:${job.id}`);
   for (const key of crew.sisters.keys()) letGo(kernel, job, key);
   acknowledge(kernel, job, crew);
+  // Output that the mother superior has kept for the next run is known from its obit only, which is dropped here.
+  const mother = kernel.moms.by_host.get(hostOfJob(job).toLowerCase());
+  if (crew.over !== null && mother !== undefined && !isKeptOn(job, mother.host))
+    kernel.out.moms.push({ link: mother.link, type: "mom-discard", data: { job: job.id } });
   kernel.moms.crews.delete(job.id);
 }
 

@@ -100,6 +100,17 @@ test("a sister that the job goes on without is missed once, and her vnodes can b
   assert.equal(stateOf(h, job), "R 42");
 });
 
+test("output that the mother superior kept for a next run is deleted with the job, though a sister has not ended", () => {
+  const { h, job } = running();
+  h.core.momLost(SISTER, h.now_ms);
+  settle(h);
+  mom(h, MOTHER, "mom-obit", { job, run_count: 1, exit_status: -3, used: {}, kept: true });
+  const discarded = (): number[] => h.to_moms.filter(({ type }) => type === "mom-discard").map(({ link }) => link);
+  assert.deepEqual([jobAttrs(h, job).job_state, discarded()], ["R", []], "the sister may still have the run");
+  assert.equal(ask(h, ROOT, { kind: "delete-job", job, force: true })?.ok, true);
+  assert.deepEqual(discarded(), [MOTHER]);
+});
+
 test("a sister that keeps other vnodes of the job is told of those that were released", () => {
   const h = harness();
   addHost(h, "n1");
