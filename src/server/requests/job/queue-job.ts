@@ -18,7 +18,10 @@ export function queueJob(tx: Transaction, request: Omit<QueueJobRequest, "kind">
   return { value: { id: submitJob(tx, request, "queuejob") } };
 }
 
-/** Submits a job and returns its id. key: identifies, within the request, the question to the queuejob hooks about this job (HookAsk). Throws Reject, in which case nothing is changed. */
+/**
+ * Submits a job and returns its id. key: identifies, within the request, the question to the queuejob hooks about this job (HookAsk). Throws Reject, in which
+ * case nothing is changed.
+ */
 export function submitJob(given_tx: Transaction, request: Omit<QueueJobRequest, "kind">, key: string): string {
   // Without hooks, the submission need not be read a second time.
   const { tx, draft } = given_tx.state.hooks.size > 0 ? afterQueuejobHooks(given_tx, key, request) : { tx: given_tx, draft: request };
