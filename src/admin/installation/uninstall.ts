@@ -1,8 +1,8 @@
 // `partita uninstall`: removes the files that init created. Programs are always removed; jobs, logs and configuration only
 // with --purge.
 
-import { existsSync, lstatSync, readFileSync, realpathSync, rmdirSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, rmdirSync, rmSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { codeOf } from "#support/caught.ts";
 import { CONF_FILE_DEFAULT, type Conf } from "#support/conf.ts";
 import { AdminError, quote } from "../complex/complex-home.ts";
@@ -72,7 +72,17 @@ function removePrograms(exec: string): void {
     if (stat === undefined) continue;
     if (stat.isDirectory() && path !== join(exec, "lib/partita")) removeEmpty(path);
     else rmSync(path, { recursive: true });
+    if (path.endsWith(".py")) removeCompiled(path);
   }
+}
+
+/** Removes what Python has compiled from a file of ours: __pycache__/NAME.VERSION.pyc beside it. */
+function removeCompiled(path: string): void {
+  const cache = join(dirname(path), "__pycache__");
+  const start = `${basename(path, ".py")}.`;
+  for (const name of existsSync(cache) ? readdirSync(cache) : [])
+    if (name.startsWith(start) && name.endsWith(".pyc")) rmSync(join(cache, name));
+  removeEmpty(cache);
 }
 
 /** Removes a directory unless something is still in it. */

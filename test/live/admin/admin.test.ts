@@ -137,7 +137,8 @@ test("partita stop: a scheduler that has no link to the server just then ends, t
       const stopping = spawn(partita, ["stop", "--home", complex.home], { stdio: "ignore" });
       const ended = once(stopping, "exit");
       await until("the server is down again", () => complex.pid("server") === null);
-      process.kill(sched, "SIGCONT");
+      // On a busy machine stop may have lost patience and ended the scheduler.
+      if (exists(sched)) process.kill(sched, "SIGCONT");
       assert.deepEqual(await ended, [0, null]);
       assert.ok(!exists(sched));
     } finally {

@@ -32,7 +32,8 @@ test("an installation: what site tools look for, upgraded without harm to a runn
     const probe = run(join(exec, "sbin/pbs_probe"), ["-v"], { ...process.env, PBS_CONF_FILE: join(complex.home, "pbs.conf") });
     assert.match(probe.out, /^ok +the server answers$/m, probe.err);
     assert.equal(run(join(exec, "sbin/pbs_probe"), ["-x"]).status, 1);
-    const python = (code: string): Ran => run("python3", ["-c", code], { ...process.env, PYTHONPATH: join(exec, "lib/python") });
+    const python = (code: string): Ran =>
+      run("python3", ["-c", code], { ...process.env, PYTHONPATH: join(exec, "lib/python"), PYTHONDONTWRITEBYTECODE: "" });
     assert.equal(python("import pbs; print(pbs.JOB_STATE_HELD is not None)").out, "True\n");
     assert.match(python("import pbs_ifl").err, /ImportError: pbs_ifl needs the C library libpbs, which Partita does not have yet/);
     for (const page of ["man1/qsub.1B", "man1/partita.1B", "man8/pbs_server.8B"])

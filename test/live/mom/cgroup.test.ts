@@ -38,7 +38,7 @@ if os.fork() == 0:
         time.sleep(1000)
     os._exit(0)
 for _ in range(200):
-    if os.path.exists(mark): break
+    if os.path.exists(mark) and os.path.getsize(mark) > 0: break
     time.sleep(0.05)
 `;
 const BOMB = `
