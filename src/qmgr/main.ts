@@ -121,7 +121,8 @@ async function runLines(
   const prompt = (): void => {
     if (!prompting) return;
     lines.setPrompt(pending.continued ? "Qmgr< " : "Qmgr: ");
-    lines.prompt();
+    // Text that was typed ahead stays in the line, and the cursor behind it.
+    lines.prompt(true);
   };
   const runAll = async (requests: readonly string[]): Promise<boolean> => {
     for (const request of requests) {

@@ -11,18 +11,24 @@ before(async () => {
 });
 after(() => complex.stop());
 
-test("lines that come in one piece with their line ends are requests, one after the other; what follows them is the next line", async () => {
-  const seat = takeSeat([complex.command("qmgr")], { env: complex.env(), columns: 120 });
-  try {
-    await seat.see(/Qmgr: /);
-    seat.type("create queue a queue_type=e\rset queue a Priority=7\nlist queue a Priority\rlist que");
-    await seat.see(/Priority = 7/);
-    seat.type("ue a queue_type\r");
-    await seat.see(/queue_type = Execution/);
-    seat.type("quit\r");
-    assert.equal(await seat.ended, 0);
-  } finally {
-    seat.leave();
-  }
-  assert.match(complex.qmgr("list queue a Priority"), /Priority = 7/);
-});
+const MODES = [
+  ["a", "xterm", "in the shell"],
+  ["b", "dumb", "in line mode"],
+] as const;
+
+for (const [queue, terminal, mode] of MODES)
+  test(`lines that come in one piece with their line ends are requests, one after the other; what follows them is the next line (${mode})`, async () => {
+    const seat = takeSeat([complex.command("qmgr")], { env: { ...complex.env(), TERM: terminal }, columns: 120 });
+    try {
+      await seat.see(/Qmgr: /);
+      seat.type(`create queue ${queue} queue_type=e\rset queue ${queue} Priority=7\nlist queue ${queue} Priority\rlist que`);
+      await seat.see(/Priority = 7/);
+      seat.type(`ue ${queue} queue_type\r`);
+      await seat.see(/queue_type = Execution/);
+      seat.type("quit\r");
+      assert.equal(await seat.ended, 0);
+    } finally {
+      seat.leave();
+    }
+    assert.match(complex.qmgr(`list queue ${queue} Priority`), /Priority = 7/);
+  });
