@@ -39,8 +39,8 @@ export function sizeBytes(text: string): number | null {
 }
 
 /**
- * Writes a size in the fewest characters. It keeps its own unit if it has at most `digits` digits; otherwise it is rounded up to the next unit. Bytes become
- * kilobytes. form `G`: in gigabytes; `M`: in megawords. A text that is not a size is returned unchanged.
+ * Writes a size as a number of at most `digits` digits and a unit. A number with more digits is rounded up to a larger unit, and bytes always become kilobytes.
+ * Other forms: `G`: in gigabytes; `M`: in megawords. A text that is not a size is returned unchanged.
  */
 export function sizeColumn(text: string, form: "short" | "G" | "M" = "short", digits = 4): string {
   const bytes = sizeBytes(text);

@@ -19,13 +19,13 @@ export type CommandIo = {
   /** opens the terminal of standard input and output for interactive work; absent: the command has no terminal */
   readonly terminal?: () => Promise<Terminal>;
   /**
-   * limits what the command's connections deliver while its output waits, and ends them if the command is cancelled; absent: no limit, and connections live as
-   * long as the process
+   * limits what the command's connections deliver while its output has not been taken yet, and ends them if the command is cancelled; absent: no limit, and
+   * connections live as long as the process
    */
   readonly flow?: Flow;
 };
 
-/** Thrown by a command that must run in its own process, before it has done anything. The resident then hands the command back to its launcher. */
+/** Thrown by a command that must run in its own process. The command has done nothing yet. The resident then hands the command back to its launcher. */
 export class NeedsOwnProcess extends Error {
   override readonly name = "NeedsOwnProcess";
 }

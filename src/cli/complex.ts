@@ -33,8 +33,8 @@ export type Complex = {
 export type CommandBody = (io: CommandIo, complex: Complex) => Promise<number>;
 
 /**
- * Commands that give up when the server does not answer a request for information. All other commands wait, even for an answer that they need before they
- * change something.
+ * Commands that give up when the server does not answer a request for information. All other commands wait, even while they only request information that they
+ * need for a change.
  */
 const ONLY_ASK: ReadonlySet<string> = new Set(["qstat", "qselect", "pbsnodes", "pbs_rstat", "pbsfs", "printjob", "qmgr"]);
 

@@ -1,4 +1,5 @@
-// Finds out by its addresses whether a name is of our server. Loaded only if the name is not one of the complex's known names.
+// Finds out whether a host name means our server, by comparing addresses. Loaded only if the name is not one of the
+// complex's known names.
 
 import { lookup } from "node:dns/promises";
 import { networkInterfaces } from "node:os";

@@ -12,7 +12,7 @@ export const quote = (text: string): string => (PLAIN.test(text) ? `"${text}"` :
 /** Writes the text of an attribute as a JSON value. Numbers, true, false, null and objects are unchanged; everything else gets quotes. */
 export function jsonValue(text: string, level: number): string {
   const first = text.charCodeAt(0);
-  // characters that can begin a number, true, false or null; below, `{` of an object
+  // characters that can begin a number, true, false or null; the code after this handles `{`, with which an object begins
   if ((first >= 48 && first <= 57) || first === 45 || first === 116 || first === 102 || first === 110) {
     return LITERAL.test(text) ? text : quote(text);
   }

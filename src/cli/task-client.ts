@@ -38,7 +38,9 @@ export function runOf(env: CommandIo["env"]): TaskRun | null {
   return job === undefined || job === "" || cookie === undefined || cookie === "" ? null : { job, run_count: null, cookie };
 }
 
-/** Returns the PBS_HOMEs of moms that may run the job: first the one in which its node file lies, then that of the configuration. */
+/**
+ * Returns the directories PBS_HOME in which the mom of this job may be found: first the one that contains the job's node file, then that of the configuration.
+ */
 function homes(io: CommandIo, complex: Complex): string[] {
   const nodefile = io.env["PBS_NODEFILE"] ?? "";
   const found = nodefile.startsWith("/") ? [dirname(dirname(nodefile))] : [];

@@ -1,8 +1,8 @@
 // A hook host: a process with a Python or JavaScript interpreter that runs hooks one after the other (python/hook_host.py,
 // javascript/host-main.ts).
 //
-// P1. The run of a hook always ends: the hook host answers, the alarm of the hook is over, or the hook host dies. A hook
-//     host that does not stop the hook on request is killed with its process group.
+// P1. The run of a hook always ends: the hook host answers, the time limit of the hook (its alarm) is over, or the hook host
+//     dies. A hook host that does not stop the hook on request is killed with its process group.
 // P2. A hook host that was killed or has died gets no more hooks.
 
 import { type ChildProcess, spawn } from "node:child_process";

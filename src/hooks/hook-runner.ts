@@ -233,7 +233,7 @@ function scriptKey({ script }: HookRun): string {
   return key;
 }
 
-/** Writes a file that all users can read, because hooks may run as users. Where users must not read it, a directory above it is closed to them. */
+/** Writes a file that all users can read, because hooks may run as users. Files that users must not read lie in a directory that is closed to them. */
 function writeWhole(path: string, text: string | Buffer): void {
   writeFileSync(`${path}.new`, text, { mode: 0o600 });
   chmodSync(`${path}.new`, 0o644);

@@ -53,7 +53,7 @@ export function positionOf({ first, last, step }: IndexRange, index: number): nu
   return past < 0 || index > last || past % step !== 0 ? -1 : past / step;
 }
 
-/** The indices of a range whose positions `isIn` accepts, in order. Indices at successive positions are joined into one range. */
+/** The indices whose positions in the range `isIn` accepts, in order. Indices at successive positions are joined into one range. */
 export function rangesOf(range: IndexRange, isIn: (position: number) => boolean): IndexRange[] {
   const found: IndexRange[] = [];
   const count = indexCount(range);

@@ -1,5 +1,5 @@
-// Checks that several rows of the attribute tables use for their values (AttributeOptions.check). A check returns true if
-// the value is legal.
+// The checks of values that several rows of the attribute tables share (AttributeOptions.check). A check returns true if the
+// value is legal.
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const CONTROL = /[\0-\x1f\x7f]/;

@@ -65,8 +65,8 @@ export type AttributeOptions = {
   /** true: unset restores `default`; false: unset removes the value (docs/reference/attributes.md 10) */
   readonly restored?: boolean;
   /**
-   * for a resource_list: if one of these resources is unset, it gets this value again; if the whole attribute is unset, they
-   * are removed (docs/reference/attributes.md 10)
+   * for a resource_list: resources that get these values back when they are unset one by one; if the whole attribute is unset, these resources are removed as
+   * well (docs/reference/attributes.md 10)
    */
   readonly restoredResources?: ResourceValues;
   /** the value that applies while the attribute is unset; it is not shown */

@@ -21,10 +21,7 @@ export type Dependencies = readonly Dependency[];
 const TYPES: ReadonlySet<string> = new Set([...AFTER_TYPES, "before", "beforeok", "beforenotok", "beforeany", "runone"]);
 const ON_MAX = 1_000_000;
 
-/**
- * The type of the item that the other job has for the same dependency: for `afterok` it is `beforeok`, and the reverse. For
- * runone it is runone.
- */
+/** The type of the item that the other job has for the same dependency: beforeok for afterok, afterok for beforeok, and so on; for runone it is runone. */
 export function reverseType(type: DependType): DependType {
   if (type === "runone") return type;
   return (type.startsWith("after") ? type.replace("after", "before") : type.replace("before", "after")) as DependType;

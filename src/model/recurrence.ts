@@ -26,7 +26,7 @@ const DURATION_MAX: { readonly [frequency in Frequency]: readonly [seconds: numb
   SECONDLY: [1, PBSE.BAD_RRULE_SECONDLY],
 };
 
-/** The longest text of a rule. A rule with every part once is shorter. */
+/** The longest text of a rule. A text that contains every part of a rule once is shorter. */
 const RULE_CHARS_MAX = 4096;
 const OCCURRENCES_MAX = 5000;
 const DAYS_MAX = 100 * 366;

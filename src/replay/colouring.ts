@@ -38,7 +38,7 @@ const RESERVED = "url(#hatch)";
 export type LegendEntry = { readonly name: string; readonly colour: string };
 export type Colours = {
   colourOf(bar: GanttBar): string;
-  /** names with their colours, in the order of used slot seconds, most first; empty if each job has its own colour */
+  /** names with their colours, the one with the most used slot seconds first; empty if each job has its own colour */
   readonly entries: readonly LegendEntry[];
 };
 

@@ -2,7 +2,8 @@
 // jobs, reservations and plans leave free (profile.ts), which starts and ends update from pass to pass.
 //
 // L1. A running job holds its slots until start + estimate. Slots of a job that ends earlier are released at its end.
-// L2. The plans of a depth pass are removed at its end. Kept plans (cons) only move to earlier times.
+// L2. All plans are removed at the end of the pass that made them. Only cons keeps its plans, which move only to earlier
+//     times.
 
 import type { Amount } from "#sched/shapes/request.ts";
 import { nth } from "#support/assert.ts";

@@ -19,7 +19,9 @@ import { type Session, serve } from "./session.ts";
 import { settingsOf } from "./settings.ts";
 
 const MARK_FD = 3;
-/** when this many bytes of output wait for a launcher, answers of the server to its command are no longer read until the launcher has taken the output */
+/**
+ * when this many bytes of output wait for a launcher, the server's answers to the command of that launcher are not read until the launcher has taken the output
+ */
 const WAITING_BYTES_MAX = 1 << 18;
 /** how often the resident checks its own size, and whether its bundle still exists */
 const LOOK_MS = 10_000;

@@ -45,7 +45,7 @@ const groupOf = ({ parent }: ShareNode): number => parent?.cresgrp ?? -1;
 const whole = (usage: number): string => usage.toFixed(0);
 const perShare = ({ usage, percentage }: ShareNode): string => (percentage === 0 ? "0" : whole(usage / percentage));
 
-/** Returns the percentage of an entity in single precision. PBS computes it so, which is visible in the six decimals that it prints. */
+/** Returns the percentage of an entity in single precision. PBS computes it in this way, which is visible in the six decimals that are printed. */
 function singlePercentage({ parent, group_percentage }: ShareNode): number {
   return parent === null ? 1 : Math.fround(singlePercentage(parent) * Math.fround(group_percentage));
 }

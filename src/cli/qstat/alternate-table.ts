@@ -39,7 +39,7 @@ export function alternateRow(job: Job, options: QstatOptions, now_ms: number): s
   return `${text}\n`;
 }
 
-/** Writes a line below a row, indented. With -1 it is appended to the row; a comment then keeps its indentation. */
+/** Writes a line below a row, indented. With -1 the line is appended to the row; there only a comment keeps its indentation. */
 function below(line: string, indent: string, one_line: boolean, indented = false): string {
   if (!one_line) return `\n${indent}${line}`;
   return ` ${indented ? indent : ""}${line.replaceAll("\n   ", "")}`;

@@ -83,7 +83,7 @@ export function parseQstatArguments(argv: readonly string[]): QstatArguments {
 
 const isFormat = (text: string): boolean => ["json", "dsv"].includes(text.toLowerCase());
 
-/** Whether -B or -Q conflicts with an option before it, which selects a table of jobs, of queues or of servers. Options that come later are not checked. */
+/** Whether -B or -Q conflicts with an earlier option, because both select what is listed: jobs, queues or servers. Options that come later are not checked. */
 function conflictsWithEarlier(letter: string, given: ReadonlySet<string>): boolean {
   if (letter !== "B" && letter !== "Q") return false;
   if (given.has(letter === "B" ? "Q" : "B")) return true;

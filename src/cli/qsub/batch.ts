@@ -79,7 +79,9 @@ async function submitLines(
   const inFlight: Promise<() => void>[] = [];
   let frame: Queued[] = [];
   let frame_chars = 0;
-  /** the fault of a line after the jobs in `frame`; printed after their results, so that all results come in the order of the lines */
+  /**
+   * reports of the faults in lines that follow the jobs in `frame`; printed after the results of these jobs, so that all results come in the order of the lines
+   */
   let told: (() => void)[] = [];
   const send = (): void => {
     const [queued, after] = [frame, told];

@@ -1,7 +1,7 @@
 // Finds, filters, orders and formats log and accounting lines about one job (docs/reference/commands.md 6). Pure.
 //
-// T1. Lines are ordered by second. Of one second, lines of logs come before lines of accounting. Log lines of one second are
-//     ordered by their fraction of the second, and if that is equal, by their order in the files.
+// T1. Lines are ordered by second. Within a second, log lines come before accounting lines. Log lines are then ordered by
+//     the fraction of the second and, if that is equal, by their order in the files.
 
 import { nth } from "#support/assert.ts";
 

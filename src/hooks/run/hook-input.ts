@@ -37,7 +37,7 @@ export type HookInput = {
   readonly first_host?: boolean;
   /** attributes that the hook may set, by kind of object */
   readonly writable: { readonly job?: readonly string[]; readonly resv?: readonly string[]; readonly vnode?: readonly string[] };
-  /** the changes count even if the hook rejects (runjob) */
+  /** true: the hook's changes are applied even if the hook rejects (event runjob) */
   readonly keep_rejected?: boolean;
 };
 

@@ -1,9 +1,9 @@
 // Computes bounds of a formula's value from bounds of its inputs, by interval arithmetic on the tree of the formula. As long
 // as the bounds prove that the order of jobs is still right, the scheduler need not evaluate the formula again for each job.
 //
-// B1. If every input lies within its bounds, the result of compileFormula lies within the bounds computed
-//     here. An error counts as 0 and may occur anywhere, so its bounds are all numbers. The bounds may be
-//     wider than necessary: an input that appears twice in a formula counts as two independent inputs.
+// B1. If every input lies within its bounds, the result of compileFormula lies within the bounds computed here. An error
+//     counts as 0 and may occur for any inputs, so a formula that may have an error gets no bounds (all numbers). The bounds
+//     may be wider than necessary: an input that appears twice in a formula counts as two independent inputs.
 
 import { nth } from "#support/assert.ts";
 import { COMPARE, CONSTANTS, type Formula, FormulaError, FUNCTIONS, inputName } from "./formula.ts";

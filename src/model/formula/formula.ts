@@ -1,8 +1,8 @@
 // Formulas: the names that they may contain, and their evaluation (docs/reference/scheduler.md 4). All values are numbers,
 // and operators mean what they mean in Python. A truth value is 1 or 0.
 //
-// F2. A formula is read only once. A function is made from its tree that gets its inputs by number, so that an evaluation
-//     need not look up names.
+// F2. A formula is read only once. Its tree is compiled to a function, which gets the inputs by number, so that an
+//     evaluation need not look up names.
 // F3. The result of an evaluation is either a finite number or an error with a text. It is never NaN or infinity, and no
 //     other exception is thrown.
 

@@ -1,7 +1,8 @@
 // Limits at submission: decides whether one more job may enter a queue or the complex, and makes the text of the refusal
 // (docs/reference/errors.md 3). The server supplies the counts; this file only compares them with limits.
 //
-// I1. If there is a limit for a name, it applies in place of the generic one. A job must be within the limits of all kinds.
+// I1. A limit for the name of a user, group or project applies in place of the generic limit. A job must be within the
+//     limits of all kinds.
 // I2. Limits are checked in this order: for all jobs together, for the user, for the group, for the project.
 
 import type { EntityLimits } from "../attribute.ts";

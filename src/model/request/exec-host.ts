@@ -1,6 +1,5 @@
-// Makes exec_host, `host/slot*ncpus+...`, from an exec_vnode, and parses it. If vnodes of a chunk that follow one another
-// are on the same host, they have one entry together. host-entry.ts reads the hosts of an exec_host without checking the
-// text.
+// Makes exec_host, `host/slot*ncpus+...`, from an exec_vnode, and parses it. Consecutive vnodes of a chunk that are on the
+// same host share one entry. host-entry.ts reads the hosts of an exec_host without checking the text.
 //
 // I2. execHostText(parseExecHost(t)) is t, except that `*1` is not written.
 
@@ -14,9 +13,8 @@ export type ExecHostEntry = { readonly host: string; readonly slot: number; read
 const HOST_ENTRY = /^([^/*+\s]+)\/([0-9]{1,9})(?:\*([0-9]{1,9}))?$/;
 
 /**
- * Makes an exec_host. Each entry is for vnodes of one chunk that follow one another and are on the same host, with the sum
- * of their processors. takenSlots: returns the slot numbers that other jobs use on a host; the new entries get the lowest
- * free numbers.
+ * Makes an exec_host. Each entry is for consecutive vnodes of one chunk that are on the same host, with the sum of their processors. takenSlots: returns the
+ * slot numbers that other jobs use on a host; the new entries get the lowest free numbers.
  */
 export function execHosts(
   exec: ExecVnode,
@@ -50,7 +48,7 @@ export function execHostText(entries: readonly ExecHostEntry[]): string {
 
 const entryText = ({ host, slot, ncpus }: ExecHostEntry): string => (ncpus === 1 ? `${host}/${slot}` : `${host}/${slot}*${ncpus}`);
 
-/** Cache of the last text that was written, because the start of a job parses it at once. */
+/** Cache of the last text that was written, because the start of a job parses that text soon after. */
 let written: { readonly text: string; readonly entries: readonly ExecHostEntry[] } | null = null;
 
 /** Parses an exec_host. Refuses a malformed text with 15014. */

@@ -98,7 +98,7 @@ export function vnodesOf(exec: ExecVnode): string[] {
   return [...new Set(exec.flatMap((chunk) => chunk.map(({ vnode }) => vnode)))];
 }
 
-/** The amounts of counted resources by vnode, as numbers; sizes in kilobytes. Unknown and non-numeric resources are left out. */
+/** The amounts of each vnode as numbers, by resource; sizes in kilobytes. Unknown and non-numeric resources are left out. */
 export function assignedAmounts(exec: ExecVnode, resources: Resources): Map<string, Map<string, number>> {
   const assigned = new Map<string, Map<string, number>>();
   for (const { vnode, pairs } of exec.flat()) {

@@ -8,7 +8,7 @@
 //        4. place
 //        5. make schedselect, which is select with default_chunk
 //        6. set the job-wide amounts to the sums of schedselect, and nodect to the number of chunks
-// I1. If a request has a select, its job-wide amounts of chunk resources are exactly the sums.
+// I1. If a request has a select, its job-wide amounts of chunk resources are exactly the sums over the chunks.
 // I2. If a resolved old-style request (isOldStyle) is resolved again, the result is the same.
 
 import type { ResourceValue, ResourceValues } from "../attribute.ts";
@@ -110,7 +110,7 @@ function inOrderOfOutput(list: ResourceValues): ResourceValues {
   return Object.fromEntries(Object.entries(list).sort(([a], [b]) => byName(a, b)));
 }
 
-/** The names in a list of the resources that belong in chunks (chunk resources), in the order of the list. */
+/** The names of those resources in a list that belong in chunks (chunk resources), in the order of the list. */
 function chunkResources(list: ResourceChanges, resources: Resources): string[] {
   return Object.keys(list).filter((name) => {
     const def = resources.get(name);

@@ -15,7 +15,10 @@ export type HookLanguage = "python" | "javascript";
 
 /** The script of a hook. content: the imported file in base64. */
 export type HookScript = { readonly language: HookLanguage; readonly content: string };
-/** The configuration of a hook. suffix: that of the imported file, for example `.json` ("" if it had none), so that the hook gets a file with it. */
+/**
+ * The configuration of a hook. suffix: that of the imported file, for example `.json` ("" if it had none), so that the file that the hook gets has the same
+ * suffix.
+ */
 export type HookConfig = { readonly suffix: string; readonly content: string };
 /** A hook. order: its position in the order of creation. */
 export type Hook = {
@@ -210,10 +213,7 @@ export function hookAttrTexts(attrs: HookAttrs): { readonly [name: string]: stri
   };
 }
 
-/**
- * The enabled hooks of an event in the order in which they run: by their attribute order, then by creation. A hook without a
- * script is left out.
- */
+/** The enabled hooks of an event in the order in which they run: sorted by their attribute `order`, then by creation. A hook without a script is left out. */
 export function hooksOf(hooks: Iterable<Hook>, event: string): Hook[] {
   return [...hooks]
     .filter((hook) => hook.attrs.enabled && hook.script !== null && hook.attrs.event.includes(event))

@@ -6,7 +6,7 @@ const FLOAT = /^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$/;
 const LARGEST = 1e18;
 const SMALLEST = 1e-18;
 
-/** Parses a number. Returns null if the text is not a number or, without its sign, is above 1e18, or below 1e-18 and not 0. */
+/** Parses a number. Returns null if the text is not a number, or if its absolute value is above 1e18, or below 1e-18 but not 0. */
 export function parseFloatText(text: string): number | null {
   if (text.length > 64 || !FLOAT.test(text)) return null;
   const value = Number(text);

@@ -89,7 +89,7 @@ class LazyLookahead extends LLkLookaheadStrategy {
 }
 
 export class RequestParser extends EmbeddedActionsParser {
-  /** the leftmost fault in words that stand where such words are allowed */
+  /** the leftmost fault inside a word of a kind that is allowed at its position */
   fault: SyntaxFault | undefined;
   /** the first name that begins with a character that is not allowed */
   bad_name: IToken | undefined;
@@ -295,7 +295,7 @@ function requestParser(): RequestParser {
   return parser;
 }
 
-/** Makes lexer and parser before the first request needs them, which takes some milliseconds: for example while the client waits for a server. */
+/** Makes lexer and parser before the first request needs them, for example while the client waits for a server. This takes some milliseconds. */
 export function prepareParser(): void {
   prepareLexer();
   requestParser();
@@ -373,7 +373,7 @@ function strayWord(tokens: readonly IToken[], at: number): SyntaxFault {
   return syntax(4, stray.startOffset, isOf(stray, Attribute) && isTooLong(stray));
 }
 
-/** Returns where the value begins to which a token belongs: after the last operator before the token. */
+/** Returns the position at which the value that contains a token begins: after the last operator before the token. */
 function valueStart(tokens: readonly IToken[], at: number): number {
   let first = at;
   while (first > 0 && !isOf(nth(tokens, first - 1), Operator)) first--;

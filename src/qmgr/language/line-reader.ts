@@ -1,8 +1,8 @@
 // Splits the lines of standard input into requests. Handles comments, continuation lines and `;` (docs/reference/qmgr.md 2).
 // Pure.
 //
-// I1. A `;` or `#` inside quotes is text. I2. If a comment line comes after a line that is continued, the comment is
-//     dropped, and the line is continued by the next one.
+// I1. A `;` or `#` inside quotes is text. I2. A comment line between a line that is continued and its continuation is
+//     dropped.
 
 /** The state between two lines. text: what has been collected of a request. continued: whether the last line ended in a backslash. */
 export type PendingLine = { readonly text: string; readonly continued: boolean };

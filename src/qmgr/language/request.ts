@@ -20,7 +20,7 @@ export const VERBS = [
 ] as const;
 export type Verb = (typeof VERBS)[number];
 
-/** The words for types of objects, each with its type. If a word is abbreviated, the first one that begins so counts (docs/reference/qmgr.md 3). */
+/** The words for types of objects, each with its type. An abbreviation means the first word that begins with it (docs/reference/qmgr.md 3). */
 export const OBJECT_WORDS: readonly (readonly [word: string, object: ManagedObject])[] = [
   ["server", "server"],
   ["queue", "queue"],

@@ -68,7 +68,7 @@ export const UnknownVerb = token("UnknownVerb", wordAt, { to: "words" });
 export const UnknownObject = token("UnknownObject", wordAt, { to: "words" });
 const Blank = token("Blank", BLANK, { skipped: true });
 
-/** Makes the token type of a group of verbs. Of verbs in one group, the same words may follow. */
+/** Makes the token type of a group of verbs. The same words may follow all verbs of a group. */
 const verbToken = (name: string, verbs: readonly Verb[], to: string): TokenType =>
   token(
     name,
@@ -123,7 +123,7 @@ export const nameOf = (attribute: string): string => {
   const dot = attribute.indexOf(".");
   return dot < 0 ? attribute : attribute.slice(0, dot);
 };
-/** Types of objects that are always named in a request, so that the third word is never an attribute. */
+/** Types of objects whose name may not be left out: in `set hook NAME ...` the third word is always a name, never an attribute. */
 const ALWAYS_NAMED: readonly ManagedObject[] = ["hook", "pbshook", "resource"];
 
 function firstAttributeAt(text: string, offset: number, matched: IToken[]): Match {

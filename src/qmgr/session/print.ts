@@ -166,7 +166,7 @@ function linesOf(object: ManagedObject, attrs: WireAttrs, wanted: readonly strin
   return lines;
 }
 
-/** Returns the resources of a list with their values. Of limits per resource, those of one entity come together, as in PBS. */
+/** Returns the resources of a list with their values. Limits on resources are sorted by entity, as in PBS. */
 function flattened(value: { readonly [resource: string]: string | readonly string[] }): readonly (readonly [string, string])[] {
   const entries = Object.entries(value);
   if (!entries.some(([, text]) => Array.isArray(text))) return entries as [string, string][];

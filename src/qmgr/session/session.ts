@@ -382,7 +382,7 @@ async function arrayResources(connection: QmgrServer, items: readonly { readonly
   return new Set(resources.flatMap((item) => ("attrs" in item && item.attrs["type"] === "string_array" ? [item.id] : [])));
 }
 
-/** Returns each name once, where it occurs last. */
+/** Returns each name once, at the position of its last occurrence. */
 function uniqueLast(names: readonly string[]): string[] {
   return names.filter((name, index) => !names.includes(name, index + 1));
 }

@@ -193,7 +193,7 @@ function Candidates({ shown }: { readonly shown: readonly string[] }) {
   );
 }
 
-/** Draws the input line with a cursor. If the line has an error, the character at its position is marked. */
+/** Draws the input line with a cursor. If the line has an error, the character at the position of the error is marked. */
 function Prompt({
   editor,
   continued,

@@ -65,13 +65,14 @@ export function complete(line: string, cursor: number, known: KnownNames): Compl
 }
 
 /**
- * tokens: those before the word. start: where the word begins; if it is the resource of an attribute, after the dot. attribute: the word with its attribute.
+ * tokens: those before the word. start: where the word begins; for a resource, this is after the dot of `attribute.resource`. attribute: the whole
+ * `attribute.resource`; "": the word is something else.
  */
 type WordAtCursor = { readonly tokens: readonly IToken[]; readonly start: number; readonly attribute: string };
 
 /**
- * Finds the word at the cursor and the tokens before it. A value is one word, even if it has several parts. The resource after the dot of an attribute is a
- * word.
+ * Finds the word at the cursor and the tokens before it. A value is one word, even if it has several parts. In `attribute.resource`, the resource is a word of
+ * its own.
  */
 function wordAtCursor(before: string): WordAtCursor {
   const tokens = tokenize(before, attributeLookup);

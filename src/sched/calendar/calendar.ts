@@ -1,8 +1,8 @@
 // The calendar knows which job or reservation holds which amounts of which vnode, and until when. Running entries
-// (shapes/running.ts) are the jobs, and the reservations whose period has begun, that the assigned amounts of vnodes count
-// now. Bookings begin later: they are plans of top jobs, occurrences of reservations, or maintenance. Deltas update the
-// calendar: the start or end of a job is one insertion or removal, and nothing is rebuilt while the resources and the policy
-// stay the same. Dedicated and prime time do not belong to vnodes; see time-bounds.ts.
+// (shapes/running.ts) are the jobs that have vnodes now, and the reservations whose period has begun; the assigned amounts
+// of vnodes include them. Bookings begin later: they are plans of top jobs, occurrences of reservations, or maintenance.
+// Deltas update the calendar: the start or end of a job is one insertion or removal, and nothing is rebuilt while the
+// resources and the policy stay the same. Dedicated and prime time do not belong to vnodes; see time-bounds.ts.
 //
 // K3. A booking is in `bookings`, on each of its vnodes in `on`, and in the outlook of their hosts (place/outlook.ts), and
 //     nowhere else. The code that makes a booking also removes it: a cycle removes its plans at its end, the mirror removes
@@ -168,12 +168,12 @@ export function unbook(universe: Universe, ...ids: readonly string[]): void {
   renewOutlooks(universe, names);
 }
 
-/** Largest number of known numbers of booking contents. Above this, the numbers are forgotten. */
+/** Largest number of entries in part_ids, which gives the parts of bookings numbers by their contents. If there are more entries, all of them are dropped. */
 const PARTS_KEPT = 10_000;
 
 /**
- * Inserts the share that a booking has on a vnode, in the order of numbers. Equal hosts then have equal outlooks, whatever
- * the order in which bookings were made.
+ * Inserts the share that a booking has on a vnode, in the order of the numbers of parts (id). Equal hosts then have equal outlooks, whatever the order in which
+ * bookings were made.
  */
 function insertById(parts: Part[], part: Part): void {
   let at = parts.length;
@@ -191,7 +191,7 @@ function partOf(calendar: Calendar, kept: Pick<Part, "times" | "firm" | "grace_s
   const key = `${when}${firm ? "!" : `/${grace_s}`}${own ? "+" : ""}${closes ?? ""}:${amounts.map(({ index, amount }) => `${index}=${amount}`).join()}`;
   let id = calendar.part_ids.get(key);
   if (id === undefined) {
-    // A booking keeps its number. An equal booking that is made later gets another number.
+    // Parts that exist keep their numbers. An equal part that is made after this gets another number.
     if (calendar.part_ids.size > PARTS_KEPT) calendar.part_ids.clear();
     calendar.part_ids.set(key, (id = calendar.next_part++));
   }

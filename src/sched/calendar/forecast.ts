@@ -209,7 +209,7 @@ function thenOn({ calendar }: Universe, vnode: Vnode, { now_s, at_s }: Times): T
 type Closing = Then & {
   readonly state: VnodeState;
   readonly used: readonly number[];
-  /** the same for all vnodes of its host */
+  /** what Then says of each vnode of the host */
   readonly host: readonly Then[];
 };
 

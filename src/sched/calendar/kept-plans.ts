@@ -4,12 +4,12 @@
 //
 // Q1. A kept plan is booked before any job is tried, if its place is still free at its time. Otherwise it is dropped, and the job is planned anew when its
 //     turn in the cycle comes.
-// Q2. While nothing has become free since the last cycle, a job with a later planned start is not tried, except in the periodic cycle (scheduler_iteration).
-//     In that cycle a plan moves up if another plan before it has moved or is gone, or if its job now requests less.
+// Q2. If nothing has become free since the last cycle, a job whose planned start lies in the future is not tried, except in the periodic cycle
+//     (scheduler_iteration). In that cycle a plan moves to an earlier time if a plan before it has moved or is gone, or if its job now requests less.
 // Q3. The fact that something became free is forgotten only by a cycle that has tried all jobs, not by one that was given up, and not by one that only answers
 //     `partita explain`.
-// Q4. If a running job leaves its vnodes later than expected, a plan for these vnodes is booked for that later time, before the plans of later jobs there. It
-//     is made anew when the turn of its job comes. Otherwise the plans of later jobs would move it back.
+// Q4. If a running job leaves its vnodes later than expected, a plan for these vnodes is booked for the later end. The plans of later jobs on these vnodes are
+//     booked after it, so that they cannot move it back further. When the turn of its job comes, the late plan is made anew.
 
 import type { Candidate, Cycle } from "../shapes/module.ts";
 import { meet } from "../shapes/running.ts";
@@ -80,7 +80,7 @@ function publishedPlans(cycle: Cycle): Published[] {
   return published.sort((a, b) => a.start_s - b.start_s || a.entry.job.rank - b.entry.job.rank);
 }
 
-/** Largest number of late plans that one cycle books for a later time. Further jobs are planned anew. */
+/** Largest number of late plans that one cycle books for a later time. The jobs of further late plans are planned anew. */
 const LATE_PLANS = 100;
 /** Largest number of plans behind late ones that one cycle books again. Each takes time in proportion to the number of all plans. */
 const REBOOKED_PLANS = 500;
@@ -119,7 +119,7 @@ function keepLate(cycle: Cycle, gone: readonly Published[], { kept, planner, kee
   }
 }
 
-/** Whether something became free that was not expected to when plans were made (calendar.ts). */
+/** Whether something became free that was not expected to become free when the plans were made (calendar.ts). */
 type Freed = { readonly loosened: boolean; readonly freed_s: number };
 
 /** Reads these facts and resets them, so that the next cycle sees only what happens from now on. */

@@ -29,7 +29,7 @@ import type { NoStart, Start, Walk, Wanted } from "./start-search.ts";
 import { searchStart, windowAt } from "./start-search.ts";
 import { timeBounds } from "./time-bounds.ts";
 
-/** Longest distance of a start. A start that is further away is not published as an estimate. */
+/** Longest time until a start. A start that is further away is not published as an estimate. */
 const ESTIMATE_S_END = JOB_INFINITY_S + 1;
 
 export type Plan = { readonly start_s: number; readonly exec_vnode: string };
@@ -194,7 +194,7 @@ function promisedTo(universe: Universe, candidate: Candidate): Asked | null {
   return published === null ? null : { published, wanted };
 }
 
-/** Largest number of ends of running jobs on a promised place that are tried if the promised start is not possible. */
+/** If a promised start is not possible, at most this many ends of running jobs on the promised vnodes are tried as later starts. */
 const LATE_ENDS = 4;
 
 /** Yields times at which a promised place may be free: the promised start (a due job keeps its place until its turn), then later ends of running jobs there. */

@@ -84,7 +84,7 @@ function findPlaceAt(universe: Universe, wanted: Wanted, forecast: Forecast): Re
   return findPlace(context, wanted.set, wanted.request, wanted.job);
 }
 
-/** Number of changes that are examined one by one before the search asks from when on the whole set has enough. */
+/** Number of changes that are examined one by one. Then the search asks from what time on the whole set has enough, and skips the changes before it. */
 const STEPS_BEFORE_JUMP = 64;
 
 /** Finds the earliest start with a forecast, whatever time it shows. Afterwards the forecast shows the start that was found. */
@@ -119,13 +119,13 @@ export function searchStart(universe: Universe, wanted: Wanted, walk: Walk, fore
     if ("chunks" in found) return { start_s: at_s, chunks: found.chunks };
     ({ why } = found);
   }
-  // No change is left at or after the remaining times of the kept place.
+  // No change is left. The kept place may still be valid at one of its remaining times.
   return places.until(until_s) ?? { start_s: null, why, late: false };
 }
 
 /**
- * Returns a function `until`. It returns the first time, up to the given one, at which the kept place is valid; null: there
- * is none. Times are not tried again.
+ * Returns a function `until`. It returns the first time, up to the given one, at which the kept place is valid; null: there is none. A time that was tried once
+ * is not tried again.
  */
 function keptStarts(kept: KeptPlace | undefined, forecast: Forecast): { until(at_s: number): Start | null } {
   if (kept === undefined) return { until: () => null };

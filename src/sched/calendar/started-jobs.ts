@@ -1,8 +1,6 @@
-// The jobs that a cycle has started: their vnodes, which limits of vnodes and the amounts left depend on, and their ends, which
-// bookings depend on.
+// Keeps the jobs that a cycle has started. The vnodes of these jobs matter for limits of vnodes and for the amounts left; their ends matter for bookings.
 //
-// A1. Jobs on hosts with bookings are entered in the calendar at once. The other jobs are entered only when they are needed there,
-//     which makes a start faster.
+// A1. Jobs on hosts with bookings are entered in the calendar at once. The other jobs are entered only when they are needed there, which makes a start faster.
 
 import type { SchedJob } from "#protocol/sched-link.ts";
 import type { Candidate } from "../shapes/module.ts";

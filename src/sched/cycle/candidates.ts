@@ -15,7 +15,7 @@ export type CycleCandidates = {
   of(entry: JobEntry): Candidate;
   /** Returns the job with an id. For the id of a subjob it returns the array, whose next subjob is then the given one. */
   entryOf(id: string): JobEntry | undefined;
-  /** Called when the job has started. Of an array the next subjob is then the candidate. */
+  /** Called when the job has started. If it is an array, its next subjob then becomes the candidate. */
   noteStart(entry: JobEntry): void;
   /** Returns whether more subjobs of an array wait. */
   hasMore(entry: JobEntry): boolean;

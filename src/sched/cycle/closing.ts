@@ -20,7 +20,7 @@ export function endsEarly(run: Run): { readonly complete: boolean } | null {
   return { complete: false };
 }
 
-/** Tells the modules of the end, also if the caller gives the cycle up before its end. */
+/** Does the work of a cycle. If the caller gives the cycle up before its end, tells the modules that the cycle has ended. */
 export function* unlessGivenUp<T>(run: Run, work: InParts<T>): InParts<T> {
   let given_up = true;
   try {
@@ -43,7 +43,7 @@ export function logEnd(run: Run): void {
 export function close(run: Run): void {
   run.settle();
   if (!run.qrun) tellVictims(run);
-  // The job's turn did not come: its queue is stopped, or the cycle has ended before.
+  // The turn of the job that is to be explained did not come: its queue is stopped, or the cycle has ended before.
   if (run.probe !== null) tellProbe(run, run.universe.entries.get(run.probe.job), null);
   for (const module of run.modules) module.end?.(run);
 }

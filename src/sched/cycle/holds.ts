@@ -31,7 +31,7 @@ export class Holds {
 
   /** Returns the reason why a job is not tried; null: it is tried. */
   whyKnown(entry: JobEntry, line: JobLine): Why | null {
-    // That another job of its class cannot start says nothing about the vnodes that were promised to this job.
+    // If another job of its class cannot start, this says nothing about the vnodes that were promised to this job.
     const tried = this.#each || isDue(entry.job, this.#run.now_s);
     return (tried ? undefined : this.#blocked.get(line.class)) ?? this.#held_back;
   }

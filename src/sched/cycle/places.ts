@@ -73,8 +73,8 @@ export function createPlaces({ universe, policy, now_s, startedOn, last_host, tr
     const from = (begin: PlaceContext["after"]): PlaceResult => placeJob({ ...here, after: begin }, set, request, entry.job);
     const result = from(after);
     if (!("why" in result) || after === null) return result;
-    // The host at which the round begins is only a preference. A job that fits if the round begins with the first host, or without a round, does not
-    // wait.
+    // With round_robin, the host at which the round begins is only a preference. A job that fits if the round begins with the first host, or without a round,
+    // does not wait.
     for (const begin of set === undefined || after(set) < 0 ? [null] : [FIRST_HOST, null]) {
       const again = from(begin);
       if (!("why" in again)) return again;

@@ -56,13 +56,13 @@ const considering = ({ id }: SchedJob, text: string): LogRecord => ({
 });
 
 /**
- * Returns the run times that would end at the beginnings of bookings, the longest first. They are longer than the shortest
- * time and shorter than the one that was too long.
+ * Returns the run times that would end at the beginnings of bookings, the longest first. They are longer than the shortest time and shorter than the time that
+ * was too long.
  */
 function begins({ universe, now_s }: Cycle, min_s: number, { most_s, grace_s }: Candidate): number[] {
   const all = new Set<number>();
   for (const { kind, times } of universe.calendar.bookings.values()) {
-    // The job must have left its vnodes, also after its kill_delay, when a plan begins.
+    // When a plan begins, the job must have left its vnodes, even if it uses its whole kill_delay.
     const before_s = now_s + (kind === "plan" ? grace_s : 0);
     for (const { from_s } of times) if (from_s - before_s > min_s && from_s - before_s < most_s) all.add(from_s - before_s);
   }

@@ -26,8 +26,8 @@ export type ClockPort = {
 export type LinkPort = {
   send<T extends keyof SchedToServer>(type: T, data: SchedToServer[T]): void;
   /**
-   * Ends the connection. The driver is told as of any other loss. why: "refused": the server refused the scheduler; "broken": a frame
-   * or the universe is broken.
+   * Ends the connection. The driver is then told in the same way as when the connection is lost. why: "refused": the server refused the scheduler; "broken": a
+   * frame or the universe is broken.
    */
   reconnect(why: "refused" | "broken"): void;
   /** Ends the connection for ever, after everything sent has left. */
@@ -82,7 +82,7 @@ export type ModulesPort = {
   load(chain: Settings["chain"], done: () => void): void;
   /** Returns the site's policy modules that are in the chain. */
   policies(): ReadonlyMap<string, PolicyModule>;
-  /** Lets modules be tried again that were ended because a call did not return. They are tried when the chain is created next. */
+  /** Lets modules that were ended because a call did not return be tried again. They are tried when the chain is created next. */
   forgive(): void;
   /** Reports a finished cycle to the service modules. */
   cycleOver(report: CycleReport): void;

@@ -59,7 +59,10 @@ export class Questions {
     if (!this.#is_resting) this.#next();
   }
 
-  /** Drops the questions that have no answer yet, because the connection is lost. Another server would take the answers for those to its own questions. */
+  /**
+   * Drops the questions that have no answer yet, because the connection is lost. The next server would take such an answer for an answer to one of its own
+   * questions.
+   */
   forget(): void {
     this.#waiting.length = 0;
   }

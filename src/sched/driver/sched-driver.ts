@@ -347,9 +347,8 @@ export class SchedDriver {
   // --- directories and files
 
   /**
-   * Reads the files again if they have changed. If only the mode changes, for example so that others may write, the version
-   * of a file stays the same. The directory is therefore checked each time. Files of a directory that fails its check are
-   * not read.
+   * Reads the files again if they have changed. If only the mode of a file changes, for example so that other users may write it, its version stays the same.
+   * The directory is therefore checked each time. Files of a directory that fails its check are not read.
    */
   #lookAgain(): void {
     const { settings, directories } = this.#ports;

@@ -284,7 +284,10 @@ function runningOn({ calendar }: Universe, vnode: Vnode): Running[] {
   return [...[...jobsOn(vnode)].flatMap((id) => calendar.running.get(id) ?? []), ...(calendar.besides.get(vnode.name) ?? [])];
 }
 
-/** Plans the job as the cycle would plan it now, beside the plans that the cycle has already made. This must be the last step, because it makes bookings. */
+/**
+ * Plans the job as the cycle would plan it now, in addition to the plans that the cycle has already made. This must be the last step, because it makes
+ * bookings.
+ */
 function earliestStart(run: Cycle, { candidate }: Turn): Plan | NoStart | null {
   if (candidate.set === undefined) return null;
   const theirs = plannerOf(run);

@@ -1,7 +1,7 @@
 // The mirror: makes the universe (what this scheduler sees of the complex) from a snapshot and keeps it up to date with deltas
 // (ARCHITECTURE.md). Pure data; the driver passes on the snapshots and deltas that arrive.
 //
-// M1. After any deltas, a universe equals one that is made at once from a snapshot of the same objects (checkMirror).
+// M1. After any deltas, a universe equals one that is made directly from a snapshot of the same objects (checkMirror).
 // M2. Work whose time grows with the number of all jobs or vnodes is done only when the policy, the resources or the kinds of limits change,
 //     never in a cycle.
 
@@ -305,8 +305,7 @@ function putNode(universe: Universe, node: SchedNode, pending: Pending): void {
   const neighbours = namesOnHost(before);
   putVnode(universe, node);
   const vnode = universe.vnodes.get(node.name);
-  // A word that only says that jobs or reservations have the vnode does not count: it changes when they end, which is
-  // noticed by itself.
+  // A state word that only says that jobs or reservations have the vnode does not matter here. It disappears when they end, and their end is noticed elsewhere.
   if (vnode?.state.spec !== spec || (closed !== undefined && !isTaken(closed) && vnode?.state.closed !== closed))
     universe.calendar.loosened = true;
   if (vnode === before && vnode?.state.spec === spec) refreshInside(universe, node.name);

@@ -2,7 +2,7 @@
 // confirmed, the cycle ends and another one follows (docs/reference/scheduler.md 3 and 9). The calendar has the vnodes that
 // reservations were promised. Here the promised resources of the server are checked.
 //
-// R6. Alterations are answered first, and the others from the oldest to the newest. Vnodes that were given to one
+// R6. Alterations are answered first, then the other requests from the oldest to the newest. Vnodes that were given to one
 //     reservation are not given to another for the same time in the same cycle.
 // R7. Top jobs keep their published vnodes: no reservation gets them for the same time.
 

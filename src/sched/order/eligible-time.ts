@@ -1,5 +1,5 @@
 // Eligible time as a scheduler sees it (docs/reference/scheduler.md 4). The server counts it. Jobs behind the same limits share a clock. For each queued job
-// the server sends the id of its clock and an amount to add. For each clock it sends the value and whether the clock goes. Eligible times therefore grow
+// the server sends the id of its clock and an amount to add. For each clock it sends the value and whether the clock is running. Eligible times therefore grow
 // without further messages.
 
 import { ACCRUE } from "#model/job-state.ts";

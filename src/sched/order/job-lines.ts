@@ -87,7 +87,7 @@ const isTold = ({ job }: JobEntry, said: string | undefined): boolean => job.com
 export const UNDER_WHY: Why = { code: "JOB_UNDER_THRESHOLD", module: "prioritizer" };
 const UNDER_TEXT = commentText(UNDER_WHY);
 
-/** In a line with more than this number of jobs, a new text that differs only in amounts is agreed at most once in so many seconds. */
+/** In a line with more than MANY_JOBS jobs, a new text that differs only in amounts is agreed at most once in AMOUNTS_S seconds. */
 const MANY_JOBS = 100;
 const AMOUNTS_S = 60;
 
@@ -107,8 +107,8 @@ export function agreeComment(line: JobLine, text: string, kind = "", now_s = 0):
 }
 
 /**
- * Returns the key of the set of vnodes that jobs of a queue may use. These are the vnodes of its reservation or, otherwise,
- * those assigned to the queue. If it has none, they are the vnodes of its partition that belong to no queue.
+ * Returns the key of the set of vnodes that jobs of a queue may use. These are the vnodes of its reservation or, otherwise, those assigned to the queue. If the
+ * queue has neither, they are the vnodes of its partition that belong to no queue.
  */
 export function nodeSetOf(universe: Universe, queue: Queue | undefined): string {
   const resv = queue === undefined ? undefined : universe.resv_queues.get(queue.name);
@@ -167,7 +167,10 @@ export function requestOf(universe: Universe, select: string, place: string, res
   return request;
 }
 
-/** Returns the request of a suspended job, which resumes where it was. It requests what it released, on these vnodes by name, exclusively or not as before. */
+/**
+ * Returns the request of a suspended job, which can resume only where it was. The request names the vnodes of the job and asks for the amounts that the job
+ * released there, with the same `sharing` as before.
+ */
 export function resumeRequest(universe: Universe, { exec_vnode = "", released = exec_vnode, place }: SchedJob): Request {
   const parts = (readExecVnode(released) ?? []).flat();
   const select = selectText({ chunks: parts.map(({ vnode, pairs }) => ({ count: 1, pairs: [pairOf("vnode", vnode), ...pairs] })) });
@@ -202,7 +205,7 @@ function classKey(universe: Universe, job: SchedJob, request: Request): string {
   return parts.join("\t");
 }
 
-/** Returns whether a check can give another answer because of the queue, among queues of one partition. */
+/** Returns whether a check can give a job of this queue another answer than an equal job of another queue in the same partition. */
 function matters(universe: Universe, queue: Queue | undefined): boolean {
   if (queue === undefined) return true;
   const { policy } = universe;

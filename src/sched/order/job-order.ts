@@ -96,7 +96,7 @@ export function jobsInOrder(ranks: RankContext, policy: Policy, levels: LevelOf 
   };
 }
 
-/** Returns, by track, the jobs of a line whose comment differs and that had no turn. The first one to take is the last of its list. */
+/** Returns, by track, the jobs of a line whose comment differs and that have not had their turn. The last job of each list comes first in the order of jobs. */
 function differingOf(line: JobLine, past: ReadonlySet<JobEntry>, ranks: RankContext): Map<Track, Ranked[]> {
   const tracks = new Map<Track, Ranked[]>();
   for (const entry of line.differ) {

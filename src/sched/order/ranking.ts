@@ -100,8 +100,8 @@ function partsOfSum({ root, names: known }: Formula): Parts {
   const isOwn = (name: string): boolean => name !== "eligible_time" && !CONTEXT.has(name);
   const whole = { node: root, sign: 1 as const, names: namesOf(root, known) };
   const split = termsOf(root).map((term) => ({ ...term, names: namesOf(term.node, known) }));
-  // An error makes the whole formula 0. An error that depends on properties of the job is permanent; any other error may come and go. If a term may have such
-  // an error, the formula is not split into terms.
+  // An error makes the whole formula 0. An error that depends on properties of the job is permanent; any other error may come and go. If a term may have an
+  // error that comes and goes, the formula is not split into terms.
   const terms = split.every(({ node, names }) => names.every(isOwn) || cannotFail(node)) ? split : [whole];
   const own: typeof terms = [];
   const mixed = new Set<string>();
@@ -251,7 +251,10 @@ function ownInput(universe: Universe, job: SchedJob, name: string): number {
   return amountOf(resource, job.resources[name]) ?? 0;
 }
 
-/** Registers all entities that have jobs. Each new one that resource_group does not name reduces the shares of the others that it does not name. */
+/**
+ * Registers all entities that have jobs before shares are compared: all entities that resource_group does not name divide the share of `unknown`, so each new
+ * one of them reduces the shares of the others.
+ */
 export function knowEntities({ universe, fairshare }: Pick<RankContext, "universe" | "fairshare">): void {
   if (universe.ranking.entity === null) return;
   for (const lines of universe.lines.values()) {
@@ -269,7 +272,7 @@ export function worth(ranks: RankContext, job: SchedJob): FormulaValue {
 }
 const NOTHING: FormulaValue = { value: 0 };
 
-/** Returns the usage for which amounts of resources count, used or requested. */
+/** Returns the usage that an entity is charged for amounts of resources, used or requested. */
 export function usageOf({ ranking, space }: Universe, resources: { readonly [resource: string]: unknown }): number {
   const { names, evaluate } = ranking.usage;
   return Math.max(0, evaluate(names.map((name) => amountOf(space.all.get(name), resources[name]) ?? 0)).value);

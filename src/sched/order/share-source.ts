@@ -30,7 +30,7 @@ export function shareSource(ranks: RankContext, cursors: readonly Cursor[]): Sou
   let { version } = fairshare;
   return {
     best() {
-      // Meanwhile jobs of other queues have used shares, or more than one job has.
+      // Since the last call, a job of another queue has used shares, or several jobs have.
       if (version !== fairshare.version) {
         version = fairshare.version;
         root = plant(ranks, cursorsIn(root));

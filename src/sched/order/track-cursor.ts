@@ -142,7 +142,7 @@ function renewVersion(track: Track, { universe, fairshare }: RankContext): void 
 
 // --- the threshold
 
-/** Moves the jobs whose value has crossed job_sort_formula_threshold to the other side of their strand. moved: called for each of these jobs. */
+/** Computes again which jobs are at or below job_sort_formula_threshold. moved: called for each job whose value has crossed the threshold. */
 export function settleTrack(track: Track, threshold: number, ranks: RankContext, moved: (entry: JobEntry) => void): void {
   renewVersion(track, ranks);
   for (const strand of track.strands.values()) {

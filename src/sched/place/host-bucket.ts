@@ -112,7 +112,7 @@ function walkOf(ranks: readonly (readonly number[])[], members: HostBucket["memb
   return walk.sort((a, b) => compareRanks(present(ranks[a], "rank"), present(ranks[b], "rank")) || a - b);
 }
 
-/** Returns which vnodes any job may use that does not request exclusive use; null: there are none, or it depends on the job. */
+/** Returns which vnodes are open to any job that does not request exclusive use; null: there are none, or it depends on the job. */
 function openTo(states: readonly VnodeState[], members: HostBucket["members"]): HostBucket["open"] {
   if (!states.every(isPlain)) return null;
   const open = states.map(({ closed }, at) => closed === undefined && members?.[at] !== false);

@@ -17,7 +17,7 @@ import type { HostView } from "./host-fit.ts";
 export type Fit = {
   /** how many of the needed copies fit on the host */
   readonly copies: number;
-  /** the requested resources that the host then has left, each as a fraction of the node set's total, summed */
+  /** how much the host has left with these copies: the sum, over the requested resources, of the fraction of the node set's total */
   readonly left: number;
 };
 

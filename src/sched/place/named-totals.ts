@@ -63,7 +63,7 @@ function add(group: Group, { count, amounts }: Chunk): void {
   for (const { index, amount } of amounts) group.amounts.set(index, (group.amounts.get(index) ?? 0) + amount * count);
 }
 
-/** Returns a reason for the first resource of which the vnodes together have less than the amount, in use or not; null: there is none. */
+/** Returns a reason for the first resource of which the vnodes, even if they were empty, have less than the amount; null: there is none. */
 function tooMuch(checks: Checks, vnodes: readonly Vnode[], amounts: readonly Amount[]): Why | null {
   for (const { index, amount } of amounts) {
     if (!isChecked(checks, index)) continue;

@@ -123,7 +123,10 @@ function enterVnode(universe: Universe, node: SchedNode, state: VnodeState): Vno
   return vnode;
 }
 
-/** Makes a host with other vnodes as a new object. Heaps order hosts by their first vnode and may still contain the old object. */
+/**
+ * Replaces a host by a new object with other vnodes. The object itself must not change, because heaps may still contain it and order hosts by their first
+ * vnode.
+ */
 function remakeHost(universe: Universe, set: NodeSet, old: Host, vnodes: Vnode[]): void {
   if (old.vnodes.length > 1) set.multi_vnode_hosts--;
   if (vnodes.length > 1) set.multi_vnode_hosts++;

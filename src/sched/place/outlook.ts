@@ -1,8 +1,8 @@
 // The outlook of a host: the bookings on it. It is part of what distinguishes buckets. Hosts with equal vnodes in equal states and with equal outlooks are in
 // one bucket. Whether a job would run into a plan or a reservation is therefore checked once for a bucket, not for each host.
 //
-// K4. A window is half-open: [from, to). For each resource, the amounts shown for a vnode in a window are those taken at its worst moment. That is the
-//     beginning of the window or of a booking, because at other times entries only end.
+// K4. A window is half-open: [from, to). For each resource, the amounts shown for a vnode in a window are those taken at the worst moment of the window. This
+//     moment is the beginning of the window or of a booking, because at other times entries only end.
 // K5. Equal outlooks of one calendar are the same object.
 // K6. Besides bookings, running entries count until their ends: an outlook says what is left of them when a booking begins.
 
@@ -67,7 +67,7 @@ function leftsOf(universe: Universe, vnode: Vnode, parts: readonly Part[]): Left
   return [...times].sort((a, b) => a - b).map((from_s) => leftAt(universe, vnode, from_s));
 }
 
-/** Returns when the first of those bookings begins that begin at a time or later; Infinity: there is none. */
+/** Returns the earliest time, not before from_s, at which a booking begins; Infinity: there is none. */
 function nextBegin(parts: readonly Part[], from_s: number): number {
   let next_s = Number.POSITIVE_INFINITY;
   for (const { times } of parts) {
@@ -107,7 +107,10 @@ function leftAt(universe: Universe, vnode: Vnode, from_s: number): Left {
 /** Largest number of windows whose states are kept for a bucket. The windows change as time goes on. */
 const SHOWN_KEPT = 64;
 
-/** Returns the states of a bucket's vnodes for a window, which begins at the time whose states the bucket shows. window null: returns the present states. */
+/**
+ * Returns the states of a bucket's vnodes for a window. The window must begin at the time to which the states of the bucket belong. window null: returns the
+ * present states.
+ */
 export function statesDuring(bucket: HostBucket, window: Window | null): readonly VnodeState[] {
   const { outlook, states, during } = bucket;
   if (outlook === null || window === null) return states;
@@ -165,8 +168,8 @@ function spansDuring({ times }: Part, { from_s, to_s }: Window): readonly [low: 
 }
 
 /**
- * Returns whether a period that begins at from_s keeps a job with this window off the vnode. A reservation that begins in
- * the job's kill_delay does not by itself; worstOf counts it beside a plan that has begun.
+ * Returns whether a period that begins at from_s keeps a job with this window off the vnode. A reservation that begins only in the job's kill_delay does not
+ * keep the job off by itself, but worstOf counts it together with a plan that has begun.
  */
 const concerns = ({ firm }: Part, from_s: number, { firm_to_s }: Window): boolean => !firm || from_s < firm_to_s;
 
@@ -201,7 +204,7 @@ function worstOf(state: VnodeState, { parts, lefts }: VnodeOutlook, { window, nc
       concerned = true;
       closes ??= part.closes;
     }
-    // A plan also needs its room beside the reservations that begin during its walltime.
+    // A planned job also needs its amounts while reservations that begin during its walltime have theirs.
     if (sign === 1 && part.firm && at_s < planned_to_s) concerned = true;
     if (begins && part.own && !part.firm && cpusOf(part, ncpus) === 0) begins_without_cpus = true;
     if (sign === -1 || changes[at + 1]?.at_s === at_s || !concerned) return;
@@ -227,8 +230,8 @@ function cpusOf({ amounts }: Part, ncpus: number): number {
 }
 
 /**
- * Returns the starts and ends of booked periods within a window, in order of time. At each instant ends come first, so that
- * periods that follow each other do not overlap.
+ * Returns the starts and ends of booked periods within a window, in order of time. At the same time, ends come before starts, so that a period and the one that
+ * follows it do not overlap.
  */
 function changesDuring(parts: readonly Part[], window: Window): Change[] {
   const changes: Change[] = [];

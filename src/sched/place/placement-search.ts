@@ -40,7 +40,7 @@ export type PlaceContext = {
   readonly log?: (text: string) => void;
   /** true: a reservation is being placed, so limits and settings of vnodes for reservations apply instead of those for jobs */
   readonly resv?: boolean;
-  /** for a forecast: returns whether a job will have ended by then; absent: no job will */
+  /** for a forecast: returns whether a job will have ended by the forecast's time; absent: no job will have ended */
   isOver?(job: string): boolean;
 };
 
@@ -326,8 +326,8 @@ export class Search implements SearchView {
   }
 
   /**
-   * Does the same as #next, but takes the hosts from such a heap. While it is used, hosts only leave buckets. The fits were
-   * computed for a larger need, which matters only for hosts that can take all of it.
+   * Does the same as #next, but takes the hosts from the heap that #lineUp has made. While the heap is in use, hosts only leave buckets. The fits were computed
+   * for a larger need, which matters only for hosts that can take all of it.
    */
   #nextInLine(line: Line, chunk: Chunk, again: ReadonlySet<Work>, need: number): Work | null {
     let best = this.#bestOf(again, chunk, need);

@@ -7,8 +7,8 @@
 // P4. If chunks differ and first fit in the order of the request fails, the chunks with the fewest choices choose first. exec_vnode keeps the order of the
 //     request.
 // P5. Only the resources named by `resources` of sched_config, booleans, host and vnode are checked and assigned. A request has no others (shapes/request.ts).
-// P6. A grouped job stays in the smallest placement set that has room for it. A job that no set could hold even when empty uses all vnodes, unless
-//     do_not_span_psets is set; a job that fits in some set when that set is empty waits for it.
+// P6. A grouped job stays in the smallest placement set that has room for it. A job that would not fit in any set even if the set were empty may use all
+//     vnodes, unless do_not_span_psets is set. A job that would fit in an empty set waits for one.
 
 import type { Pair } from "#model/request/chunk-text.ts";
 import { type ExecVnode, execVnodeText, type VnodePart } from "#model/request/exec-vnode.ts";
@@ -131,7 +131,10 @@ export function execOf(universe: Universe, chunks: PlacedChunks): ExecVnode {
   return chunks.map((pieces) => pieces.map(partOf));
 }
 
-/** Returns amounts as pairs of name and text. They are kept, because jobs with one request share their amounts and a cycle may start thousands of them. */
+/**
+ * Returns amounts as pairs of name and text. The pairs are cached: jobs with the same request share one list of amounts, and a cycle may start thousands of
+ * such jobs.
+ */
 function pairsFor({ space: { consumed } }: Universe, amounts: readonly Amount[]): readonly Pair[] {
   let pairs = pairs_for.get(amounts);
   if (pairs === undefined) {

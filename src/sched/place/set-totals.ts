@@ -48,7 +48,7 @@ function compare(checks: Checks, set: NodeSet | undefined, request: Request, tot
   return null;
 }
 
-/** Returns a reason for the resource of which a chunk requests more than any host that it may use has, in use or not. */
+/** Returns a reason if a chunk requests more of a resource than any host that it may use would have if the host were empty. */
 function tooLarge(checks: Checks, set: NodeSet, request: Request): Why | null {
   const split = set.multi_vnode_hosts > 0 && request.place.arrangement !== "vscatter";
   for (const chunk of request.chunks) {
@@ -100,7 +100,7 @@ function mostLacked(checks: Checks, specs: readonly VnodeSpec[], buckets: readon
   return null;
 }
 
-/** Returns why a chunk cannot be placed if it requests a value that no vnode of the set has, in use or free; null: there is every value. */
+/** Returns why a chunk cannot be placed if it requests a value that no vnode of the set has at all; null: each requested value exists. */
 function unmatched(checks: Checks, set: NodeSet | undefined, chunk: Chunk): Why | null {
   if (chunk.host !== undefined && set?.hosts.has(chunk.host) !== true) return mismatch("host", chunk.host, shown(set?.hosts.keys() ?? []));
   if (chunk.vnode !== undefined && set?.vnodes.has(chunk.vnode) !== true)

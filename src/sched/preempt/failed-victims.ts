@@ -1,5 +1,5 @@
-// Jobs whose preemption failed. The next cycles do not choose them for a while, but other jobs (modules/preemption.ts V4). The present cycle
-// tries again at once, but only for the jobs that needed the room.
+// Jobs whose preemption failed. For a while, cycles choose other jobs in their place (modules/preemption.ts V4). The present cycle tries again at once, but
+// only for the jobs that needed the room.
 //
 // F1. A cycle has at most PREEMPT_TRIES_MAX passes.
 // F2. If a job was suspended for another job that then does not start, it resumes in the same cycle, unless another pass needs the room.
@@ -61,7 +61,10 @@ const TOO_OFTEN = "Maximum number of preemption tries exceeded - cannot run job"
 const IN_VAIN = "Preempted work didn't run job - rerun it";
 const line = (object: string, text: string): LogRecord => ({ event: LOG_EVENT.DEBUG, class: "Job", object, text });
 
-/** Lets the preempted jobs go for which the other job was not started: the suspended ones can resume at once. */
+/**
+ * Returns decisions to resume the jobs that were suspended without use, because the job that needed the room was not started. Also returns log records about all
+ * preemptions that were of no use.
+ */
 function letGo(decisions: readonly Decision[], verdicts: readonly Verdict[], counts: (job: string) => boolean): Omit<Outcome, "again"> {
   const refused = new Set(decisions.flatMap((one, at) => (one.kind === "run" && verdicts[at]?.ok === false ? [one.job] : [])));
   const rerun: Decision[] = [];

@@ -46,7 +46,7 @@ export function createRoom(host: RoomHost): Room {
     undo.push(() => undoMoves(universe, moves));
   };
 
-  /** Counts the job as running (runs true), or no longer. */
+  /** Counts the job as running (runs true), or no longer as running. */
   const run = ({ job, methods }: Away, runs: boolean): void => {
     count(universe, job, runs ? 1 : -1);
     takeFromServer(universe, server_taken, releasedOf(universe, job, methods), runs ? 1 : -1);

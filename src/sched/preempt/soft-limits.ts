@@ -25,7 +25,7 @@ export function hasSoftLimits({ soft_limits, queues }: Universe): boolean {
 
 const isSet = ({ run, resources }: LimitTable): boolean => run.size > 0 || resources.size > 0;
 
-/** Returns whether a job is above one of some soft limits. A job that does not request a resource is not above a limit on it, whatever others use. */
+/** Returns whether a job is above one of the given soft limits. A job that does not request a resource is not above a limit on it, whatever others use. */
 function isOver({ profile, space }: Universe, limits: LimitTable, usage: UsageTable | undefined, job: SchedJob): boolean {
   if (!isSet(limits)) return false;
   for (const [kind, name] of [

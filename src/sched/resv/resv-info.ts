@@ -15,7 +15,10 @@ import type { Universe } from "../shapes/universe.ts";
 import { sharingOn } from "../shapes/vnode-fit.ts";
 import { partitionOf, recordOf } from "../shapes/vnode-state.ts";
 
-/** Reads a reservation. The `sharing` of the present vnodes decides which of them it closes to others. before: the last result for this reservation. */
+/**
+ * Reads a reservation. The `sharing` of the present vnodes decides which of them the reservation closes to other jobs. before: the last result for this
+ * reservation.
+ */
 export function readResv(universe: Universe, source: SchedResv, before?: ResvInfo): ResvInfo {
   const { attrs } = source;
   const list = recordOf(attrs["Resource_List"]);

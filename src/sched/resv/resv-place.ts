@@ -1,5 +1,6 @@
-// Finds the vnodes for an occurrence of a reservation. These are its present vnodes if they are free at the requested time;
-// otherwise vnodes on which every chunk that can stay stays; otherwise any vnodes.
+// Finds the vnodes for an occurrence of a reservation. First, its present vnodes are tried. If they are not free at the
+// requested time, every chunk that can stay keeps its vnodes, and only the other chunks get new ones. If this fails too, all
+// chunks get new vnodes.
 //
 // R4. exec_vnode names the chunks in the order of the request, so the old one is a pattern for the new one, chunk by chunk.
 // R5. A chunk on whose vnodes a job of the reservation runs stays there, whatever the state of these vnodes. A reservation
@@ -119,8 +120,8 @@ function placeKept(view: ResvView, resv: ResvInfo, pattern: readonly Patterned[]
   pinned.push(...besideChunks(view, resv));
   const split = pattern.some(({ old }) => (old?.length ?? 0) > 1);
   const { place } = resv.request;
-  // Chunks that stay are requested again as pins, which name their vnodes. With pins, placement can keep chunks on different
-  // hosts. That fails if a chunk is on several vnodes, because it then has several pins.
+  // Chunks that stay are requested again as pins, which name their vnodes. Placement then keeps all chunks on different hosts, if the request says so. This
+  // does not work for a chunk on several vnodes, because it has several pins.
   if (free.length > 0 && split && place.arrangement !== "free") return null;
   const arrangement = free.length === 0 ? "free" : place.arrangement;
   const chunks = [...pinned, ...free];
@@ -136,8 +137,8 @@ function nextChunk(universe: Universe, moved: Iterator<PlacedChunks[number]>): E
 }
 
 /**
- * Returns the amounts that the jobs in the reservation have on vnodes beside those of the reservation. A reservation that
- * gets longer also keeps these longer.
+ * Returns the amounts that jobs in the reservation have on vnodes in addition to the amounts of the reservation. If the reservation gets longer, the jobs also
+ * keep these amounts longer.
  */
 function besideChunks({ universe, set }: ResvView, resv: ResvInfo): Chunk[] {
   if (resv.present === null) return [];

@@ -4,8 +4,8 @@
 //
 // W1. Amounts that the reservation holds on a vnode are available to its jobs, whatever jobs outside do.
 // W2. Of resources that the reservation did not request (mem, in a reservation of ncpus), its jobs may use what the vnode has left, minus what was promised to
-//     other reservations that begin before its end. No promise to others is therefore broken.
-// W3. A vnode that is down or offline is also closed in this set. A vnode that is full or exclusive is closed in it only because of jobs of the reservation.
+//     other reservations that begin before its end. No promise to another reservation is therefore broken.
+// W3. A vnode that is down or offline is also closed in this set. Otherwise only jobs of the reservation can make a vnode of this set full or exclusively used.
 
 import { isNodeUsable } from "#model/values/node-state.ts";
 import type { SchedJob, SchedResv } from "#protocol/sched-link.ts";
@@ -50,7 +50,7 @@ function enter(universe: Universe, resv: ResvInfo, old: ResvInfo | undefined): v
   for (const name of names) refreshInside(universe, name);
 }
 
-/** Computes the vnodes again on which the period of the reservation has begun or ended. */
+/** Computes again the vnodes on which the period of the reservation has begun or ended. */
 function recountPresent(universe: Universe, before: ResvInfo | undefined, now: ResvInfo | undefined): void {
   const [old, present] = [before?.present?.holding, now?.present?.holding];
   if (old === present) return;
@@ -92,7 +92,7 @@ export function indexResvs(universe: Universe, all: readonly SchedResv[]): void 
   for (const job of universe.jobs.values()) if (job.resv !== undefined) putInsider(universe, job);
 }
 
-/** Reads the reservations again that hold these vnodes, because a vnode was changed, created or deleted. */
+/** Reads again the reservations that hold these vnodes, because a vnode was changed, created or deleted. */
 export function rereadResvsOn(universe: Universe, names: Iterable<string>): void {
   const resvs = new Set<ResvInfo>();
   for (const name of names) for (const resv of universe.resvs_on.get(name) ?? []) resvs.add(resv);
@@ -193,8 +193,8 @@ function addInsider(universe: Universe, inner: ResvVnode, { job, holding }: Insi
 }
 
 /**
- * Takes the amounts of a job that a cycle starts in a reservation from the vnodes themselves, as far as the reservation does
- * not hold them. Returns the hosts that were moved.
+ * Takes the amounts of a job that a cycle starts in a reservation from the vnodes themselves, if they are amounts of resources that the reservation did not
+ * request. Returns the hosts that were moved.
  */
 export function takeBeside(universe: Universe, id: string, chunks: PlacedChunks): Move[] {
   const moved: Move[] = [];
@@ -303,8 +303,8 @@ function stateInside(universe: Universe, { resv, vnodes }: ResvSet, name: string
 }
 
 /**
- * Returns the amount of a vnode that is promised in total to other reservations that begin before this one ends (W2). Those
- * that already run are in the vnode's assigned amounts.
+ * Returns the amount of a vnode that is promised in total to other reservations that begin before this one ends (W2). Reservations that already run are
+ * included in the vnode's assigned amounts.
  */
 function promisedBy(universe: Universe, name: string, index: number, resv: ResvInfo): number {
   const end_s = resv.present?.end_s ?? 0;

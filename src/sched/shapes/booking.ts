@@ -20,7 +20,7 @@ export type Running = {
   to_s: number;
   /** the latest time at which the job or reservation must have left its vnodes */
   readonly last_s: number;
-  /** seconds before last_s that are left to a job for ending after its walltime */
+  /** how long before last_s the walltime of a job ends: the seconds in which the job is killed if it does not end by itself */
   readonly grace_s: number;
   /** soft_walltime in seconds, if it is less than the time that the job may run */
   readonly soft_s?: number;
@@ -76,7 +76,9 @@ export type VnodeOutlook = {
   /** index of the vnode on its host, in the order of definition */
   readonly at: number;
   readonly parts: readonly Part[];
-  /** what is left of the running entries when bookings begin, in order of time; an entry is valid until the next one, the last for ever */
+  /**
+   * what the running entries still take when bookings begin, in order of time; each element is valid until the time of the next one, the last element for ever
+   */
   readonly lefts: readonly Left[];
 };
 

@@ -20,8 +20,8 @@ export type Durations = {
 };
 
 /**
- * Returns the kill_delay of a queue in seconds. The server sends it for every queue that the scheduler sees, also if it is
- * unset. For other queues it sends it with their jobs.
+ * Returns the kill_delay of a queue in seconds. The server sends it for every queue that the scheduler sees, also if it is unset. For jobs of other queues, it
+ * sends the value with each job (kill_delay_s).
  */
 export function killDelayOf(queue: Pick<Queue, "attrs"> | undefined): number {
   const delay_s = queue?.attrs["kill_delay"];

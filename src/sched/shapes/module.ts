@@ -58,7 +58,7 @@ export type OptionRow = {
 
 /**
  * A job as a cycle tries it: its request, where it may run, and the time for which it is tried (for shrink-to-fit possibly less than requested). array: the
- * array whose next subjob this job is. `started` of its subjobs were started in this cycle (order/array-turn.ts T1).
+ * array whose next subjob this job is. array.started: how many of its subjobs this cycle has started (order/array-turn.ts T1).
  */
 export type Candidate = Durations & {
   readonly entry: JobEntry;
@@ -227,7 +227,7 @@ export type ModuleWorld = {
 export type Away = { readonly job: SchedJob; readonly methods: string };
 
 export type Room = {
-  /** the jobs that were taken away, in the order in which they were */
+  /** the jobs that were taken away, in the order in which they were taken */
   readonly away: ReadonlyMap<string, Away>;
   mark(): number;
   rollBack(mark: number): void;

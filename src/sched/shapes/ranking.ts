@@ -9,7 +9,7 @@ export type Ranking = {
   readonly formula: RankFormula | null;
   /** the reason why a formula cannot be used */
   readonly fault: string | null;
-  /** only jobs whose value is above this run */
+  /** only jobs whose value is above this threshold may run */
   readonly threshold: number | null;
   readonly fair_share: boolean;
   /** which property of a job is its entity with shares; null: shares do not matter */

@@ -3,7 +3,8 @@
 // K1. Every running job that has vnodes is in `running`, and so is every running reservation. What a reservation holds is
 //     not counted again for its jobs.
 // K2. The expected end of a running entry is in the future. If a job has passed its soft_walltime, its expected end moves by
-//     the same time, repeatedly, up to its walltime. After that it is always expected to end a second from now.
+//     the length of the soft_walltime, repeatedly, up to its walltime. After that it is always expected to end a second from
+//     now.
 // K7. `soft` contains every job that is expected to end earlier than it must end.
 
 import { readExecVnode } from "#model/request/exec-vnode.ts";

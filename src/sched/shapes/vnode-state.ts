@@ -126,7 +126,7 @@ function makeSpec(universe: Universe, node: SchedNode, id: number): VnodeSpec {
   };
 }
 
-/** The state words that keep jobs off a vnode because others have it, and not because it is unusable. */
+/** The state words that keep jobs off a vnode because other jobs or reservations have it, and not because it is unusable. */
 const TAKEN = ["job-busy", "job-exclusive", "resv-exclusive"];
 /** Returns whether a state word only says that jobs or reservations have the vnode. */
 export const isTaken = (word: string | undefined): boolean => word !== undefined && TAKEN.includes(word);

@@ -96,7 +96,7 @@ export type HostBucket = {
   left: PlacedStates | null;
 };
 
-/** The vnodes that jobs of a queue may use (U1). Or a placement set: those of them that have the same value of a resource. */
+/** The vnodes that jobs of a queue may use (U1). A placement set has those of these vnodes that have the same value of a resource. */
 export type NodeSet = {
   readonly key: string;
   /** for a placement set, its name and its grouping; null: this is a node set */

@@ -82,7 +82,7 @@ export class ModuleHost {
     this.#tell();
   }
 
-  /** Lets modules be tried again that did not return from a call. They are tried when the chain is created next (H3). */
+  /** Lets modules that did not return from a call be tried again. They are tried when the chain is created next (H3). */
   forgive(): void {
     keepStuck(this.#sched_priv, []);
   }

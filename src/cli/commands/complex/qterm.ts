@@ -31,7 +31,7 @@ export async function qterm(io: CommandIo, complex: Complex): Promise<number> {
     io.err(faults + USAGE);
     return 1;
   }
-  // -f would also stop a secondary server, but there is none, so it has no further effect. -F and -i concern only the secondary server and are refused.
+  // -f would also stop a secondary server, but there is none, so -f has no effect. -F and -i concern only the secondary server and are refused.
   if (failover === "F" || failover === "i") {
     io.err(`qterm: No support for requested service ${complex.conf().server}\n`);
     return FAILED;

@@ -185,7 +185,7 @@ function tablePrinter(attrs: readonly string[], header: string, row: (object: Jo
 
 const queuePrinter = (output: Output): Printer => tablePrinter(QUEUE_ATTRIBUTES, QUEUE_HEADER, queueRow, output);
 
-/** Prints the table of -q, which ends with sums. Each operand has its own table, so endOperand ends one. */
+/** Prints the table of -q, which ends with sums. Each operand has its own table, so endOperand ends a table. */
 function limitsPrinter(options: QstatOptions, complex: Complex, output: Output): Printer {
   let queues: Job[] = [];
   const end = (): void => {
@@ -290,7 +290,7 @@ function jobRequest(session: Session, what: Pick<StatusRequest, "ids" | "queue" 
     object: "job",
     ...what,
     ...(printer.attrs === undefined ? {} : { attrs: [...new Set([...printer.attrs, ...filter])] }),
-    // Jobs that are named as operands are shown in any state. There -H only means that finished jobs are included.
+    // Jobs that are named as operands are shown in any state. For them -H only means that finished jobs are included.
     ...(options.history === null ? {} : { history: what.ids.length > 0 ? "with" : options.history }),
     ...(options.subjobs ? { subjobs: true } : {}),
   };

@@ -135,8 +135,8 @@ function recordsFrom(source: Source, id: string, options: Options, now_ms: numbe
 }
 
 /**
- * Returns the names of the log files of the last days, oldest first: for each day its file, and its rotated or compressed pieces. If there is no file of a day,
- * its usual name is returned.
+ * Returns the names of the log files of the last days, oldest first: for each day its file, and its rotated or compressed pieces. For a day without files, the
+ * usual name of the day's file is returned.
  */
 function filesOfDays(directory: string, days: number, now_ms: number): readonly string[] {
   let names: readonly string[] = [];

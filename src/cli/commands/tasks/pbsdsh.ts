@@ -77,7 +77,7 @@ function told(io: CommandIo, error: unknown): number {
   return 1;
 }
 
-/** Returns the host of each task. There is none if the requested line does not exist. */
+/** Returns the host of each task, taken from the lines of the node file. If the line requested with -n does not exist, the list is empty. */
 function chosen(lines: readonly string[], { copies, index }: Wish): readonly string[] {
   if (index !== null) return lines.slice(index, index + 1);
   if (copies === null || lines.length === 0) return lines;

@@ -1,6 +1,6 @@
-// Module `job_checker`: does what is left for a scheduler when jobs end or are refused. The server writes the accounting and
-// removes jobs. This module counts the jobs that the scheduler started, the jobs that have ended, and the time that jobs
-// waited. It also requests a cycle after the start of a job was refused, so that the job is tried again soon (Maui's
+// Module `job_checker`: does a scheduler's part of the work when jobs end or are refused. (The server writes the accounting
+// and removes the jobs.) This module counts the jobs that the scheduler started, the jobs that have ended, and the time that
+// jobs waited. It also requests a cycle after the start of a job was refused, so that the job is tried again soon (Maui's
 // deferred jobs).
 //
 // J1. Nothing is kept about a job after it has been counted and the scheduler does not see it any more.
