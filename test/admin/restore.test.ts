@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { confOf } from "#admin/complex/complex-home.ts";
 import { restore } from "#admin/store/restore.ts";
-import { openSqliteStore } from "#store/sqlite-store.ts";
+import { openSqliteStore } from "#store/sqlite/sqlite-store.ts";
 
 test("restore: a backup that nobody may write becomes a store that the server alone reads and writes", async () => {
   const dir = mkdtempSync(join(tmpdir(), "restore-"));

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { memoryStore } from "#store/memory-store.ts";
-import { openSqliteStore } from "#store/sqlite-store.ts";
+import { openSqliteStore } from "#store/sqlite/sqlite-store.ts";
 import { type HistoryRow, type Store, StoreError, type StoreFault } from "#store/store.ts";
 
 export async function inDirectory(work: (file: string, dir: string) => Promise<void>): Promise<void> {

@@ -5,7 +5,7 @@ import { copyFileSync, existsSync, readFileSync, rmSync, statSync, truncateSync,
 import { join } from "node:path";
 import { test } from "node:test";
 import { markFile, openMark, readMark } from "#store/mark.ts";
-import { openSqliteStore } from "#store/sqlite-store.ts";
+import { openSqliteStore } from "#store/sqlite/sqlite-store.ts";
 import { inDirectory, isFault, job } from "./bed.ts";
 
 const COMMITS = 7;

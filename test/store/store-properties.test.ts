@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { memoryStore } from "#store/memory-store.ts";
-import { openSqliteStore } from "#store/sqlite-store.ts";
+import { openSqliteStore } from "#store/sqlite/sqlite-store.ts";
 import type { Batch, Store } from "#store/store.ts";
 import { prng } from "#support/prng.ts";
 import { everyStore, finished, ids, inDirectory, job } from "./bed.ts";

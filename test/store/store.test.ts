@@ -5,9 +5,9 @@ import { closeSync, openSync, readdirSync, readFileSync, statSync, truncateSync,
 import { join } from "node:path";
 import { test } from "node:test";
 import { memoryStore } from "#store/memory-store.ts";
-import { SCHEMA_STEPS } from "#store/schema.ts";
-import { openConnection, storeError } from "#store/sqlite.ts";
-import { openSqliteStore } from "#store/sqlite-store.ts";
+import { SCHEMA_STEPS } from "#store/sqlite/schema.ts";
+import { openConnection, storeError } from "#store/sqlite/sqlite.ts";
+import { openSqliteStore } from "#store/sqlite/sqlite-store.ts";
 import { type HistoryRow, StoreError, type StoreFault } from "#store/store.ts";
 import { everyStore, finished, ids, inDirectory, isFault, job } from "./bed.ts";
 

@@ -7,7 +7,7 @@
 
 import { join } from "node:path";
 import { connectServer } from "#protocol/client.ts";
-import { storeBytes } from "#store/sqlite-mark.ts";
+import { storeBytes } from "#store/sqlite/sqlite-mark.ts";
 import type { Conf } from "#support/conf.ts";
 import { homeFault } from "#support/trusted-home.ts";
 import { PARTITA_VERSION } from "#support/version.ts";

@@ -74,7 +74,7 @@ async function saveLive(conf: Conf): Promise<SavedState> {
     chmodSync(place, 0o700);
     const saved_s = Math.floor(Date.now() / 1000);
     await backup(conf, join(place, "store"));
-    const { openSqliteStore } = await import("#store/sqlite-store.ts");
+    const { openSqliteStore } = await import("#store/sqlite/sqlite-store.ts");
     const store = await openSqliteStore(join(place, "store"));
     const rows = await store.load().finally(() => store.close());
     const scheds = rows.objects.scheds.map(({ name, data }) => {

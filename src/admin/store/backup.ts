@@ -20,7 +20,7 @@ export async function backup(conf: Conf, file: string): Promise<void> {
 async function backupStopped(conf: Conf, file: string): Promise<void> {
   const path = storePath(conf);
   if (!existsSync(path)) throw new AdminError(`there is nothing to save: ${path} does not exist`);
-  const { openSqliteStore } = await import("#store/sqlite-store.ts");
+  const { openSqliteStore } = await import("#store/sqlite/sqlite-store.ts");
   const store = await openSqliteStore(path);
   try {
     await store.backup(file);

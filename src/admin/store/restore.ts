@@ -8,10 +8,10 @@
 import { chmodSync, chownSync, copyFileSync, existsSync, lstatSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { markFile } from "#store/mark.ts";
-import { APPLICATION_ID, SCHEMA_STEPS } from "#store/schema.ts";
-import { type Connection, openConnection } from "#store/sqlite.ts";
-import { storeBytes } from "#store/sqlite-mark.ts";
-import { quickCheck } from "#store/sqlite-open.ts";
+import { APPLICATION_ID, SCHEMA_STEPS } from "#store/sqlite/schema.ts";
+import { type Connection, openConnection } from "#store/sqlite/sqlite.ts";
+import { storeBytes } from "#store/sqlite/sqlite-mark.ts";
+import { quickCheck } from "#store/sqlite/sqlite-open.ts";
 import { isStoreError } from "#store/store.ts";
 import type { Conf } from "#support/conf.ts";
 import { takeLock } from "#support/libc/lock-file.ts";

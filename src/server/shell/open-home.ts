@@ -4,7 +4,7 @@
 
 import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { beginSqliteStore } from "#store/sqlite-store.ts";
+import { beginSqliteStore } from "#store/sqlite/sqlite-store.ts";
 import type { Store } from "#store/store.ts";
 import { messageOf } from "#support/caught.ts";
 import type { Conf } from "#support/conf.ts";

@@ -12,7 +12,7 @@
 // J1. The whole row has every attribute, and among them the server's own data (job-own.ts). If there is a second row, the
 //     attributes in RUN_ATTRS are read only from it: such an attribute is unset if the second row does not have it, whatever
 //     the whole row says.
-// J2. RUN_ATTRS belongs to the format of the store. A change of the list needs a step in store/schema.ts that joins the two
+// J2. RUN_ATTRS belongs to the format of the store. A change of the list needs a step in store/sqlite/schema.ts that joins the two
 //     rows.
 
 import { type Batch, type Data, type HistoryRow, type JobRow, type Loaded, type ObjectTable, WHOLE_JOB } from "#store/store.ts";

@@ -3,12 +3,12 @@
 // take.
 
 import { nth } from "#support/assert.ts";
-import { alikeReader } from "./alike-rows.ts";
+import { alikeReader } from "../alike-rows.ts";
+import type { Data, JobRow, Keep, Loaded, ObjectRow, ObjectTable } from "../store.ts";
 import type { Connection } from "./sqlite.ts";
 import { damagedRow, parseData } from "./sqlite.ts";
 import { OBJECT_TABLES } from "./sqlite-commit.ts";
 import { OWN_COUNTERS } from "./sqlite-mark.ts";
-import type { Data, JobRow, Keep, Loaded, ObjectRow, ObjectTable } from "./store.ts";
 
 const PAGE_ROWS = 2000;
 /** Rows of the first page of jobs, which is read while the program is still loading. */

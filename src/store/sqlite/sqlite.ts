@@ -2,8 +2,8 @@
 // one connection run in the order in which they were made.
 
 import sqlite3 from "sqlite3";
-import type { Data, StoreFault } from "./store.ts";
-import { StoreError } from "./store.ts";
+import type { Data, StoreFault } from "../store.ts";
+import { StoreError } from "../store.ts";
 
 export type Parameter = string | number | null;
 

@@ -3,9 +3,9 @@
 
 import { randomInt } from "node:crypto";
 import { statSync } from "node:fs";
-import { type Mark, markFile } from "./mark.ts";
+import { type Mark, markFile } from "../mark.ts";
+import { StoreError } from "../store.ts";
 import type { Connection } from "./sqlite.ts";
-import { StoreError } from "./store.ts";
 
 /** The names of these two rows. */
 const STORE_NUMBER = "store_number";

@@ -5,13 +5,13 @@ import { spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { openSqliteStore } from "#store/sqlite-store.ts";
+import { openSqliteStore } from "#store/sqlite/sqlite-store.ts";
 import { inDirectory, isFault } from "../../store/bed.ts";
 
 test("sqlite store: what a killed process committed is there, in whole batches", async () => {
   await inDirectory(async (file) => {
     const script = `
-      import { openSqliteStore } from "${new URL("../../../src/store/sqlite-store.ts", import.meta.url).href}";
+      import { openSqliteStore } from "${new URL("../../../src/store/sqlite/sqlite-store.ts", import.meta.url).href}";
       const store = await openSqliteStore(${JSON.stringify(file)});
       for (let at = 1; ; at++) {
         await store.commit({ jobs: [{ id: at + ".svr", seq: at, data: {} }], scripts: [{ id: at + ".svr", text: "x" }], counters: { at } });
@@ -53,7 +53,7 @@ test("sqlite store: places that cannot be used are refused with the reason", asy
 /** In a process that may write files of 1 MB only: commits until one fails, then compares. */
 function fullDiskScript(file: string): string {
   return `
-    import { openSqliteStore } from "${new URL("../../../src/store/sqlite-store.ts", import.meta.url).href}";
+    import { openSqliteStore } from "${new URL("../../../src/store/sqlite/sqlite-store.ts", import.meta.url).href}";
     process.on("SIGXFSZ", () => {});
     const store = await openSqliteStore(${JSON.stringify(file)});
     let done = 0;

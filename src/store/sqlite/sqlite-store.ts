@@ -11,7 +11,9 @@ import { dirname } from "node:path";
 import { codeOf, messageOf } from "#support/caught.ts";
 import type { HeldLock } from "#support/libc/lock-file.ts";
 import { takeLock } from "#support/libc/lock-file.ts";
-import { type Mark, markFile, type OpenMark, openMark, readMark } from "./mark.ts";
+import { type Mark, markFile, type OpenMark, openMark, readMark } from "../mark.ts";
+import type { Store } from "../store.ts";
+import { asItIs, StoreError } from "../store.ts";
 import type { SchemaStep } from "./schema.ts";
 import { SCHEMA_STEPS } from "./schema.ts";
 import type { Connection } from "./sqlite.ts";
@@ -21,8 +23,6 @@ import { sqliteHistory } from "./sqlite-history.ts";
 import { type Ahead, loadRows, readAhead } from "./sqlite-load.ts";
 import { absence, lack, lost, readStanding, takeStanding } from "./sqlite-mark.ts";
 import { beginCheck, prepareSchema, quickCheck } from "./sqlite-open.ts";
-import type { Store } from "./store.ts";
-import { asItIs, StoreError } from "./store.ts";
 
 export type SqliteStoreOptions = {
   /** the schema steps to use; set by tests of migration */

@@ -7,9 +7,9 @@
 //     the CPU).
 // W3. The view and its triggers belong to the connection (TEMP). The file does not contain them.
 
+import type { Batch, ObjectTable, RunRow } from "../store.ts";
 import type { Connection } from "./sqlite.ts";
 import { LAST_COMMIT } from "./sqlite-mark.ts";
-import type { Batch, ObjectTable, RunRow } from "./store.ts";
 
 export const OBJECT_TABLES: readonly ObjectTable[] = ["server", "resources", "queues", "vnodes", "scheds", "resvs", "hooks", "run_times"];
 

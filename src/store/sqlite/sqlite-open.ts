@@ -2,10 +2,10 @@
 
 import { existsSync } from "node:fs";
 import { present } from "#support/assert.ts";
+import { StoreError } from "../store.ts";
 import type { SchemaStep } from "./schema.ts";
 import { APPLICATION_ID } from "./schema.ts";
 import type { Connection } from "./sqlite.ts";
-import { StoreError } from "./store.ts";
 
 /**
  * Makes the settings of the connection. Then creates the tables of an empty file; migrates an older file, after it has made

@@ -1,9 +1,9 @@
 // The history: finished jobs, which are never kept in memory. They are read by id, owner, queue and time (qstat -x, -H), one
 // page at a time and over a separate connection, so that a long listing delays no commit.
 
+import type { History, HistoryFilter, HistoryRow } from "../store.ts";
 import type { Connection, Parameter } from "./sqlite.ts";
 import { parseData } from "./sqlite.ts";
-import type { History, HistoryFilter, HistoryRow } from "./store.ts";
 
 type Stored = Omit<HistoryRow, "data"> & { readonly data: string };
 const COLUMNS = "id, seq, idx, owner, queue, state, ended_s, data";
