@@ -4,7 +4,9 @@ import { statSync } from "node:fs";
 import type { CommandIo } from "./command.ts";
 import type { Complex } from "./complex.ts";
 
-/** Returns the working directory as the user knows it: if PWD names that directory, it is PWD, so that links in its path are kept. */
+/**
+ * Returns the working directory as the user knows it: PWD if it names the working directory, because PWD keeps the links in the path; otherwise the real path.
+ */
 export function workingDirectory(io: Pick<CommandIo, "cwd" | "env">): string {
   const known = io.env["PWD"];
   if (known === undefined || known === io.cwd || !known.startsWith("/")) return io.cwd;

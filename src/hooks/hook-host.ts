@@ -66,7 +66,7 @@ class HostProcess implements HookHost {
   readonly #child: ChildProcess;
   readonly #input: Writable;
   readonly #output: Readable;
-  /** keys of the scripts that the hook host has; the one not used for the longest time is first */
+  /** keys of the scripts that the hook host has; the script whose last use is longest ago comes first */
   readonly #known: string[] = [];
   /** the beginning of a frame whose end has not arrived yet */
   #waiting = "";
@@ -138,7 +138,10 @@ class HostProcess implements HookHost {
     this.#input.write(`${JSON.stringify(frame)}\f`);
   }
 
-  /** Sends a script to the hook host if it does not have it. If the host then has too many, it is told to forget the one not used for the longest time. */
+  /**
+   * Sends a script to the hook host if it does not have it. If the hook host then has too many scripts, it is told to forget the script whose last use is
+   * longest ago.
+   */
   #sendScript({ key, name, content }: HostRun): void {
     const at = this.#known.indexOf(key);
     if (at >= 0) this.#known.splice(at, 1);

@@ -79,7 +79,7 @@ export type AttributeOptions = {
   readonly hidden?: boolean;
   /** for a keyword: the legal words in the spelling of output */
   readonly keywords?: readonly string[];
-  /** for a keyword: whether the beginning of a word is accepted, too */
+  /** for a keyword: whether an abbreviation (the beginning of a word) is accepted as well */
   readonly prefix?: boolean;
   /** bounds of numbers, durations (seconds) and sizes (bytes) */
   readonly min?: number;

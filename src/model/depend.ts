@@ -113,7 +113,7 @@ export function withEntries(dependencies: Dependencies, type: DependType, added:
   return dependencies.map((item, place) => (place === at && item.type !== "on" ? { type, ids: [...item.ids, ...fresh] } : item));
 }
 
-/** Removes an id from the item of a type. If the item has no other id, it is removed, too. */
+/** Removes an id from the item of a type. If the item then has no id, the item itself is removed. */
 export function withoutDependency(dependencies: Dependencies, type: DependType, id: string): Dependencies {
   return dependencies.flatMap((item) => {
     if (item.type === "on" || item.type !== type) return [item];

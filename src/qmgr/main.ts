@@ -121,7 +121,7 @@ async function runLines(
   const prompt = (): void => {
     if (!prompting) return;
     lines.setPrompt(pending.continued ? "Qmgr< " : "Qmgr: ");
-    // Text that was typed ahead stays in the line, and the cursor behind it.
+    // Text that the user typed before the prompt was shown stays in the line, and the cursor stays behind this text.
     lines.prompt(true);
   };
   const runAll = async (requests: readonly string[]): Promise<boolean> => {

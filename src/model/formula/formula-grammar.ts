@@ -7,7 +7,7 @@
 //         + -; * / // %; unary + -; ** (2 ** 3 ** 2 is 2 ** (3 ** 2))
 //
 // F1. The length of a text, the nesting of brackets and the depth of the tree are bounded. Therefore, for any text, the time
-//     and the stack that parsing and every walk over the tree need are bounded, too.
+//     and the stack that parsing and every walk over the tree need are bounded as well.
 
 import { createToken, EmbeddedActionsParser, EOF, type IToken, Lexer } from "chevrotain";
 import { nth } from "#support/assert.ts";

@@ -1,11 +1,12 @@
 // Converts the old node specification `-l nodes=SPEC` to select and place (docs/reference/commands.md 1.2):
-//   SPEC := chunk[+chunk...][#shared|#excl]    chunk := [N|HOST|PROPERTY][:PROPERTY|ppn=P|cpp=C|res=value]...
-// ppn=P gives ncpus=P (times C with cpp=C) and, if P is at least 2, mpiprocs=P. The name of a boolean resource is a
-// property; any other word is a host. The arrangement is scatter. Amounts that are requested beside the specification are
-// totals for the whole job and are divided among the chunks: mem in proportion to processors, in kb; ncpus in the same way,
-// if no chunk has its own number (cpp or ncpus); other amounts equally.
+// SPEC := chunk[+chunk...][#shared|#excl]    chunk := [N|HOST|PROPERTY][:PROPERTY|ppn=P|cpp=C|res=value]... ppn=P gives
+// ncpus=P (times C with cpp=C) and, if P is at least 2, mpiprocs=P. The name of a boolean resource is a property; any other
+// word is a host. The arrangement is scatter. Amounts that are requested in addition to the specification are totals for the
+// whole job and are divided among the chunks: mem in proportion to processors, in kb; ncpus in the same way, if no chunk has
+// its own number (cpp or ncpus); other amounts equally.
 //
-// I1. If the same specification is converted again, with the job-wide sums of the chunks beside it, the chunks are the same.
+// I1. If the same specification is converted again, and the job-wide sums of the chunks are requested in addition, the
+//     chunks are the same.
 
 import type { ResourceValues } from "../attribute.ts";
 import { PBSE, reject } from "../pbse.ts";
@@ -21,7 +22,7 @@ export type NodesRequest = { readonly select: Select; readonly place: string };
 
 const WORD = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 
-/** Converts a specification. Refuses a malformed one with 15089. asked: the job-wide resources that are requested beside nodes. */
+/** Converts a specification. Refuses a malformed one with 15089. asked: the job-wide resources that are requested in addition to nodes. */
 export function parseNodesSpec(text: string, asked: ResourceValues, resources: Resources): NodesRequest {
   const [spec = "", sharing, ...more] = text.trim().split("#");
   if (more.length > 0 || (sharing !== undefined && sharing !== "shared" && sharing !== "excl")) throw malformed();

@@ -6,7 +6,10 @@ import type { Resources } from "../resource-table.ts";
 
 export type Arrangement = "free" | "pack" | "scatter" | "vscatter";
 export type Sharing = "excl" | "shared" | "exclhost";
-/** A parsed place. If the text has no sharing, the field is absent, and the attribute sharing of the vnodes decides. group is absent likewise. */
+/**
+ * A parsed place. If the text has no sharing, the field is absent, and the attribute sharing of the vnodes decides. The field group is absent if the text has
+ * no group.
+ */
 export type Place = { readonly arrangement: Arrangement; readonly sharing?: Sharing; readonly group?: string };
 
 const ARRANGEMENTS: ReadonlySet<string> = new Set<Arrangement>(["free", "pack", "scatter", "vscatter"]);

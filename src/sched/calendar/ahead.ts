@@ -2,9 +2,9 @@
 // the jobs that will have ended by that time, and with the planned jobs that will run at that time.
 //
 // A1. close() restores the counts of the universe.
-// A2. A moment is the start of a planned job, with the counts at that time: the counts when the plan was made, plus every
-//     job started or planned later that will still run then. A job may start only if the limits also hold at each moment at
-//     which it would still run. Otherwise its start would push the planned job back.
+// A2. A moment is the start of a planned job, with the counts at that time. They also include every job that is started or
+//     planned after this plan was made and will still run at that time. A job may start only if the limits also hold at each
+//     moment at which it would still run. Otherwise its start would push the planned job back.
 
 import { arrayIdOf } from "#model/job-id.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";

@@ -172,7 +172,7 @@ export function unbook(universe: Universe, ...ids: readonly string[]): void {
 const PARTS_KEPT = 10_000;
 
 /**
- * Inserts the share that a booking has on a vnode, in the order of the numbers of parts (id). Equal hosts then have equal outlooks, whatever the order in which
+ * Inserts a part of a booking into the parts on a vnode, in the order of their numbers (id). Equal hosts therefore have equal outlooks, in whatever order the
  * bookings were made.
  */
 function insertById(parts: Part[], part: Part): void {

@@ -82,7 +82,10 @@ function publishedPlans(cycle: Cycle): Published[] {
 
 /** Largest number of late plans that one cycle books for a later time. The jobs of further late plans are planned anew. */
 const LATE_PLANS = 100;
-/** Largest number of plans behind late ones that one cycle books again. Each takes time in proportion to the number of all plans. */
+/**
+ * Largest number of plans of later jobs that one cycle books again because of late plans. To book one again takes time in proportion to the number of all
+ * plans.
+ */
 const REBOOKED_PLANS = 500;
 
 type Keeping = { readonly kept: Map<string, Kept>; readonly planner: Planner; keep(one: Published, whenFree: boolean): boolean };

@@ -103,8 +103,7 @@ function* tryAll(run: Run): InParts<boolean> {
     // Tell.
     holds.block(entry, line.class, why, known !== null);
     if (!tellBlocked(run, holds, { entry, line, why, tried: known === null })) return false;
-    // Jobs behind the first of a class are visited only if a module wants them (as top jobs). Otherwise only those that need
-    // a comment are.
+    // Jobs behind the first of a class are visited only if a module wants them (as top jobs). Otherwise only jobs that need a comment are visited.
     if (holds.visitsNext(entry)) jobs.advance();
     else jobs.skipToDiffering();
   }

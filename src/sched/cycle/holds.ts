@@ -56,7 +56,7 @@ export class Holds {
     return this.#run.modules.some((module) => module.wants?.(this.#run, candidate) === true);
   }
 
-  /** Returns whether jobs behind the first of a class are visited; otherwise only those that need a comment are. */
+  /** Returns whether jobs behind the first of a class are visited; otherwise only jobs that need a comment are visited. */
   visitsNext(entry: JobEntry): boolean {
     return this.#held_back === null && this.wants(entry);
   }

@@ -8,7 +8,7 @@ import type { Candidate, Cycle } from "../shapes/module.ts";
 
 /** The state of a cycle at a job's turn. */
 export type Turn = {
-  /** the reason why the job is not tried, because equal jobs, or all jobs behind some job, are held back; null: it is tried */
+  /** the reason, if the job is not tried because a job of its class is blocked, or because some job holds back all jobs behind it; null: the job is tried */
   readonly known: Why | null;
   readonly candidate: Candidate;
   /** the job in its line; for a subjob, its array */

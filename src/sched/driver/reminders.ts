@@ -57,9 +57,8 @@ export class Reminders {
   }
 
   /**
-   * Sends the problem of modules to the server, which shows it in the comment. The same problem is sent again only after a
-   * while. A server that cannot store it (its disk is full) sends a snapshot without it, and the scheduler would otherwise send
-   * it again at once.
+   * Sends the problem of modules to the server, which shows it in the comment. The same problem is sent again only after a while: if the server cannot store it
+   * (its disk is full), it sends a snapshot without the problem, and the scheduler would otherwise send the problem again at once.
    */
   tellProblem(): void {
     const { clock, problem, sendProblem } = this.#options;

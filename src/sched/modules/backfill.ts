@@ -36,8 +36,8 @@ type State = {
   /** the kept plans with `backfill.policy: cons`; null: plans are made anew in each cycle */
   readonly kept: KeptPlans | null;
   /**
-   * numbers of top jobs so far, including those that wait for a plan; under "" those that count for the server's depth,
-   * under the name of a queue those that count for its own depth
+   * numbers of top jobs so far, including those that wait for a plan: under the name of a queue, those that count for the queue's own depth; under "", those
+   * that count for the server's depth
    */
   readonly counts: Map<string, number>;
   waiting: { readonly candidate: Candidate; readonly log: Cycle["log"]; readonly counts: boolean }[];
@@ -74,8 +74,8 @@ export const backfill: PolicyModule = {
     STATES.set(cycle, { planner, giveBack, kept, counts: new Map(), waiting: [], planned: new Set(), hopeless: new Set() });
   },
   /**
-   * With kept plans each job of a class is tried: a plan that has moved to an earlier time leaves room, which a later job of
-   * the class may be able to use although the job before it could not.
+   * With kept plans each job of a class is tried. A plan that has moved to an earlier time leaves room, which a later job of the class may be able to use
+   * although an earlier one was not.
    */
   triesEach: (cycle) => (STATES.get(cycle)?.kept ?? null) !== null,
   stays(cycle, candidate) {

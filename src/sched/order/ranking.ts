@@ -4,8 +4,8 @@
 // A strand holds jobs whose values by the formula differ by amounts that never change, so it stays sorted while time passes and shares are used. A formula
 // depends on properties of the job (resources, job_priority), on its eligible time, and on things outside the job (queue_priority, shares). The terms of a sum
 // are examined one by one: a term with properties of the job alone makes a fixed difference between jobs, and so does a multiple of eligible_time. Any other
-// term combines properties of the job with eligible_time or with things outside it. It is equal for jobs that are equal in these properties, so only such jobs
-// share a strand.
+// term combines properties of the job with eligible_time or with things outside it. Such a term is equal for two jobs if these properties are equal, so only
+// jobs with equal values of them share a strand.
 //
 // K1. Within a strand the order of jobs by value, then rank, is the order of JobEntry.order, then rank, at any time.
 
@@ -252,8 +252,8 @@ function ownInput(universe: Universe, job: SchedJob, name: string): number {
 }
 
 /**
- * Registers all entities that have jobs before shares are compared: all entities that resource_group does not name divide the share of `unknown`, so each new
- * one of them reduces the shares of the others.
+ * Registers all entities that have jobs before shares are compared. Entities that resource_group does not name divide the share of `unknown`, so each new one
+ * of them reduces the shares of the others.
  */
 export function knowEntities({ universe, fairshare }: Pick<RankContext, "universe" | "fairshare">): void {
   if (universe.ranking.entity === null) return;
@@ -311,7 +311,7 @@ export function worthUntil(ranks: RankContext, job: SchedJob, until_s: number): 
   const inputs = formula.formula.names.map((name): Bounds => {
     const low = input(ranks, job, name);
     if (name === "eligible_time") return { low, high: low + Math.max(0, until_s - ranks.now_s) };
-    // If a clock stops or goes on meanwhile, the accrue type changes.
+    // If a clock stops or starts again before that time, the accrue type changes.
     return name === "accrue_type" && job.clock !== undefined ? { low: 1, high: 2 } : { low, high: low };
   });
   return boundFormula(formula.formula, inputs);

@@ -13,7 +13,10 @@ import { isChecked, shortage } from "../shapes/vnode-fit.ts";
 /** Chunks that must share some vnodes, with the sums of their amounts. */
 type Group = { readonly vnodes: readonly Vnode[]; readonly amounts: Map<number, number>; chunk_count: number };
 
-/** Returns why the chunks that name vnodes or hosts can never be there together; null: the names give no such reason. All names must belong to the set. */
+/**
+ * Returns why the chunks that name vnodes or hosts can never be placed on them together; null: no such reason is found. The named vnodes and hosts must belong
+ * to the set.
+ */
 export function namedTogether(checks: Checks, set: NodeSet, { chunks, chunk_count, place, totals }: Request): Why | null {
   if (!chunks.some(isNamed)) return null;
   const { vnodes, hosts } = groupsOf(set, chunks);

@@ -212,7 +212,7 @@ function setOf(universe: Universe, key: string): NodeSet {
   return set;
 }
 
-/** Makes a set without vnodes. group: what the placement set stands for; null: it is a node set. */
+/** Makes a set without vnodes. group: the name and the grouping of a placement set; null: the set is a node set. */
 export function makeNodeSet(universe: Universe, key: string, group: NodeSet["group"] = null): NodeSet {
   const zeros = (): number[] => universe.space.consumed.map(() => 0);
   return {

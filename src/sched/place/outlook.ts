@@ -230,8 +230,8 @@ function cpusOf({ amounts }: Part, ncpus: number): number {
 }
 
 /**
- * Returns the starts and ends of booked periods within a window, in order of time. At the same time, ends come before starts, so that a period and the one that
- * follows it do not overlap.
+ * Returns the starts and ends of booked periods within a window, in order of time. If an end and a start have the same time, the end comes first, so that a
+ * period does not overlap with the next one.
  */
 function changesDuring(parts: readonly Part[], window: Window): Change[] {
   const changes: Change[] = [];

@@ -351,8 +351,8 @@ export class Search implements SearchView {
   }
 
   /**
-   * Does the same as #next for round_robin: takes the first host that can take a chunk after the one used last, and after
-   * the last host begins again with the first. Each bucket is checked once.
+   * Does the same as #next for round_robin: looks at the hosts in order, beginning after the host used last and going round to the first one, and takes the
+   * first host that can take the chunk. Each bucket is checked once.
    */
   #nextAround(chunk: Chunk, again: ReadonlySet<Work>, after: number): Work | null {
     const hosts = hostsInOrder(this.set);

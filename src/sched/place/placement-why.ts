@@ -1,6 +1,5 @@
-// Finds the reason why a chunk cannot be placed (docs/reference/scheduler.md 5). Of the hosts that the job may use, the first in the order of the walk
-// gives the reason: what it lacks. If there is no such host, the reason is why the job may not use the first host of all. Reads the state of a search and
-// changes nothing.
+// Finds the reason why a chunk cannot be placed (docs/reference/scheduler.md 5). The first host in the order of the walk that the job may use gives the reason:
+// what this host lacks. If the job may use no host at all, the reason is why it may not use the first host. Reads the state of a search and changes nothing.
 
 import type { Why } from "#protocol/sched-link.ts";
 import { present } from "#support/assert.ts";

@@ -1,7 +1,6 @@
-// Checks quickly over a whole node set (docs/reference/scheduler.md 5): whether a vnode is free, whether there are enough vnodes to
-// scatter, whether there is enough of every resource in total, and whether any vnode has the requested values. A request that exceeds
-// the totals, has a chunk that exceeds every host, or names vnodes and hosts that are too small for all its chunks (named-totals.ts),
-// can never run.
+// Checks quickly over a whole node set (docs/reference/scheduler.md 5): whether a vnode is free, whether there are enough vnodes to scatter, whether there is
+// enough of every resource in total, and whether any vnode has the requested values. A request can never run if it exceeds the totals, if a chunk exceeds every
+// host, or if the vnodes and hosts that it names are too small for all its chunks (named-totals.ts).
 
 import type { Why } from "#protocol/sched-link.ts";
 import { present } from "#support/assert.ts";

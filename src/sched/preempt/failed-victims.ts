@@ -62,8 +62,8 @@ const IN_VAIN = "Preempted work didn't run job - rerun it";
 const line = (object: string, text: string): LogRecord => ({ event: LOG_EVENT.DEBUG, class: "Job", object, text });
 
 /**
- * Returns decisions to resume the jobs that were suspended without use, because the job that needed the room was not started. Also returns log records about all
- * preemptions that were of no use.
+ * Returns decisions to resume the jobs that were suspended without use, because the job that needed the room was not started. Also returns log records about
+ * all preemptions that were of no use.
  */
 function letGo(decisions: readonly Decision[], verdicts: readonly Verdict[], counts: (job: string) => boolean): Omit<Outcome, "again"> {
   const refused = new Set(decisions.flatMap((one, at) => (one.kind === "run" && verdicts[at]?.ok === false ? [one.job] : [])));

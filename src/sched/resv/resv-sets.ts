@@ -193,8 +193,8 @@ function addInsider(universe: Universe, inner: ResvVnode, { job, holding }: Insi
 }
 
 /**
- * Takes the amounts of a job that a cycle starts in a reservation from the vnodes themselves, if they are amounts of resources that the reservation did not
- * request. Returns the hosts that were moved.
+ * Called when a cycle starts a job in a reservation. Amounts of resources that the reservation did not request are taken from the vnodes themselves. Returns
+ * the hosts that were moved.
  */
 export function takeBeside(universe: Universe, id: string, chunks: PlacedChunks): Move[] {
   const moved: Move[] = [];

@@ -45,7 +45,7 @@ const ORDER_DEFAULT = "SCR";
 export function preemptRules(sched: AttrRecord, server: AttrRecord): PreemptRules {
   const text = typeof sched["preempt_prio"] === "string" ? sched["preempt_prio"] : PRIO_DEFAULT;
   const words = text.split(",").map((level) => level.split("+").map((word) => word.trim()));
-  // If the rules do not name normal jobs, these are below all others.
+  // If the rules do not name normal jobs, normal jobs are below all levels that they name.
   if (!words.some((level) => level.length === 1 && level[0] === "normal_jobs")) words.push(["normal_jobs"]);
   const levels = words.map((level, at) => ({ properties: new Set(level), priority: (words.length - at) * STEP }));
   const normal = levels.find(({ properties }) => properties.size === 1 && properties.has("normal_jobs"))?.priority ?? STEP;

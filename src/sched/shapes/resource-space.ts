@@ -75,7 +75,7 @@ export function amountOf(resource: Resource | undefined, value: unknown): number
   }
 }
 
-/** Returns a function that does the same for a resource given by its name. */
+/** Returns a function that does the same as amountOf for a resource given by its name. */
 export function amountsIn(space: ResourceSpace): AmountOf {
   return (resource, value) => amountOf(space.all.get(resource), value);
 }

@@ -101,7 +101,7 @@ export function matchesAll(checks: Checks, spec: VnodeSpec, chunk: Chunk): boole
   return true;
 }
 
-/** Returns whether a value is checked: booleans always are, others if sched_config names their resource. */
+/** Returns whether a value is checked. Booleans are always checked, other values only if sched_config names their resource. */
 export function isMatchChecked({ policy }: Checks, { resource, value }: Chunk["matches"][number]): boolean {
   return typeof value === "boolean" || policy.resources.has(resource);
 }

@@ -114,7 +114,7 @@ export class ModuleHost {
     return this.#options.world.sched_priv();
   }
 
-  /** Returns the modules of a configuration in its order: those of `before` that have not changed, and new ones for the others. */
+  /** Returns the modules of a configuration in the order of the configuration: those of `before` that have not changed, and new ones for the others. */
   async #chain(config: ChainConfig, before: readonly Entry[]): Promise<Entry[]> {
     const sites = new Map(config.site_modules.map((site) => [site.name, site]));
     const stuck = readStuck(this.#sched_priv);
