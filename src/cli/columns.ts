@@ -1,4 +1,4 @@
-// Cells of tables: width, truncation and the short forms of sizes (docs/reference/commands.md 2). Pure.
+// Formats the cells of tables: aligns and cuts texts, and shortens sizes (docs/reference/commands.md 2). Pure.
 
 import { nth } from "#support/assert.ts";
 

@@ -1,6 +1,6 @@
 // The form of every command: a function that takes arguments, environment, directory and streams, and returns an exit
-// status. It uses nothing that belongs to the whole process, such as process.env. So tests and the admin shell can run
-// commands in their own process, and a launcher can pass them to a resident (docs/resident.md).
+// status. The function uses nothing that belongs to the whole process, such as process.env. So tests and the admin shell can
+// run commands in their own process, and a launcher can pass them to a resident (docs/resident.md).
 
 import type { Flow } from "#protocol/client.ts";
 import type { Terminal } from "./terminal.ts";

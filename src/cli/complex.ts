@@ -116,7 +116,7 @@ export function cannotConnect(io: CommandIo, command: string, complex: Complex, 
   return error.pbse % 256;
 }
 
-/** Returns why a server that the user named cannot be reached from this complex, or null if it is the complex's own. */
+/** Returns why a server that the user named cannot be reached from this complex, or null if it is the complex's own server. */
 export async function foreignServer(complex: Complex, server: string | null): Promise<ServerUnreachable | null> {
   if (server === null || server === "") return null;
   switch (await complex.whose(server)) {

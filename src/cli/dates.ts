@@ -69,7 +69,7 @@ function midnightPlus(now: Date, days: number, clock: { readonly hour: number; r
   return Math.floor(date.getTime() / 1000);
 }
 
-/** Returns the first of the candidates 0 to `tries` that exists and lies in the future, or null if there is none. */
+/** Returns the first of the times candidate(0) to candidate(tries) that exists and lies in the future, or null if there is none. */
 function firstToCome(now_ms: number, tries: number, candidate: (step: number) => number | null): number | null {
   for (let step = 0; step <= tries; step++) {
     const epoch_s = candidate(step);

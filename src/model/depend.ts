@@ -31,8 +31,8 @@ export const isAfter = (type: Dependency["type"]): type is AfterType => type.sta
 export const isBefore = (type: Dependency["type"]): type is BeforeType => type.startsWith("before");
 
 /**
- * Parses the items of an attribute value. server: added to ids without a server. ids_max: the largest sum of the number of
- * ids and of the counts. Refuses a malformed item with 15014; another server, a subjob and too many ids with 15054. The time
+ * Parses the items of an attribute value. server: added to ids without a server. ids_max: the largest number of
+ * ids and counts together. Refuses a malformed item with 15014; another server, a subjob and too many ids with 15054. The time
  * grows only linearly with the length of the text, because the ids of an item are collected in a set.
  */
 export function parseDependencies(items: readonly string[], server: string, ids_max = Number.POSITIVE_INFINITY): Dependencies {
@@ -139,7 +139,7 @@ export function entriesOf(dependencies: Dependencies, type: DependType): readonl
 }
 
 const SETS = new WeakMap<readonly string[], ReadonlySet<string>>();
-/** The length from which a list of ids is searched with a set. */
+/** A list with at least this number of ids is searched with a set. */
 const SET_FROM = 256;
 
 /** Whether the item of a type contains an id. For a long item a set is made once. */

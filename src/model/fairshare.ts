@@ -227,7 +227,7 @@ function sumUp(node: ShareNode): number {
 
 // --- derived values
 
-/** fairshare_tree_usage: the part of all usage that is due to the entity, where its groups are also taken into account. */
+/** fairshare_tree_usage: the entity's part of all usage, adjusted by the usage of its groups. */
 export function treeUsage(fairshare: Fairshare, node: ShareNode): number {
   const { root } = fairshare;
   if (node.parent === null) return 1;

@@ -283,10 +283,7 @@ function isMatchingDay(rule: Rule, days: number): boolean {
   return rule.by_day.length === 0 || rule.by_day.some((each) => matchesWeekday(rule, each, days, { year, month, day, day_of_year }));
 }
 
-/**
- * Whether a position is one of the numbers, which count from the front, or from the end if they are negative. With an empty
- * list, every position matches.
- */
+/** Whether a position is one of the numbers. Positive numbers count from the front, negative ones from the end. With an empty list, every position matches. */
 function matchesEnd(numbers: readonly number[], at: number, length: number): boolean {
   return numbers.length === 0 || numbers.includes(at) || numbers.includes(at - length - 1);
 }

@@ -82,7 +82,7 @@ export function serverLinks(): ServerLinks {
 
 const PBSE_SYSTEM = 15010;
 
-/** Returns the identity of the file with this path; "": there is none, or it is not visible (the attempt to connect then shows which). */
+/** Returns the identity of the file with this path; "": the file does not exist or is not visible (the attempt to connect will show which). */
 function identity(path: string): string {
   try {
     const { dev, ino, ctimeMs } = statSync(path);

@@ -24,7 +24,7 @@ export function treeText({ root }: Fairshare): string {
   return [...inOrder(root)].map(({ node, level }) => `${" ".repeat(level === 0 ? 1 : 5 * level)}${node.name}(${node.cresgrp})\n`).join("");
 }
 
-/** Writes the entity of -g. */
+/** Writes what -g shows about one entity. */
 export function entityText(fairshare: Fairshare, node: ShareNode, units: string): string {
   const path = [fairshare.root, ...pathOf(node)];
   const line = (each: ShareNode): string =>

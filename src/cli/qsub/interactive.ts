@@ -4,8 +4,8 @@
 // I1. Whenever qsub ends, the terminal gets its former settings back, unless SIGKILL ended qsub.
 // I2. A job without a user at its terminal is deleted: if the user ends qsub, or qsub dies, while the job waits, the job is
 //     deleted. Once the job runs, the end of its terminal ends it.
-// I3. While qsub asks the user whether to end the job, the terminal is used only for that. If the job connects meanwhile, it
-//     waits until the user has answered.
+// I3. While qsub asks the user whether to end the job, the terminal is used only for this question. If the job connects
+//     meanwhile, the job waits until the user has answered.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { ServerUnreachable } from "#protocol/client.ts";
@@ -126,7 +126,7 @@ async function waitForCall(
     }
     if (typeof first !== "number") {
       if (question === null) return first;
-      // The user's answer comes before the channel (I3).
+      // The channel is used only after the user has answered (I3).
       const decided = await Promise.race([question, answered]);
       if (typeof decided !== "number") return first;
     }
@@ -175,7 +175,7 @@ const NO_JOB: ReadonlySet<number> = new Set([PBSE_UNKJOBID, PBSE_HISTJOBID]);
 
 /**
  * Watches the job. `over` resolves when the job has ended or no longer exists. If the connection to the server is lost, the server is asked again when it is
- * back. `over` rejects if the server cannot be asked.
+ * back. `over` rejects after any other error.
  */
 function watchJob(complex: Complex, first: Link, id: string): { readonly over: Promise<"over">; stop(): void } {
   let stopped = false;

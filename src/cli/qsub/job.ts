@@ -110,8 +110,8 @@ function addDirectives(draft: Draft, text: string, world: SubmitWorld): string {
 }
 
 /**
- * Returns the lines to print before a faulty directive, or "" if there is nothing more to say. A word that does not belong to an option is a fault. Returns
- * null if the directive has no fault.
+ * Returns the lines to print before a faulty directive ("": nothing is printed before it), or null if the directive has no fault. A word that does not belong
+ * to an option is a fault.
  */
 function directiveFault(draft: Draft, directive: string, world: SubmitWorld): string | null {
   const words = splitWords(directive);

@@ -13,8 +13,8 @@ export type Bounds = { readonly low: number; readonly high: number };
 
 const ALL: Bounds = { low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY };
 /**
- * Thrown for a part of a formula that has no bounds or might be an error. The whole formula then has no bounds. The
- * exception is always caught in this file.
+ * Thrown for a part of a formula that has no bounds, or that might have an error. The whole formula then has no bounds. The exception is always caught in this
+ * file.
  */
 class Unbounded extends Error {}
 const UNBOUNDED = new Unbounded("unbounded");

@@ -21,7 +21,7 @@ import {
   tokenMatcher,
 } from "chevrotain";
 
-/** A position: the parts that must still follow, the next part first; null: nothing must follow. */
+/** A position: the parts that must still follow, the next part first; null: no further part is needed. */
 type Rest = { readonly part: Part; readonly next: Rest } | null;
 /** A part of the grammar: a production, or the further turns of a repetition with separators. */
 type Part = IProduction | { readonly turns: RepetitionWithSeparator | RepetitionMandatoryWithSeparator };

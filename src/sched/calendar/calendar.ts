@@ -61,7 +61,9 @@ export function putRunningJob(universe: Universe, job: SchedJob): void {
   putRunning(universe, { id: job.id, ...times, exec_vnode: job.exec_vnode, holding: null, counted: true, gone: false });
 }
 
-/** Returns when a job that began at a time is expected to leave its vnodes, and when it must leave them: at the end of its walltime and grace. */
+/**
+ * Returns the expected end of a job that began at from_s, and the latest time at which it must have left its vnodes (after its walltime and its kill_delay).
+ */
 export function runningTimes(
   from_s: number,
   { expected_s, most_s, grace_s }: Durations,

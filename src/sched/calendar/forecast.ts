@@ -1,4 +1,4 @@
-// Shows the vnodes of a set as they will be at a later time, which can be changed step by step. Running entries that will have ended by then are removed and
+// Shows the vnodes of a set as they will be at a later time. The time can be changed step by step. Running entries that will have ended by then are removed and
 // hosts are moved to the buckets of their states at that time, so that placement works as usual. Bookings are in the outlook of hosts. A step in time moves
 // only the hosts of entries that end in between.
 //
@@ -23,7 +23,7 @@ export type Forecast = {
   /** running entries by their ends; the first `over` of them have ended by at_s */
   readonly ends: readonly Running[];
   readonly over: number;
-  /** Changes the time that the forecast shows. It must not be before now. */
+  /** Changes the time that the forecast shows. A time before now counts as now. */
   goTo(at_s: number): void;
   /** Returns whether a job that runs now has ended by at_s. */
   isOver(id: string): boolean;
@@ -58,7 +58,7 @@ export function createForecast(universe: Universe, set: NodeSet, now_s: number):
     if (host.bucket !== null && host.bucket !== from) onMove(from, host.bucket);
   }
 
-  /** Shows the hosts again on which entries end between two positions in `ends`. */
+  /** Shows again the hosts on which entries end between two positions in `ends`. */
   function showBetween(from: number, to: number): void {
     const shown = new Set<Host>();
     for (let at = from; at < to; at++) {
@@ -115,7 +115,9 @@ export function createForecast(universe: Universe, set: NodeSet, now_s: number):
   };
 }
 
-/** Returns the amounts of a resource that a set has left after the first 0, 1, 2, ... entries have ended, regardless of states that close vnodes. */
+/**
+ * Returns how much of a resource a set has left after the first 0, 1, 2, ... entries have ended. It does not matter whether the states of vnodes keep jobs off.
+ */
 function sumsOf(universe: Universe, set: NodeSet, forecast: Pick<Forecast, "ends" | "over">, index: number): Float64Array {
   const { ends, over } = forecast;
   const left = new Float64Array(ends.length + 1);
@@ -223,7 +225,7 @@ function closedAt({ space }: Universe, vnode: Vnode, { state, used, left, resvs,
   const busy = avail > 0 && amountAt(used, space.ncpus) >= avail ? "job-busy" : undefined;
   if (closed === undefined || closed === "job-busy") return busy;
   if (closed !== "job-exclusive" && closed !== "resv-exclusive") return closed;
-  // A job on this vnode, or a job on another vnode that takes the whole host.
+  // Whether a job is on this vnode, or a job on another vnode takes the whole host.
   const jobs = had_jobs ? left > resvs : host.some((other) => other.left > other.resvs);
   if (closed === "job-exclusive" && jobs) return closed;
   const reserved = closed === "resv-exclusive" || stateWords(vnode.node).includes("resv-exclusive");

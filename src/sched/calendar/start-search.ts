@@ -36,7 +36,7 @@ export type Wanted = {
 
 export type Walk = {
   readonly now_s: number;
-  /** the first time that is tried, unless it is before now; undefined: the first change after now */
+  /** the first time that is tried, not before now; undefined: the first change after now */
   readonly from_s?: number;
   /** the search ends at this time */
   readonly until_s: number;
@@ -58,7 +58,7 @@ export type Walk = {
 export type KeptPlace = {
   readonly times: Iterable<number>;
   readonly chunks: PlacedChunks;
-  /** Returns whether the place is still valid. The forecast shows one of the times. */
+  /** Returns whether the place is still valid. The forecast must show one of the times of the place. */
   holds(forecast: Forecast): boolean;
 };
 export type Start = { readonly start_s: number; readonly chunks: PlacedChunks };
@@ -87,7 +87,7 @@ function findPlaceAt(universe: Universe, wanted: Wanted, forecast: Forecast): Re
 /** Number of changes that are examined one by one. Then the search asks from what time on the whole set has enough, and skips the changes before it. */
 const STEPS_BEFORE_JUMP = 64;
 
-/** Finds the earliest start with a forecast, whatever time it shows. Afterwards the forecast shows the start that was found. */
+/** Finds the earliest start with a forecast. It does not matter what time the forecast shows at first; afterwards it shows the start that was found. */
 export function searchStart(universe: Universe, wanted: Wanted, walk: Walk, forecast: Forecast): Start | NoStart {
   const { until_s, kept } = walk;
   const counts = createCopyCounts(universe, wanted.set, wanted.request);

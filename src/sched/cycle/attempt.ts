@@ -33,7 +33,7 @@ export function attempt(run: Run, entry: JobEntry): Why | null {
   return why;
 }
 
-/** Tries to start a job for the time that its candidate has. Returns null if it has started, otherwise the reason. */
+/** Tries to start a job with the run time of its candidate. Returns null if it has started, otherwise the reason. */
 function checkAndPlace(run: Run, candidate: Candidate): Why | null {
   const why = run.check(run, candidate);
   if (why !== null) return why;

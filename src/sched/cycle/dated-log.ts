@@ -7,7 +7,7 @@ type Entry = CycleLog[number];
 
 export type DatedLog = {
   add(entry: Entry): void;
-  /** Reserves room here. The returned function writes an entry there, with the time of the call. */
+  /** Reserves room at the present end of the log. The returned function writes an entry there, with the time of the call. */
   place(): (record: LogRecord) => void;
   /** Returns the entries in order. log_s: the time of each entry, in seconds of the clock. */
   result(): { readonly log: CycleLog; readonly log_s: readonly number[] };

@@ -100,7 +100,7 @@ function extendRunning(cycle: Cycle): void {
   }
 }
 
-/** Gives jobs of queues that are not started the reason as their comment. They are not tried. */
+/** Writes the reason into the comments of jobs whose queue is not started. These jobs are not tried. */
 export function tellStopped(cycle: Cycle): void {
   const { universe } = cycle;
   const why: Why = { code: "QUEUE_NOT_STARTED", module: "queue" };

@@ -17,7 +17,7 @@ import type { Universe } from "../shapes/universe.ts";
 import type { NodeSet } from "../shapes/vnode.ts";
 
 export type CyclePlaces = {
-  /** Returns everything but the bookings that placement must know for the time that the candidate has. */
+  /** Returns what placement must know besides the request and the vnodes, for a start now with the run time of the candidate. */
   context(candidate: Candidate): PlaceContext;
   /** Takes vnodes for a job and moves their hosts to other buckets, or returns the reason why it cannot. */
   place(candidate: Candidate): PlaceResult;

@@ -187,12 +187,12 @@ export class Run implements Cycle {
     return this.candidates.of(entry);
   }
 
-  /** Returns why a job cannot start for the time that its candidate has, without starting it; null: it can. */
+  /** Returns why a job cannot start now with the run time of its candidate; null: it can. Does not start it. */
   whyNot(candidate: Candidate): Why | null {
     return this.check(this, candidate) ?? this.places.whyNone(candidate);
   }
 
-  /** Whether work given to later() is postponed until the next job is started. */
+  /** Whether work that was given to later() waits. It is done just before the next job is started. */
   get postpones(): boolean {
     return this.#later.length > 0;
   }
@@ -220,7 +220,7 @@ export class Run implements Cycle {
     for (const module of this.modules) module.started?.(this, candidate, placed);
   }
 
-  /** Notes the buckets of hosts before this cycle moved them. */
+  /** Notes in which bucket each host was before this cycle moved it. */
   #noteMoved(hosts: Placed["moved"]): void {
     for (const [host, bucket] of hosts) if (!this.#moved.has(host)) this.#moved.set(host, bucket);
   }

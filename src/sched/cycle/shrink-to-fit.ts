@@ -12,7 +12,7 @@ import type { LogRecord } from "../shapes/log-record.ts";
 import type { Candidate, Cycle } from "../shapes/module.ts";
 
 export type Attempt = {
-  /** Starts the job for the time that its candidate has. Returns null if the job has started, otherwise the reason. */
+  /** Starts the job with the run time of its candidate. Returns null if the job has started, otherwise the reason. */
   start(candidate: Candidate): Why | null;
   /** Returns whether the job could be started in this way. Changes nothing. */
   could(candidate: Candidate): boolean;

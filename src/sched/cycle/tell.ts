@@ -38,7 +38,7 @@ export function refuseQrun(run: Run, job: string, text: string): void {
   run.decide({ kind: "qrun-refused", job, text });
 }
 
-/** Reports that a job cannot start that was named and is tried alone. */
+/** Reports that a job that was named, and was therefore tried alone, cannot start. */
 export function tellNamed(run: Run, entry: JobEntry, job: string, why: Why): void {
   run.tell(entry, why);
   if (run.qrun) refuseQrun(run, job, logText(why));

@@ -1,8 +1,8 @@
 // Answers questions that a client asks through the server: why a job waits (`partita explain`), what the scheduler is doing (`partita
 // top`). The answers come from the present state of the scheduler's universe.
 //
-// Q1. To explain a job takes as long as a cycle. Answers take no more than a quarter of the scheduler's time, however many ask:
-//     cycles come first.
+// Q1. To explain a job takes as long as a cycle. Answers take no more than a quarter of the scheduler's time, however many
+//     clients ask, because cycles come first.
 
 import { createFairshare, type Fairshare } from "#model/fairshare.ts";
 import type { SchedAnswer, SchedAsk } from "#protocol/sched-link.ts";

@@ -1,6 +1,6 @@
 // Module `reservations`: before any job is tried, answers what the server has asked about reservations. If a reservation was
-// confirmed, the cycle ends and another one follows (docs/reference/scheduler.md 3 and 9). The calendar has the vnodes that
-// reservations were promised. Here the promised resources of the server are checked.
+// confirmed, the cycle ends and another one follows (docs/reference/scheduler.md 3 and 9). The promised vnodes are in the
+// calendar. The promised resources of the server are checked here.
 //
 // R6. Alterations are answered first, then the other requests from the oldest to the newest. Vnodes that were given to one
 //     reservation are not given to another for the same time in the same cycle.

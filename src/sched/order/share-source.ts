@@ -84,8 +84,8 @@ function grow(root: Pick, picks: ReadonlyMap<ShareNode, Pick>): void {
 const headBefore = (a: Cursor, b: Cursor): boolean => inStrandBefore(a.entry, b.entry);
 
 /**
- * Returns the group or entity of the best job below `pick`. If a name is both a group and an entity, its own jobs come first
- * when no member has used less of its share.
+ * Returns the group or entity of the best job below `pick`. If a name is both a group and an entity, its own first job is compared with the first job of its
+ * best member, and the one that is earlier in the order of jobs is taken.
  */
 function leaf(pick: Pick): Pick | undefined {
   let at = pick;

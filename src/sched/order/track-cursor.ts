@@ -24,7 +24,7 @@ export type TrackCursor = {
   /** the job whose turn it is, and its value */
   entry: JobEntry;
   value: number;
-  /** the positions in strands that were evaluated so far, best first; the turn is that of the first one */
+  /** the positions in strands that were evaluated so far, best first; it is the turn of the first one */
   readonly heads: Head[];
   /** indexes in the heap of bounds that have not been examined yet, best first; when one is examined, it is replaced by its children in the heap */
   readonly frontier: number[];

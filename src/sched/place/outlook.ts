@@ -4,7 +4,7 @@
 // K4. A window is half-open: [from, to). For each resource, the amounts shown for a vnode in a window are those taken at the worst moment of the window. This
 //     moment is the beginning of the window or of a booking, because at other times entries only end.
 // K5. Equal outlooks of one calendar are the same object.
-// K6. Besides bookings, running entries count until their ends: an outlook says what is left of them when a booking begins.
+// K6. Running entries count until their ends: besides the bookings, an outlook says what running entries still take when a booking begins.
 
 import { present } from "#support/assert.ts";
 import { firstPlace } from "#support/search.ts";

@@ -1,6 +1,6 @@
-// The front of a node set has the largest amounts that its open hosts have left, and the first of these hosts in the walk. A chunk that is too large for all of
-// them is refused without checking each host, and its job gets the reason. The front is made when a search has failed, because the next searches will hardly
-// find more.
+// The front of a node set says the largest amounts that its open hosts have left, and which of these hosts is the first in the walk. A chunk that exceeds these
+// amounts is refused without checking each host, and the first host gives the reason. The front is made when a search has failed, because the next searches
+// will hardly find more.
 //
 // F1. A front is valid until a host is put into a bucket of the set or taken out (node-sets.ts: attach, detach). Then it is dropped.
 // F2. A window, sharing or place never leaves more than the front says, so a "no" of the front is right. After a "yes", placement decides.
@@ -12,7 +12,7 @@ import { type Checks, isChecked } from "../shapes/vnode-fit.ts";
 import { firstHost } from "./node-sets.ts";
 import { precedes } from "./walk.ts";
 
-/** The amounts left on a host, by the number of the resource. */
+/** The amounts left on a host, by resource index. */
 type Left = readonly number[];
 
 /**

@@ -42,7 +42,7 @@ export type RunningBook = {
   readonly besides: Map<string, Running[]>;
   /** jobs that a cycle has taken off their vnodes, with the amounts that they give up; the `jobs` and the amounts of vnodes still include them */
   readonly away: Map<string, Running>;
-  /** the latest expected end among the entries that have gone since this was last read; if it is later than now, an entry ended early */
+  /** the latest expected end among the entries that have gone since this field was last read; if it is later than now, an entry ended early */
   freed_s: number;
   /** ids of the jobs that are expected to end at their soft_walltime */
   readonly soft: Set<string>;

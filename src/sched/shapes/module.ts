@@ -103,7 +103,7 @@ export type Cycle = {
   enterStarted(): void;
   /** Postpones work until just before the next job is started, or until the last job was tried. */
   later(work: () => void): void;
-  /** Reserves room here in the log for a line that may be written later. */
+  /** Reserves room at the present end of the log for a line that may be written later. */
   logHere(): (record: LogRecord) => void;
   /** Does the work that was postponed with later(). */
   settle(): void;

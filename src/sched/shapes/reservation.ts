@@ -30,7 +30,7 @@ export type ResvSet = { readonly resv: ResvInfo; readonly set: NodeSet; readonly
 
 export type ResvVnode = {
   readonly vnode: Vnode;
-  /** the amounts that the reservation holds on this vnode, by resource index; undefined: the reservation does not say */
+  /** the amounts that the reservation holds on this vnode, by resource index; undefined: the reservation did not request the resource */
   readonly granted: readonly (number | undefined)[];
   /** the amounts that jobs of the reservation use here, the number of these jobs, and how many of them use the vnode exclusively */
   readonly inside: number[];

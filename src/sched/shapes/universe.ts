@@ -79,7 +79,7 @@ export type Universe = {
   readonly classes: Map<string, JobClass>;
   /** the lines of each queue */
   readonly lines: Map<string, Set<JobLine>>;
-  /** what orders jobs; and a version, which changes with all other values on which bounds depend */
+  /** the ranking, which orders jobs; and a version, which changes with all other values on which bounds depend */
   ranking: Ranking;
   ranking_version: number;
   /** names of the modules in the chain, and the tree of resource_group: what a ranking depends on besides attributes */

@@ -59,7 +59,7 @@ export function specOf(universe: Universe, node: SchedNode): VnodeSpec {
   return internSpec(universe, key, (id) => makeSpec(universe, node, id));
 }
 
-/** Returns the only spec with a key. Makes it with a new number if there is none. */
+/** Returns the spec with a key. There is only one: it is made, with a new number, when it is first requested. */
 export function internSpec(universe: Universe, key: string, make: (id: number) => VnodeSpec): VnodeSpec {
   let spec = universe.specs.get(key);
   if (spec === undefined) {

@@ -136,7 +136,7 @@ async function jsonNodes(link: Link, nodes: readonly Node[], options: PbsnodesOp
   return summary(nodes, { ...options, jobs: options.layout === "jobs", suspended }) as readonly (readonly [string, string])[];
 }
 
-/** Returns the suspended jobs among those on the nodes. Only -Sj needs them, so only then is the server asked. */
+/** Returns the suspended jobs among those on the nodes. Only -Sj needs them; without -Sj the server is not asked. */
 async function suspendedJobs(link: Link, nodes: readonly Node[], options: PbsnodesOptions): Promise<ReadonlySet<string>> {
   const ids = options.layout === "jobs" ? [...new Set(nodes.flatMap(jobsOf))] : [];
   if (ids.length === 0) return new Set();
@@ -160,7 +160,7 @@ async function consumableResources(link: Link): Promise<ReadonlySet<string>> {
   return new Set(items.flatMap((item) => ("attrs" in item && /[nf]/.test(String(item.attrs["flag"] ?? "")) ? [item.id] : [])));
 }
 
-/** Returns the nodes that the operands name, in their order. For an unknown node there is a refusal instead. */
+/** Returns the nodes that the operands name, in their order. In place of an unknown node, the list has the server's refusal. */
 async function namedNodes(link: Link, options: PbsnodesOptions): Promise<(Node | Refused)[]> {
   if (options.vnodes) {
     const { reply, items } = await statusItems(link, { kind: "status", object: "node", ids: options.operands });
