@@ -171,7 +171,8 @@ export function takeFromServer(
 ): void {
   for (const name of server_available.keys()) {
     const resource = space.all.get(name);
-    // A resource that a program measures is measured again in the next cycle; within this cycle it is counted here.
+    // The amount of a resource that a program reports (server_dyn_res) is asked again in the next cycle. In this cycle, what started jobs take of it is counted
+    // here.
     const amount = resource?.flags.includes("q") === true || dynamic.has(name) ? amountOf(resource, job.resources[name]) : null;
     if (amount !== null) taken.set(name, (taken.get(name) ?? 0) + sign * amount);
   }

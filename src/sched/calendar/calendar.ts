@@ -120,7 +120,7 @@ export function endsInOrder(universe: Universe, now_s: number): readonly Running
   return sortEnds(universe.calendar, now_s, (running) => renewFor(universe, running));
 }
 
-/** Computes the outlooks of a running entry's hosts again, if they have bookings, because the amounts left there have changed. */
+/** Computes again the outlooks of the hosts of a running entry, because the amounts left there have changed. Hosts without bookings have no outlook. */
 export function renewFor(universe: Universe, running: Running): void {
   if (universe.calendar.on.size > 0) renewOutlooks(universe, holdingOf(universe.space, running).keys());
 }

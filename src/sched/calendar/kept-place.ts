@@ -1,5 +1,5 @@
-// Reads the place that was published for a job (exec_vnode) back from its text. Tells whether the place still fits the job's request, and whether it is
-// free at a time. A published promise thus stays true while nothing is in the way, even if a search would now find another place first.
+// Reads the place that was published for a job (exec_vnode) back from its text. Tells whether the place still fits the job's request, and whether it is free at
+// a time. A published promise is therefore kept as long as nothing is in the way, even if a search would now find another place first.
 
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
 import { present } from "#support/assert.ts";

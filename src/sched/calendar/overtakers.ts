@@ -1,7 +1,7 @@
-// Decides which running jobs with a soft_walltime are expected to end when the soft_walltime is over. This is expected of a job that comes before
-// every waiting job: if it runs longer, it moves plans back, but it has a higher priority than the planned jobs. A running job that may have
-// overtaken a waiting job is expected to use its whole walltime and the kill_delay of its queue. Otherwise it would move the plan of the waiting
-// job back when it passes its soft_walltime.
+// Decides which running jobs with a soft_walltime are expected to end when the soft_walltime is over. This is expected of a job that comes before every waiting
+// job: if it runs longer, it moves plans to a later time, but it has a higher priority than the planned jobs. A running job that may have overtaken a waiting
+// job is expected to use its whole walltime and the kill_delay of its queue. Otherwise it would move the plan of the waiting job to a later time when it passes
+// its soft_walltime.
 //
 // O1. A running job is no longer in the order of jobs. If the order depends only on queues and submission, the running job is compared by these.
 //     Otherwise it comes before the waiting jobs if it ran before the first of them was submitted.

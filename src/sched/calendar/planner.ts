@@ -1,12 +1,12 @@
 // The plans of one cycle. plan() gives a blocked job the earliest start that running entries, bookings and limits allow, and books what
 // the job needs from that time on.
 //
-// B1. Plans are made anew in every cycle, in the order of jobs. A published start stays as long as the planned vnodes are free at that
-//     time and no earlier start is found. If a running job leaves these vnodes late, the start moves to the end of that job, also if
-//     opt_backfill_fuzzy joins that end with later changes. A plan therefore moves back only if something overran, a vnode went away,
-//     or a job earlier in the order took the vnodes.
-// B2. No job that this cycle starts is in the way of a plan: the calendar guards vnodes (placement's window), and moments guard limits
-//     (ahead.ts).
+// B1. Plans are made anew in every cycle, in the order of jobs. A published start stays as long as the planned vnodes are
+//     free at that time and no earlier start is found. If a running job leaves these vnodes late, the start moves to the end
+//     of that job, even if opt_backfill_fuzzy joins that end with later changes. A plan therefore moves to a later time only
+//     if a job ran longer than expected, a vnode went away, or a job earlier in the order took the vnodes.
+// B2. No job that this cycle starts is in the way of a plan: the calendar keeps the planned vnodes free (placement's
+//     window), and moments keep the limits (ahead.ts).
 // B4. Between open() and close() the sets show later times, and no job is started. takeBack() undoes everything.
 
 import { placedText } from "../place/placement.ts";

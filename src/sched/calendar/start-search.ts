@@ -4,7 +4,7 @@
 // T1. A request becomes possible only at a change, so the first change at which it fits is its earliest start.
 // T2. Placement is tried only if there are enough copies of each chunk (place/copy-counts.ts) and nothing else forbids a start (`admits`). Times at
 //     which the whole set has too little of something are skipped.
-// T3. The search ends at the last change, at `until_s`, or when `keepsOn` says so (sched_cycle_length).
+// T3. The search ends at the last change, at `until_s`, or when `keepsOn` returns false (sched_cycle_length).
 
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import { present } from "#support/assert.ts";

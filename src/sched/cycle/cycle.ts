@@ -48,7 +48,7 @@ export function* cycleInParts(universe: Universe, book: PolicyBook, input: Cycle
     yield* go(run, input);
     run.undo();
   } finally {
-    // The fairshare tree stays in use, even if the universe is discarded.
+    // The fairshare tree stays in use even if the universe is discarded, so it must not keep the temporary usage of this cycle.
     forgetTemporary(run.fairshare);
   }
   return run.result();

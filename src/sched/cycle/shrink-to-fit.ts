@@ -14,7 +14,7 @@ import type { Candidate, Cycle } from "../shapes/module.ts";
 export type Attempt = {
   /** Starts the job with the run time of its candidate. Returns null if the job has started, otherwise the reason. */
   start(candidate: Candidate): Why | null;
-  /** Returns whether the job could be started in this way. Changes nothing. */
+  /** Returns whether the job could be started with the run time of its candidate. Changes nothing. */
   could(candidate: Candidate): boolean;
 };
 

@@ -34,7 +34,7 @@ function checkPrime({ policy, prime, qrun }: Cycle, { queue }: Candidate): Why |
   return null;
 }
 
-/** With backfill_prime, checks that a job ends before the present prime or non-prime time ends, plus prime_spill. */
+/** With backfill_prime, checks that a job ends at most prime_spill after the present prime or non-prime time. */
 function checkPrimeBoundary(cycle: Cycle, candidate: Candidate): Why | null {
   if (cycle.now_s + candidate.expected_s <= primeBound(cycle, candidate)) return null;
   return { code: "CROSS_PRIME_BOUNDARY", module: "time", where: cycle.prime.prime ? "non-primetime" : "primetime" };

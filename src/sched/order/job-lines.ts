@@ -80,7 +80,7 @@ export function noteComment(entry: JobEntry): void {
   else wrong.add(entry);
 }
 
-/** Returns whether a job has a comment, or needs none because it is an array that has begun and keeps its comment. */
+/** Returns whether a job has this comment, or needs none because it is an array that has begun and keeps its comment. */
 const isTold = ({ job }: JobEntry, said: string | undefined): boolean => job.comment === said || job.state === "B";
 
 /** The comment of jobs whose formula value is under the threshold. */

@@ -36,7 +36,7 @@ import { eligibleAt } from "./eligible-time.ts";
 const SHARES: ReadonlySet<string> = new Set(["fairshare_perc", "fairshare_tree_usage", "fairshare_factor"]);
 const CONTEXT: ReadonlySet<string> = new Set([...SHARES, "queue_priority", "accrue_type"]);
 
-/** The attributes that determine a ranking. If the scheduler has one of them, it applies instead of the server's. */
+/** The attributes that determine a ranking. If the scheduler has a value for one of them, this value applies instead of the server's. */
 export const RANKING_ATTRS = ["job_sort_formula", "job_sort_formula_threshold"] as const;
 
 export function rankingOf(
@@ -300,7 +300,7 @@ function input({ universe, fairshare, now_s }: RankContext, job: SchedJob, name:
 const shareNode = (universe: Universe, fairshare: Fairshare, job: SchedJob) =>
   entity(fairshare, entityOf(job, universe.ranking.policy.fairshare_entity));
 
-/** Returns bounds for the value of a job until a time, as long as shares and priorities of queues stay as they are. */
+/** Returns bounds for the values that a job can have until a time, as long as shares and priorities of queues stay as they are. */
 export function worthUntil(ranks: RankContext, job: SchedJob, until_s: number): Bounds {
   const { formula } = ranks.universe.ranking;
   if (formula === null) return { low: 0, high: 0 };

@@ -93,7 +93,7 @@ function nextMember({ members }: Strand, from: number): number {
   return -1;
 }
 
-/** Evaluates strands as long as one might have a value as high as the best so far. */
+/** Evaluates further strands as long as one of them might have a value that is as high as the best value so far. */
 function lookAhead({ bounds }: Track, heads: Head[], frontier: number[], ranks: RankContext): void {
   const less = (a: number, b: number): boolean => present(bounds[a], "bound").high > present(bounds[b], "bound").high;
   for (;;) {

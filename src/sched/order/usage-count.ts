@@ -1,5 +1,5 @@
-// Adds what jobs use to the usage of their entities (docs/reference/scheduler.md 10). Deltas report it, and it is counted before a cycle. Only jobs with new
-// reports are visited.
+// Adds what jobs use to the usage of their entities (docs/reference/scheduler.md 10). Deltas report what jobs use, and it is counted before each cycle. Only
+// jobs with new reports are visited.
 
 import { countRun, entityOf, type Fairshare, forgetRun } from "#model/fairshare.ts";
 import type { SchedJob } from "#protocol/sched-link.ts";

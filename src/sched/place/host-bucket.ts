@@ -75,8 +75,8 @@ function sumsOf(states: readonly VnodeState[], walk: readonly number[], width: n
 }
 
 /**
- * Computes the sums from those of a bucket with the same vnodes, some of which are in other states. Returns null if there
- * are fractions, because they would then add up to a slightly different result.
+ * Computes the sums from those of a bucket with the same vnodes, some of which are in other states. Returns null if there are fractions, because sums of
+ * fractions depend on the order of addition.
  */
 function sumsFrom(same: HostBucket, states: readonly VnodeState[]): Sums | null {
   const sums = { total: [...same.total], free: [...same.free], free_count: same.free_count };

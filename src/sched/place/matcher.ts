@@ -17,7 +17,7 @@ import type { HostView } from "./host-fit.ts";
 export type Fit = {
   /** how many of the needed copies fit on the host */
   readonly copies: number;
-  /** how much the host has left with these copies: the sum, over the requested resources, of the fraction of the node set's total */
+  /** the sum, over the requested resources, of (what the host has left with these copies) / (total of the node set) */
   readonly left: number;
 };
 

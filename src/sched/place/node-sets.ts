@@ -1,6 +1,6 @@
-// Vnodes in sets, hosts in buckets (shapes/universe.ts U1, U2): keeps what a vnode is and has left, and moves hosts between buckets when that
-// changes. The mirror moves hosts permanently; a cycle moves them for its placements and back. A host also has entries in placement sets (twins),
-// which placement-sets.ts makes. They move with the host (U6).
+// Vnodes in sets, hosts in buckets (shapes/universe.ts U1, U2): keeps the spec and the state of each vnode, and moves hosts between buckets when these change.
+// The mirror moves hosts permanently; a cycle moves them for its placements and back. A host also has entries in placement sets (twins), which
+// placement-sets.ts makes. They move with the host (U6).
 
 import type { SchedNode } from "#protocol/sched-link.ts";
 import { heapPop, heapPush } from "#support/heap.ts";

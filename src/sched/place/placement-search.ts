@@ -387,8 +387,8 @@ export class Search implements SearchView {
   }
 
   /**
-   * Returns one host of each open bucket that the job may use, in the order of the walk. If the first host of a bucket
-   * cannot take all chunks, none of the bucket can.
+   * Returns one host of each open bucket that the job may use, in the order of the walk. If the first host of a bucket cannot take all chunks, no host of the
+   * bucket can.
    */
   #hostsInOrder(): Host[] {
     const firsts: Option[] = [];

@@ -6,9 +6,10 @@
 // P3. A chunk stays on one host; it is split over the host's vnodes only if no single vnode can take it whole.
 // P4. If chunks differ and first fit in the order of the request fails, the chunks with the fewest choices choose first. exec_vnode keeps the order of the
 //     request.
-// P5. Only the resources named by `resources` of sched_config, booleans, host and vnode are checked and assigned. A request has no others (shapes/request.ts).
+// P5. Only the resources named by `resources` of sched_config, booleans, host and vnode are checked and assigned. A request has no other resources
+//     (shapes/request.ts).
 // P6. A grouped job stays in the smallest placement set that has room for it. A job that would not fit in any set even if the set were empty may use all
-//     vnodes, unless do_not_span_psets is set. A job that would fit in an empty set waits for one.
+//     vnodes, unless do_not_span_psets is set. A job that would fit in some set if that set were empty waits for such a set.
 
 import type { Pair } from "#model/request/chunk-text.ts";
 import { type ExecVnode, execVnodeText, type VnodePart } from "#model/request/exec-vnode.ts";
@@ -111,7 +112,7 @@ function searchOn(context: PlaceContext, set: NodeSet, request: Request, job: Sc
   return { why: usesNodeBuckets(set, request) ? { code: "NO_NODE_RESOURCES", module: "placement" } : why };
 }
 
-/** Returns whether PBS considers whole buckets of nodes for a request. Its log then names the chunks. */
+/** Returns whether PBS considers whole buckets of nodes for a request. The log of PBS then names the chunks. */
 export function usesNodeBuckets(set: NodeSet, { place, chunks }: Request): boolean {
   const exclusive = place.sharing === "excl" || place.sharing === "exclhost";
   return (

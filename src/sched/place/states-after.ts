@@ -37,8 +37,8 @@ function statesAfter(space: ResourceSpace, { place }: Request, host: PlacedHost)
   const wholeHost = states.some((state, at) => taken[at] === true && sharingOn(place, state.spec) === "exclhost");
 
   /**
-   * Returns the state word of a vnode that the job uses: job-exclusive, or job-busy when no cpu is left. A word such as
-   * down, which is still there when the job has ended, stays.
+   * Returns the state word of a vnode that the job uses: job-exclusive, or job-busy when no cpu is left. If the vnode already has a word that the end of jobs
+   * does not remove, such as down, this word stays.
    */
   const closedAfter = (state: VnodeState, here: readonly number[]): string | undefined => {
     if (state.closed !== undefined && !isTaken(state.closed)) return state.closed;

@@ -6,7 +6,7 @@
 import { MODULES_LATER, moduleNamed, SERVICES } from "../modules/index.ts";
 import type { ModuleOptions, Options } from "../shapes/module.ts";
 
-/** A site's own module. path: as written in the line; a relative path is one in sched_priv. */
+/** A site's own module. path: as written in the line; a relative path begins in sched_priv. */
 export type SiteModule = { readonly name: string; readonly path: string };
 export type ModuleLine = {
   readonly names: readonly string[];

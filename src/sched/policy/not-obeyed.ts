@@ -25,8 +25,7 @@ export function notObeyed(universe: Universe): string[] {
 }
 
 /**
- * Returns a function that returns the text for each attribute that is set but not obeyed only once. It returns a text again
- * only if its cause was gone in between.
+ * Returns a function that returns the texts of notObeyed, each of them only once. A text is returned again only if its cause had disappeared in the meantime.
  */
 export function notObeyedNews(): (universe: Universe) => string[] {
   let told_texts: readonly string[] = [];

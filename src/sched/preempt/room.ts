@@ -3,7 +3,8 @@
 // the cycle.
 //
 // W1. While a job is away (taken off its vnodes), it counts for no limit and is not in the calendar.
-// W2. A job that gets its vnodes back has them exactly as before, within all limits, together with the job that was placed.
+// W2. A job gets its vnodes back only if it then has exactly what it had before, and if all limits allow this together with
+//     the job that was placed.
 
 import { execVnodeText, firstVnode, onlyResources, readExecVnode } from "#model/request/exec-vnode.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";

@@ -20,7 +20,7 @@ export type Running = {
   to_s: number;
   /** the latest time at which the job or reservation must have left its vnodes */
   readonly last_s: number;
-  /** how long before last_s the walltime of a job ends: the seconds in which the job is killed if it does not end by itself */
+  /** the seconds between the end of a job's walltime and last_s (the kill_delay of its queue) */
   readonly grace_s: number;
   /** soft_walltime in seconds, if it is less than the time that the job may run */
   readonly soft_s?: number;
@@ -129,8 +129,8 @@ export type Booking = {
 export type Calendar = OutlookBook &
   RunningBook & {
     /**
-     * true: something became free unexpectedly since this was last read: a vnode, a reservation, the vnodes of a planned job
-     * that is gone; or limits have changed
+     * true: something became free unexpectedly since this field was last read: a vnode, a reservation, the vnodes of a planned job that is gone; or limits have
+     * changed
      */
     loosened: boolean;
     readonly bookings: Map<string, Booking & { readonly times: readonly Span[]; readonly parts: ReadonlyMap<string, Part> }>;

@@ -61,7 +61,7 @@ export function parseHolidays(text: string): { readonly holidays: Holidays; read
 function dayHours(prime: string, nonPrime: string): DayHours | null {
   const [start, end] = [timeOf(prime), timeOf(nonPrime)];
   if (start === undefined || end === undefined || (start === end && (prime === "all" || prime === "none"))) return null;
-  // If one of the two is `all`, the other has no time left.
+  // If one kind of time is `all`, the other kind never begins.
   return { prime_s: nonPrime === "all" ? null : start, non_prime_s: prime === "all" ? null : end };
 }
 
@@ -105,7 +105,7 @@ function changesOf(holidays: Holidays, day: CivilTime): [number, boolean][] {
   const { prime_s, non_prime_s } = holidays.hours[day.weekday] ?? ALL_PRIME;
   if (prime_s === null) return [[0, false]];
   if (non_prime_s === null) return [[0, true]];
-  // Before the first change of the day, it is the other kind of time.
+  // Until its first change, the day has the other kind of time.
   const starts: [number, boolean][] = [
     [prime_s, true],
     [non_prime_s, false],

@@ -15,7 +15,7 @@ export type JobEntry = {
   readonly order: readonly number[];
   readonly line: JobLine | null;
   readonly strand: Strand | null;
-  /** true: the value of its formula is not above the threshold */
+  /** true: the value of the formula for this job is not above the threshold */
   under: boolean;
   /** true: the job is no longer in its line */
   gone: boolean;

@@ -17,7 +17,7 @@ export type CivilTime = {
 
 export type LocalTime = {
   civil(epoch_s: number): CivilTime;
-  /** Does the opposite of civil(). Days may exceed their month, and seconds their day. */
+  /** Converts a date and a time of day to epoch seconds. The day may lie beyond the end of the month, and the second beyond the end of the day. */
   epoch(year: number, month: number, day: number, second_of_day: number): number;
 };
 

@@ -47,7 +47,7 @@ export type Stage = (typeof STAGES)[number];
 export type Options = ReadonlyMap<string, string>;
 /** The options of all modules, by the name of the module. */
 export type ModuleOptions = ReadonlyMap<string, Options>;
-/** An option that a module accepts. If a module has a list of its options, the log reports any other. */
+/** An option that a module accepts. If a module has a list of its options, the log reports any other option. */
 export type OptionRow = {
   readonly name: string;
   readonly default: string;

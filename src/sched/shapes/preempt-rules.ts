@@ -1,8 +1,8 @@
 // The scheduler's preempt_* attributes compiled (docs/reference/scheduler.md 8, docs/reference/attributes.md 3): which jobs may preempt which, and by which
 // methods.
 //
-// R1. A job may have several properties. Its level is the first one in `levels` all of whose properties it has. Levels with more properties (joined by +) come
-//     first, then those of higher priority. If a job has none of these levels, it is a normal job.
+// R1. A job may have several properties. Its level is the first level in `levels` of which it has all properties. Levels with more properties (joined by +)
+//     come first, then those of higher priority. If a job has none of these levels, it is a normal job.
 // R2. A level's priority is a number, larger for higher levels. Within the express level the Priority of the queue is added.
 
 import type { AttrRecord } from "#protocol/sched-link.ts";
@@ -61,7 +61,7 @@ export function preemptRules(sched: AttrRecord, server: AttrRecord): PreemptRule
   };
 }
 
-/** Parses preempt_order. `SCR 80 SC 50 S` means SCR while at least 80 percent are left, SC down to 50, then S. */
+/** Parses preempt_order. `SCR 80 SC 50 S` means SCR while at least 80 percent of the time are left, SC while at least 50 percent are left, then S. */
 function ordersOf(text: string): PreemptRules["orders"] {
   const words = text.trim().split(/\s+/);
   const orders: { left: number; methods: string }[] = [];

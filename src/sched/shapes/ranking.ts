@@ -12,9 +12,9 @@ export type Ranking = {
   /** only jobs whose value is above this threshold may run */
   readonly threshold: number | null;
   readonly fair_share: boolean;
-  /** which property of a job is its entity with shares; null: shares do not matter */
+  /** the property of a job that names its entity with shares; null: shares do not matter */
   readonly entity: FairshareEntity | null;
-  /** computes the usage of a job that counts for its entity */
+  /** computes the usage that a job adds to that of its entity */
   readonly usage: { readonly names: readonly string[]; readonly evaluate: Evaluate };
   readonly policy: Policy;
   /** the errors of the formula that were already logged */
