@@ -70,8 +70,7 @@ export function createComplex(world: World, scenario: Scenario, checks: Checks):
       called,
       born: (process) => {
         const first = attrsOfRun(attrsOnMom(process.host, process.job));
-        const now = () => attrsOnMom(process.host, process.job);
-        checks.born(process, () => (now() === undefined ? first : attrsOfRun(now())));
+        checks.born(process, () => attrsOfRun(attrsOnMom(process.host, process.job) ?? first));
       },
       died: (process) => checks.died(process),
     });
