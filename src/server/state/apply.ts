@@ -1,32 +1,28 @@
 // Applies events to the state: changes attributes, updates derived values, and notes which rows must be written and what
-// schedulers must be told.
+// schedulers must be told. The events of queues, vnodes, schedulers and reservations are in named-objects.ts.
 //
 // I1. The cost of an event does not depend on the number of jobs, queues and vnodes.
 // I2. An event that cannot be applied (unknown object, name taken) is a programmer's error, because whoever emits an event
 //     must check this before.
 
 import { idsAhead } from "#model/depend.ts";
-import { parseResvId } from "#model/job-id.ts";
 import { canFollow, type JobState } from "#model/job-state.ts";
-import { canResvFollow } from "#model/resv-state.ts";
 import { assert, present, unreachable } from "#support/assert.ts";
 import { definitionsChanged } from "./amounts.ts";
-import type { Changes } from "./changes.ts";
+import { type Changes, withAttrs } from "./changes.ts";
 import { countOnClock, countRunning, indexClock } from "./clocks.ts";
 import { countJob, weightOf } from "./entity-usage.ts";
-import type { Event, NamedObject } from "./event.ts";
+import type { Event } from "./event.ts";
 import { sharedAttrs } from "./intern.ts";
 import { changedOwn, namesChanged } from "./job-own.ts";
 import { howOver } from "./job-phase.ts";
 import { countJobText } from "./job-text.ts";
+import { changeObject, createObject, removeObject } from "./named-objects.ts";
 import { place } from "./occupancy.ts";
-import { hasVnodes, hostOf, placedHost, placementOf } from "./placement.ts";
-import { holdAgain, holdHostAgain, holdNewVnode, newResv, release } from "./resv-holding.ts";
-import { occurrenceStarts } from "./resv-occurrences.ts";
+import { hasVnodes, placementOf } from "./placement.ts";
 import { isOfRun } from "./rows.ts";
-import type { Attrs, Job, JobAttrs, Queue, Resv, ResvAttrs, ServerState, Vnode } from "./state.ts";
+import type { Job, JobAttrs, ServerState } from "./state.ts";
 import { newSubjobs, noteLive, SUBJOB, type Subjobs, setSubjobState } from "./subjobs.ts";
-import { refreshVnode } from "./vnode-states.ts";
 
 /**
  * Applies one event. now_s: the time of the event (epoch seconds), which becomes mtime of jobs and last_state_change_time of
@@ -36,23 +32,23 @@ export function apply(state: ServerState, event: Event, changes: Changes, now_s:
   changes.now_s = now_s;
   switch (event.kind) {
     case "server-changed":
-      state.server = changed(state.server, event.set, event.unset);
+      state.server = withAttrs(state.server, event.set, event.unset);
       changes.server = true;
       break;
     case "created":
-      create(state, event, changes);
+      createObject(state, event, changes);
       break;
     case "changed":
-      change(state, event.object, event.name, event.set, event.unset, changes);
+      changeObject(state, event.object, event.name, event.set, event.unset, changes);
       break;
     case "deleted":
-      remove(state, event.object, event.name, changes);
+      removeObject(state, event.object, event.name, changes);
       break;
     case "runtime":
-      if (event.object === "server") state.server = changed(state.server, event.set, []);
+      if (event.object === "server") state.server = withAttrs(state.server, event.set, []);
       else {
         const sched = present(state.scheds.get(event.name), `scheduler ${event.name}`);
-        sched.attrs = changed(sched.attrs, event.set, []);
+        sched.attrs = withAttrs(sched.attrs, event.set, []);
       }
       break;
     case "vnode-admin-set": {
@@ -129,212 +125,6 @@ function learn({ run_times }: ServerState, key: string, seconds: number, changes
 }
 /** The largest number of combinations of user, project and job name whose run times are stored. */
 export const RUN_TIMES_MAX = 10_000;
-
-/** A copy of a record with some values set and some names removed. The old record does not change, because others may still use it. */
-function changed(attrs: Attrs, set: Attrs, unset: readonly string[]): Attrs {
-  const next: Attrs = { ...attrs, ...set };
-  if (unset.length === 0) return next;
-  for (const name of unset) delete next[name];
-  // In V8, a record from which a property was deleted stays slow and large; its copy is fast and small.
-  return { ...next };
-}
-
-// --- queues, vnodes, schedulers, reservations
-
-function create(state: ServerState, event: Extract<Event, { kind: "created" }>, changes: Changes): void {
-  const { object, name } = event;
-  const attrs = { ...event.attrs };
-  const order = state.next_order++;
-  changes.server = true;
-  switch (object) {
-    case "queue": {
-      assert(!state.queues.has(name), `queue ${name} exists`);
-      let nodes = 0;
-      for (const vnode of state.vnodes.values()) if (vnode.attrs["queue"] === name) nodes++;
-      state.queues.set(name, newQueue(name, order, attrs, nodes));
-      changes.queues.add(name);
-      break;
-    }
-    case "node": {
-      assert(!state.vnodes.has(name), `vnode ${name} exists`);
-      const vnode = newVnode(name, order, attrs, [...(event.set_by_admin ?? [])]);
-      state.vnodes.set(name, vnode);
-      indexVnode(state, vnode, changes);
-      placeAgain(state, hostOf(vnode), changes);
-      holdNewVnode(state, vnode, changes);
-      changes.vnodes.add(name);
-      break;
-    }
-    case "sched":
-      assert(!state.scheds.has(name), `scheduler ${name} exists`);
-      state.scheds.set(name, { name, order, attrs });
-      changes.scheds.add(name);
-      break;
-    case "resv":
-      assert(!state.resvs.has(name), `reservation ${name} exists`);
-      addResv(state, name, attrs as ResvAttrs, changes);
-      state.next_seq = parseResvId(name)?.seq ?? state.next_seq;
-      changes.resvs.add(name);
-      break;
-    default:
-      unreachable(object);
-  }
-}
-
-/** Adds a reservation to the state and to all derived values. changes: null while the state is loaded. */
-export function addResv(state: ServerState, id: string, attrs: ResvAttrs, changes: Changes | null): void {
-  const resv = newResv(id, attrs, occurrenceStarts(attrs));
-  state.resvs.set(id, resv);
-  state.resv_queues.set(attrs.queue, id);
-  holdAgain(state, resv, changes);
-}
-
-export const newQueue = (name: string, order: number, attrs: Attrs, nodes: number): Queue => ({
-  name,
-  order,
-  attrs,
-  counts: new Map(),
-  jobs: new Set(),
-  assigned: new Map(),
-  nodes,
-});
-
-export const newVnode = (name: string, order: number, attrs: Attrs, set_by_admin: string[]): Vnode => ({
-  name,
-  order,
-  attrs,
-  set_by_admin,
-  assigned: new Map(),
-  slots: [],
-  jobs: new Map(),
-  resvs: new Map(),
-});
-
-function change(state: ServerState, object: NamedObject, name: string, set: Attrs, unset: readonly string[], changes: Changes): void {
-  switch (object) {
-    case "queue": {
-      const queue = present(state.queues.get(name), `queue ${name}`);
-      queue.attrs = changed(queue.attrs, set, unset);
-      changes.queues.add(name);
-      break;
-    }
-    case "node": {
-      const vnode = present(state.vnodes.get(name), `vnode ${name}`);
-      const { sharing } = vnode.attrs;
-      const host = placedHost(vnode);
-      unindexVnode(state, vnode, changes);
-      vnode.attrs = changed(vnode.attrs, set["state"] === undefined ? set : { last_state_change_time: changes.now_s, ...set }, unset);
-      indexVnode(state, vnode, changes);
-      if (vnode.attrs["sharing"] !== sharing || placedHost(vnode) !== host) {
-        placeAgain(state, hostOf(vnode), changes);
-        holdHostAgain(state, hostOf(vnode), changes);
-      }
-      refreshVnode(vnode, changes);
-      changes.vnodes.add(name);
-      break;
-    }
-    case "sched": {
-      const sched = present(state.scheds.get(name), `scheduler ${name}`);
-      sched.attrs = changed(sched.attrs, set, unset);
-      changes.scheds.add(name);
-      break;
-    }
-    case "resv": {
-      changeResv(state, present(state.resvs.get(name), `reservation ${name}`), set, unset, changes);
-      break;
-    }
-    default:
-      unreachable(object);
-  }
-}
-
-function changeResv(state: ServerState, resv: Resv, set: Attrs, unset: readonly string[], changes: Changes): void {
-  const { reserve_state } = resv.attrs;
-  resv.attrs = changed(resv.attrs, { mtime: changes.now_s, ...set }, unset) as ResvAttrs;
-  assert(
-    canResvFollow(reserve_state, resv.attrs.reserve_state),
-    `reservation ${resv.id} cannot go from ${reserve_state} to ${resv.attrs.reserve_state}`,
-  );
-  if (HOLDING.some((name) => set[name] !== undefined || unset.includes(name))) holdAgain(state, resv, changes);
-  changes.resvs.add(resv.id);
-}
-
-/** Attributes that decide which resources a reservation holds. */
-const HOLDING = ["promised", "begun", "reserve_state", "Resource_List"] as const;
-
-function remove(state: ServerState, object: NamedObject, name: string, changes: Changes): void {
-  switch (object) {
-    case "queue": {
-      const queue = present(state.queues.get(name), `queue ${name}`);
-      assert(queue.jobs.size === 0, `queue ${name} holds jobs`);
-      state.queues.delete(name);
-      changes.queues.add(name);
-      break;
-    }
-    case "node": {
-      const vnode = present(state.vnodes.get(name), `vnode ${name}`);
-      assert(vnode.jobs.size === 0, `vnode ${name} runs jobs`);
-      unindexVnode(state, vnode, changes);
-      state.vnodes.delete(name);
-      changes.vnodes.add(name);
-      break;
-    }
-    case "sched":
-      assert(state.scheds.delete(name), `no scheduler ${name}`);
-      changes.scheds.add(name);
-      break;
-    case "resv": {
-      const resv = present(state.resvs.get(name), `reservation ${name}`);
-      assert(resv.used.size === 0 && resv.used_wide.size === 0, `reservation ${name} runs jobs`);
-      release(state, resv, changes);
-      state.resvs.delete(name);
-      state.resv_queues.delete(resv.attrs.queue);
-      changes.resvs.add(name);
-      break;
-    }
-    default:
-      unreachable(object);
-  }
-}
-
-/** Adds a vnode to the indexes by host and by queue. changes: null while the state is loaded. */
-export function indexVnode(state: ServerState, vnode: Vnode, changes: Changes | null): void {
-  const host = hostOf(vnode);
-  const names = state.hosts.get(host);
-  if (names === undefined) state.hosts.set(host, new Set([vnode.name]));
-  else names.add(vnode.name);
-  countNode(state, vnode, 1, changes);
-}
-
-/** Called when a host has got another vnode: a job that has the whole host exclusively now has the new vnode, too. */
-function placeAgain(state: ServerState, host: string, changes: Changes): void {
-  const ids = new Set<string>();
-  for (const name of state.hosts.get(host) ?? []) for (const id of state.vnodes.get(name)?.jobs.keys() ?? []) ids.add(id);
-  for (const id of ids) {
-    const job = present(state.jobs.get(id), `job ${id}`);
-    const [old, next] = [state.placements.get(id), placementOf(state, job.attrs)];
-    if (old !== undefined) place(state, job, old, -1, changes);
-    if (next !== null) place(state, job, next, 1, changes);
-  }
-}
-
-function unindexVnode(state: ServerState, vnode: Vnode, changes: Changes): void {
-  const host = hostOf(vnode);
-  const names = state.hosts.get(host);
-  names?.delete(vnode.name);
-  if (names?.size === 0) state.hosts.delete(host);
-  countNode(state, vnode, -1, changes);
-}
-
-function countNode(state: ServerState, vnode: Vnode, by: 1 | -1, changes: Changes | null): void {
-  const name = vnode.attrs["queue"];
-  const queue = typeof name === "string" ? state.queues.get(name) : undefined;
-  if (queue === undefined) return;
-  queue.nodes += by;
-  changes?.told.queues.add(queue.name);
-}
-
-// --- jobs
 
 function createJob(state: ServerState, event: Extract<Event, { kind: "job-created" }>, changes: Changes): void {
   assert(!state.jobs.has(event.id), `job ${event.id} exists`);
@@ -415,7 +205,7 @@ function changeJob(state: ServerState, job: Job, { set, unset, own }: Extract<Ev
   countJob(state, job.attrs, -1, weight);
   countOnClock(state, job.attrs, -1);
   if (recounts) countRunning(state, job.attrs, -1);
-  const rest = unset.length > 0 ? (changed(job.attrs, {}, unset) as JobAttrs) : job.attrs;
+  const rest = unset.length > 0 ? (withAttrs(job.attrs, {}, unset) as JobAttrs) : job.attrs;
   // The record is made by one copy: names that are added one by one also make a record slow and large.
   job.attrs = { ...rest, mtime: changes.now_s, ...sharedAttrs(set) } as JobAttrs;
   if (job.attrs.queue_rank > state.next_rank) {

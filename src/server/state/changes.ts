@@ -1,7 +1,7 @@
 // What a batch of events has changed: the rows to write, and changed derived values, which have no row but which schedulers
 // must be told.
 
-import type { Job, ResourceRecord } from "./state.ts";
+import type { Attrs, Job, ResourceRecord } from "./state.ts";
 
 export type Changes = {
   /** time of the last event */
@@ -81,4 +81,13 @@ export function hasRows(changes: Changes): boolean {
     changes.server ||
     [queues, vnodes, scheds, resvs, resources, hooks, run_times, jobs, clocks, ended, purged, purged_arrays].some((set) => set.size > 0)
   );
+}
+
+/** A copy of a record with some values set and some names removed. The old record does not change, because others may still use it. */
+export function withAttrs(attrs: Attrs, set: Attrs, unset: readonly string[]): Attrs {
+  const next: Attrs = { ...attrs, ...set };
+  if (unset.length === 0) return next;
+  for (const name of unset) delete next[name];
+  // In V8, a record from which a property was deleted stays slow and large; its copy is fast and small.
+  return { ...next };
 }
