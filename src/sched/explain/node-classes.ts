@@ -41,7 +41,7 @@ const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 function classOf(universe: Universe, view: Search, bucket: HostBucket): PlainClass | null {
   const { request } = view;
-  const states = view.statesOf(bucket);
+  const states = view.usable.statesOf(bucket);
   const first = firstHost(bucket);
   if (first === undefined) return null;
   const empty = states.map((state) => ({
@@ -51,7 +51,7 @@ function classOf(universe: Universe, view: Search, bucket: HostBucket): PlainCla
     closed: isForGood(state) ? state.closed : undefined,
   }));
   const copies = (of: readonly VnodeState[]): number[] => request.chunks.map((chunk) => copiesOn(universe.checks, request, of, chunk));
-  const copies_now = view.usableIn(bucket, first) === null ? request.chunks.map(() => 0) : copies(states);
+  const copies_now = view.usable.of(bucket, first) === null ? request.chunks.map(() => 0) : copies(states);
   const missing = request.chunks.find((_, at) => copies_now[at] === 0);
   return {
     hosts: bucket.count,

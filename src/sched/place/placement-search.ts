@@ -5,44 +5,24 @@ import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import { present } from "#support/assert.ts";
 import { heapPop, heapPush, heapReplace } from "#support/heap.ts";
 import { firstPlace } from "#support/search.ts";
-import type { Window } from "../shapes/booking.ts";
 import type { Piece, Placed, PlacedChunks } from "../shapes/placed.ts";
-import type { Policy } from "../shapes/policy.ts";
 import type { Amount, Chunk, Request } from "../shapes/request.ts";
 import { amountAt } from "../shapes/resource-space.ts";
-import type { Universe } from "../shapes/universe.ts";
-import type { Host, HostBucket, Move, NodeSet, Vnode, VnodeState } from "../shapes/vnode.ts";
-import type { Checks, OwnerCounts } from "../shapes/vnode-fit.ts";
-import { copiesThatFit, ineligible, ineligibleForResv, isChecked, ownerCounts } from "../shapes/vnode-fit.ts";
+import type { Host, HostBucket, Move, NodeSet } from "../shapes/vnode.ts";
+import type { Checks } from "../shapes/vnode-fit.ts";
+import { copiesThatFit, isChecked } from "../shapes/vnode-fit.ts";
 import type { HostView } from "./host-fit.ts";
 import { canSplit, fitsHost, mayTake, splitChunk } from "./host-fit.ts";
 import type { Fit, Matcher } from "./matcher.ts";
 import { fitOf, MATCHERS } from "./matcher.ts";
 import { attach, detach, firstHost, hostsInOrder, moveHost } from "./node-sets.ts";
-import { statesDuring } from "./outlook.ts";
-import { plannedOn } from "./owners-then.ts";
+import type { PlaceContext } from "./place-context.ts";
 import type { SearchView } from "./placement-why.ts";
 import { whyNot, whyNotPacked } from "./placement-why.ts";
 import { isBeyond } from "./set-front.ts";
 import { statesLeft } from "./states-after.ts";
+import { UsableVnodes } from "./usable-vnodes.ts";
 import { type Option, orderOf, precedes } from "./walk.ts";
-
-export type PlaceContext = {
-  readonly universe: Universe;
-  readonly policy: Policy;
-  /** Returns the jobs that this cycle has started on a vnode. Jobs that ran before are in the vnode's `jobs`. */
-  startedOn(vnode: string): readonly SchedJob[];
-  /** smp_cluster_dist round_robin: returns the position of the host used last in a set; null: the walk begins with the first host */
-  readonly after: ((set: NodeSet) => number) | null;
-  /** when the job would run: what is booked in that window is not free; null: only the present counts */
-  readonly window: Window | null;
-  /** receives what placement reports about its search, if that is logged (DEBUG3) */
-  readonly log?: (text: string) => void;
-  /** true: a reservation is being placed, so limits and settings of vnodes for reservations apply instead of those for jobs */
-  readonly resv?: boolean;
-  /** for a forecast: returns whether a job will have ended by the forecast's time; absent: no job will have ended */
-  isOver?(job: string): boolean;
-};
 
 /** A host that the search has touched (taken out of its bucket), with its amounts at the worst moment of the window. */
 type Work = HostView & { readonly host: Host; readonly used: (readonly number[])[]; readonly taken: boolean[] };
@@ -57,27 +37,22 @@ export class Search implements SearchView {
   readonly #context: PlaceContext;
   readonly set: NodeSet;
   readonly request: Request;
-  readonly #job: SchedJob;
   readonly checks: Checks;
+  readonly usable: UsableVnodes;
   readonly touched = new Map<Host, Work>();
   readonly #placed: Piece[][][];
-  /** true: the job does not request exclusive use of vnodes */
-  readonly #shares: boolean;
   readonly #matcher: Matcher;
   readonly #isBefore: (a: Option, b: Option) => boolean;
-  /** for each bucket, which vnodes of its hosts the job may use (null: none); null: not computed yet */
-  #usable: Map<HostBucket, readonly boolean[] | null> | null = null;
 
   constructor(context: PlaceContext, set: NodeSet, request: Request, job: SchedJob) {
     this.#context = context;
     this.checks = context.universe.checks;
     this.set = set;
     this.request = request;
-    this.#job = job;
     this.#placed = request.chunks.map(() => []);
     this.#matcher = MATCHERS[context.policy.matcher];
     this.#isBefore = orderOf(this.#matcher);
-    this.#shares = request.place.sharing === undefined || request.place.sharing === "shared";
+    this.usable = new UsableVnodes(context, request, job);
   }
 
   /**
@@ -210,7 +185,12 @@ export class Search implements SearchView {
     let last: Host | undefined;
     for (const { host, bucket, used, taken } of this.touched.values()) {
       last = host;
-      const states = statesLeft(universe.space, this.request, bucket, { states: bucket.states, shown: this.statesOf(bucket), used, taken });
+      const states = statesLeft(universe.space, this.request, bucket, {
+        states: bucket.states,
+        shown: this.usable.statesOf(bucket),
+        used,
+        taken,
+      });
       for (const move of moveHost(universe, policy, host, states, bucket)) moved.push(move);
     }
     return { chunks: this.#placed.flat(), moved, set: this.set, last };
@@ -220,17 +200,6 @@ export class Search implements SearchView {
   leave(): PlacedChunks {
     this.giveBack();
     return this.#placed.flat();
-  }
-
-  /** Returns the states of a bucket's vnodes at the worst moment of the window. */
-  statesOf(bucket: HostBucket): readonly VnodeState[] {
-    return bucket.outlook === null ? bucket.states : statesDuring(bucket, this.#context.window);
-  }
-
-  /** Returns the amounts that are taken of a bucket's vnodes at the worst moment of the window. */
-  #usedOf(bucket: HostBucket): readonly (readonly number[])[] {
-    const states = this.statesOf(bucket);
-    return states === bucket.states ? bucket.used : states.map(({ used }) => used);
   }
 
   giveBack(): void {
@@ -305,9 +274,9 @@ export class Search implements SearchView {
   }
 
   #fitIn(bucket: HostBucket, host: Host, chunk: Chunk, need: number): Fit | null {
-    const usable = this.#matcher.isBetter === null ? null : this.usableIn(bucket, host);
+    const usable = this.#matcher.isBetter === null ? null : this.usable.of(bucket, host);
     if (usable === null) return null;
-    return this.#fit({ vnodes: host.vnodes, bucket, used: this.#usedOf(bucket), usable, taken: null }, chunk, need);
+    return this.#fit({ vnodes: host.vnodes, bucket, used: this.usable.usedOf(bucket), usable, taken: null }, chunk, need);
   }
 
   /** Returns a touched host. If the job has not touched it yet, touches it. */
@@ -395,7 +364,7 @@ export class Search implements SearchView {
     const whole = { ...present(this.request.chunks[0], "chunk"), amounts: this.request.totals, matches: [], levels: [] };
     for (const bucket of this.set.open) {
       const host = firstHost(bucket);
-      if (host !== undefined && this.usableIn(bucket) !== null) firsts.push({ host, bucket, fit: this.#fitIn(bucket, host, whole, 1) });
+      if (host !== undefined && this.usable.of(bucket) !== null) firsts.push({ host, bucket, fit: this.#fitIn(bucket, host, whole, 1) });
     }
     return firsts.sort((a, b) => (this.#isBefore(a, b) ? -1 : 1)).map(({ host }) => host);
   }
@@ -404,58 +373,19 @@ export class Search implements SearchView {
   #touch(host: Host): Work | null {
     const { bucket } = host;
     if (bucket === null) return null;
-    const usable = this.usableIn(bucket, host);
+    const usable = this.usable.of(bucket, host);
     if (usable === null) return null;
     detach(this.set, host);
     const work: Work = {
       host,
       vnodes: host.vnodes,
       bucket,
-      used: [...this.#usedOf(bucket)],
+      used: [...this.usable.usedOf(bucket)],
       usable,
       taken: bucket.states.map(() => false),
     };
     this.touched.set(host, work);
     return work;
-  }
-
-  usableIn(bucket: HostBucket, host: Host | undefined = firstHost(bucket)): readonly boolean[] | null {
-    if (this.#shares && bucket.open !== null && this.request.keeps_cpus !== true) {
-      if (bucket.outlook === null || this.statesOf(bucket) === bucket.states) return bucket.open;
-      const [only, other] = this.statesOf(bucket);
-      if (other === undefined)
-        return only?.closed === undefined && (only?.busy !== true || this.#context.resv === true) ? bucket.open : null;
-    }
-    this.#usable ??= new Map();
-    let usable = this.#usable.get(bucket);
-    if (usable === undefined) {
-      const states = this.statesOf(bucket);
-      const flags = states.map(
-        (state, at) => bucket.members?.[at] !== false && this.ineligibleOn(state, states, host?.vnodes[at]) === null,
-      );
-      usable = flags.includes(true) ? flags : null;
-      this.#usable.set(bucket, usable);
-    }
-    return usable;
-  }
-
-  /** Returns why the job, or the reservation, cannot use a vnode, whatever it requests there; null: it can. host: the states of all vnodes of the host. */
-  ineligibleOn(state: VnodeState, host: readonly VnodeState[], vnode: Vnode | undefined): Why | null {
-    return this.#context.resv === true
-      ? ineligibleForResv(this.request, state, host)
-      : ineligible(this.request, state, host, () => this.owners(vnode));
-  }
-
-  /**
-   * Counts the jobs of the job's owner on a vnode. A vnode with limits by owner shares its bucket with no other vnode (its
-   * spec contains its name), so the first host stands for the whole bucket.
-   */
-  owners(vnode: Vnode | undefined): OwnerCounts {
-    if (vnode === undefined) return { user: 0, group: 0 };
-    const { universe, isOver } = this.#context;
-    const there = [...new Set(vnode.node.jobs)].flatMap((id) => (isOver?.(id) === true ? [] : (universe.jobs.get(id) ?? [])));
-    const planned = plannedOn(universe, vnode.name, this.#context.window);
-    return ownerCounts([...there, ...this.#context.startedOn(vnode.name), ...planned], this.#job);
   }
 
   // --- what fits
@@ -466,12 +396,12 @@ export class Search implements SearchView {
   }
 
   #fitsBucket(bucket: HostBucket, chunk: Chunk, host?: Host): boolean {
-    const usable = this.usableIn(bucket, host);
+    const usable = this.usable.of(bucket, host);
     if (usable === null) return false;
-    const states = this.statesOf(bucket);
+    const states = this.usable.statesOf(bucket);
     if (states.length === 1) return copiesThatFit(this.checks, present(states[0], "state"), chunk, 1) > 0;
     const vnodes = (host ?? firstHost(bucket))?.vnodes ?? [];
-    return fitsHost(this.checks, { vnodes, bucket, used: this.#usedOf(bucket), usable, taken: null }, chunk, this.#isVscatter);
+    return fitsHost(this.checks, { vnodes, bucket, used: this.usable.usedOf(bucket), usable, taken: null }, chunk, this.#isVscatter);
   }
 
   #fitsWork(work: Work, chunk: Chunk): boolean {

@@ -5,11 +5,12 @@ import type { Why } from "#protocol/sched-link.ts";
 import { present } from "#support/assert.ts";
 import type { Chunk, Request } from "../shapes/request.ts";
 import { amountAt } from "../shapes/resource-space.ts";
-import type { Host, HostBucket, NodeSet, Vnode, VnodeState } from "../shapes/vnode.ts";
+import type { Host, HostBucket, NodeSet } from "../shapes/vnode.ts";
 import type { Checks } from "../shapes/vnode-fit.ts";
 import { isChecked, lackOf, shortage } from "../shapes/vnode-fit.ts";
 import { firstHost } from "./node-sets.ts";
 import { frontOf } from "./set-front.ts";
+import type { UsableVnodes } from "./usable-vnodes.ts";
 import { precedes } from "./walk.ts";
 
 /** What a reason needs to know about a search. */
@@ -17,12 +18,10 @@ export type SearchView = {
   readonly set: NodeSet;
   readonly request: Request;
   readonly checks: Checks;
+  readonly usable: UsableVnodes;
   /** the hosts that have chunks of the job, with the amounts taken of their vnodes */
   readonly touched: ReadonlyMap<Host, { readonly bucket: HostBucket; readonly used: readonly (readonly number[])[] }>;
   namedHost(chunk: Chunk): Host | null | undefined;
-  usableIn(bucket: HostBucket, host?: Host): readonly boolean[] | null;
-  statesOf(bucket: HostBucket): readonly VnodeState[];
-  ineligibleOn(state: VnodeState, host: readonly VnodeState[], vnode: Vnode | undefined): Why | null;
 };
 
 /** A host that may give the reason. used: undefined for a host in the state of its bucket. */
@@ -45,12 +44,12 @@ export function whyNot(view: SearchView, chunk: Chunk): Why {
 
 /** Returns why a host cannot take a copy of a chunk; null: no reason is known. */
 export function whyNotOn(view: SearchView, host: Host, bucket: HostBucket, chunk: Chunk): Why | null {
-  return whyNotHere(view, { host, bucket, usable: view.usableIn(bucket, host) !== null, used: undefined }, chunk);
+  return whyNotHere(view, { host, bucket, usable: view.usable.of(bucket, host) !== null, used: undefined }, chunk);
 }
 
 /** Returns why a host cannot take all chunks together, although it may take each alone. */
 export function whyNotPacked(view: SearchView, host: Host, bucket: HostBucket): Why {
-  const here: Candidate = { host, bucket, usable: view.usableIn(bucket, host) !== null, used: undefined };
+  const here: Candidate = { host, bucket, usable: view.usable.of(bucket, host) !== null, used: undefined };
   for (const chunk of view.request.chunks) {
     const why = whyNotHere(view, here, chunk);
     if (why !== null) return why;
@@ -63,7 +62,7 @@ function firstCandidate(view: SearchView): Candidate | null {
   let best: Candidate | null = null;
   if (view.touched.size === 0) {
     const { first } = frontOf(view.set);
-    if (first !== null && view.usableIn(first.bucket) !== null) return { ...first, usable: true, used: undefined };
+    if (first !== null && view.usable.of(first.bucket) !== null) return { ...first, usable: true, used: undefined };
   }
   const offer = (host: Host, bucket: HostBucket, usable: boolean, used?: Candidate["used"]): void => {
     const better = best === null || (usable === best.usable ? precedes(bucket.rank, host, best.bucket.rank, best.host) : usable);
@@ -71,7 +70,7 @@ function firstCandidate(view: SearchView): Candidate | null {
   };
   for (const bucket of view.set.open) {
     const host = firstHost(bucket);
-    if (host !== undefined) offer(host, bucket, view.usableIn(bucket) !== null);
+    if (host !== undefined) offer(host, bucket, view.usable.of(bucket) !== null);
   }
   const { arrangement } = view.request.place;
   if (arrangement === "scatter" || arrangement === "vscatter") return best;
@@ -80,12 +79,12 @@ function firstCandidate(view: SearchView): Candidate | null {
 }
 
 function whyNotHere(view: SearchView, { host, bucket, usable, used: taken }: Candidate, chunk: Chunk): Why | null {
-  const states = view.statesOf(bucket);
+  const states = view.usable.statesOf(bucket);
   const used = taken ?? states.map((state) => state.used);
-  const flags = view.usableIn(bucket, host);
+  const flags = view.usable.of(bucket, host);
   if (!usable || flags === null) {
     const at = bucket.walk.find((index) => bucket.states[index]?.closed === undefined) ?? present(bucket.walk[0], "vnode");
-    return view.ineligibleOn(present(states[at], "state"), states, host.vnodes[at]);
+    return view.usable.whyNot(present(states[at], "state"), states, host.vnodes[at]);
   }
   if (flags.length > 1 && view.request.place.arrangement !== "vscatter") {
     const why = hostShortage(view.checks, bucket, used, flags, chunk);
@@ -121,9 +120,9 @@ function whyNotNamed(view: SearchView, host: Host | null, chunk: Chunk): Why {
   const nothing: Why = { code: "INSUFFICIENT_RESOURCE", module: "placement", resource: chunk.vnode === undefined ? "host" : "vnode" };
   const bucket = host === null ? null : (view.touched.get(host)?.bucket ?? host.bucket);
   if (host === null || bucket === null) return nothing;
-  const flags = view.usableIn(bucket, host);
+  const flags = view.usable.of(bucket, host);
   const at = chunk.vnode === undefined ? (flags?.indexOf(true) ?? -1) : host.vnodes.findIndex((vnode) => vnode.name === chunk.vnode);
   if (flags?.[at] !== true) return nothing;
-  const state = present(view.statesOf(bucket)[at], "state");
+  const state = present(view.usable.statesOf(bucket)[at], "state");
   return lackOf(view.checks, { spec: state.spec, used: view.touched.get(host)?.used[at] ?? state.used }, chunk) ?? NOTHING;
 }

@@ -20,12 +20,12 @@ import type { Amount, Request } from "../shapes/request.ts";
 import { execAmountText } from "../shapes/resource-space.ts";
 import type { Universe } from "../shapes/universe.ts";
 import type { Grouping, NodeSet } from "../shapes/vnode.ts";
-import type { PlaceContext } from "./placement-search.ts";
+import type { PlaceContext } from "./place-context.ts";
 import { Search } from "./placement-search.ts";
 import { groupingFor, setsInOrder } from "./placement-sets.ts";
 import { checkTotals } from "./set-totals.ts";
 
-export type { PlaceContext } from "./placement-search.ts";
+export type { PlaceContext } from "./place-context.ts";
 
 export type PlaceResult = { readonly placed: Placed } | { readonly why: Why };
 
