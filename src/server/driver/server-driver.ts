@@ -17,13 +17,14 @@ import type { Batch as Rows } from "#store/store.ts";
 import { watchedClock } from "#support/clock-jumps.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Core, createCore } from "../core/core.ts";
-import type { Batch, ShellAction } from "../engine/batch.ts";
+import type { Batch } from "../engine/batch.ts";
 import type { Peer } from "../engine/identity.ts";
 import type { ServerConfig } from "../engine/transaction.ts";
 import { endablePid, type SchedEnd } from "../scheds/session.ts";
 import { rowsOf } from "../state/rows.ts";
 import type { ServerState } from "../state/state.ts";
-import { type HistorySteps, historySteps } from "./history-steps.ts";
+import { Delivery } from "./delivery.ts";
+import { historySteps } from "./history-steps.ts";
 import type { Asker, ServerPorts } from "./ports.ts";
 import { createTurns, type Turns } from "./turns.ts";
 
@@ -55,7 +56,7 @@ export class ServerDriver {
   readonly #config: ServerConfig;
   readonly #now: () => number;
   readonly #turns: Turns;
-  readonly #history: HistorySteps;
+  readonly #delivery: Delivery;
   #core: Core;
   #phase: "serving" | "reloading" | "over" = "serving";
   /** the server has begun to end; schedulers may still be running */
@@ -79,7 +80,6 @@ export class ServerDriver {
   /** the timer of the next tick: its time, and a function that cancels it */
   #tick: { readonly due_ms: number; readonly cancel: () => void } | null = null;
   #cancelProbe: () => void = () => undefined;
-  #lost_records = 0;
 
   /** state: as loaded from the store. The driver does nothing before start(). */
   constructor(ports: ServerPorts, config: ServerConfig, state: ServerState) {
@@ -88,7 +88,7 @@ export class ServerDriver {
     this.#now = watchedClock((by_ms, at_ms) => this.#clockSet(by_ms, at_ms), ports.clock);
     this.#turns = createTurns(ports.clock.steady_ms);
     this.#core = createCore(state, config, ports.clock.wall_ms());
-    this.#history = historySteps({
+    const history = historySteps({
       history: ports.store.history,
       core: (work) => this.do(work),
       turn: (token, work) => this.#inTurnOf(token, work),
@@ -96,6 +96,13 @@ export class ServerDriver {
       uidOf: (token) => ports.clients.of(token)?.uid,
       rows_max: () => limitOf(this.#core.state, "max_history_rows"),
       failed: (token, error) => this.#historyFailed(token, error),
+    });
+    this.#delivery = new Delivery(ports, {
+      history,
+      core: () => this.#core,
+      do: (work) => this.do(work),
+      refuse: (token, text) => this.#refuse(token, PBSE.SYSTEM, text),
+      end: (scheds) => this.#end(scheds),
     });
   }
 
@@ -247,8 +254,8 @@ export class ServerDriver {
       while (!this.#writing && this.#phase === "serving") {
         const taken = this.#take();
         if (taken === null) break;
-        if (taken.rows === null) this.#deliver(taken);
-        else this.#write(taken.rows, (fault) => (fault === null ? this.#deliver(taken) : this.#commitFailed(taken, fault)));
+        if (taken.rows === null) this.#delivery.deliver(taken);
+        else this.#write(taken.rows, (fault) => (fault === null ? this.#delivery.deliver(taken) : this.#commitFailed(taken, fault)));
       }
     } finally {
       this.#is_pumping = false;
@@ -317,9 +324,9 @@ export class ServerDriver {
 
   // --- failures
 
-  #commitFailed({ batch, at_s, rows }: Taken, error: Error): void {
+  #commitFailed({ batch, at_s }: Taken, error: Error): void {
     // A server that cannot write must still be able to end.
-    if (this.#fault !== null && batch.actions.some(({ kind }) => kind === "shutdown")) return this.#deliver({ batch, at_s, rows });
+    if (this.#fault !== null && batch.actions.some(({ kind }) => kind === "shutdown")) return this.#delivery.deliver({ batch, at_s });
     this.#ports.log.note(LOG_EVENT.ERROR, `commit failed: ${error.message}`);
     const text = `${pbseText(PBSE.SYSTEM) ?? ""}${error.message}`;
     for (const frame of batch.clients) if (frame.kind !== "part") this.#refuse(frame.token, PBSE.SYSTEM, text);
@@ -391,99 +398,6 @@ export class ServerDriver {
     if (token === 0) return;
     this.#refuse(token, PBSE.SYSTEM, `${pbseText(PBSE.SYSTEM) ?? ""}${error.message}`);
     this.do((core) => core.clientLost([token]));
-  }
-
-  // --- effects after a commit
-
-  #deliver({ batch, at_s }: Taken): void {
-    const { watch, log, files, links, clients, processes } = this.#ports;
-    const { state } = this.#core;
-    watch?.delivered?.(batch);
-    log.records(batch.logs);
-    this.#account(batch, at_s);
-    if (batch.changes.resources.size > 0) files.resources(state.resources.values());
-    if (batch.changes.server) links.setLimits(state);
-    for (const name of batch.changes.hooks) files.hook(name, state.hooks.get(name));
-    // A client that made a scheduler may write its files as soon as it has the answer.
-    for (const action of batch.actions) if (action.kind === "prepare-sched") processes.prepare(action.sched);
-    clients.answer(batch.clients);
-    for (const frame of batch.scheds) {
-      links.toSched(frame);
-      if (frame.type === "sched-refused") links.end(frame.link);
-    }
-    for (const frame of batch.moms) links.toMom(frame);
-    for (const action of batch.actions) this.#act(action);
-    if (batch.changes.purged_arrays.size > 0) this.#history.count();
-  }
-
-  /** Writes the accounting file. The next commit deletes these records from the store, so they must be in the file by then (accounting-recovery.ts). */
-  #account({ accounting: records }: Batch, at_s: number): void {
-    if (records.length === 0) return;
-    const { accounting, log } = this.#ports;
-    for (const { type, id, text } of records) accounting.record(type, id, text, at_s);
-    accounting.flush();
-    if (accounting.lost > this.#lost_records)
-      log.note(LOG_EVENT.ERROR, `${accounting.lost - this.#lost_records} accounting records lost: cannot be written`);
-    this.#lost_records = accounting.lost;
-  }
-
-  #act(action: ShellAction): void {
-    const { processes, links, log, files, mail, store } = this.#ports;
-    switch (action.kind) {
-      case "start-sched":
-        return processes.start(action.sched);
-      case "stop-sched":
-        return processes.stop(action.sched, action.pid);
-      case "look-at-sched":
-        return this.do((core, now_ms) => core.schedSeen(action.sched, processes.look(action.sched, action.pid), now_ms));
-      case "kill-sched":
-        return processes.kill(action.sched, action.pid);
-      case "prepare-sched":
-        return;
-      case "say-sched":
-        return processes.say(action.sched, action.text);
-      case "drop-link":
-        return links.end(action.link);
-      case "log-events":
-        return log.setMask(action.mask);
-      case "formula":
-        return files.formula(action.text);
-      case "send-mail":
-        return mail.send(action.mail);
-      case "read-history":
-        return this.#history.read(action.token, action.ids);
-      case "page-history":
-        return this.#history.page(action.token, action.walk);
-      case "go-on":
-        return this.#history.slices(action.token);
-      case "purge-history":
-        return this.#history.purge(action.before_s);
-      case "run-hook":
-        return this.#runHook(action);
-      case "resolve-host":
-        return this.#ports.resolve(action.host, (found) =>
-          this.do((core, now_ms) => core.hostResolved(action.token, action.host, found, now_ms)),
-        );
-      case "backup":
-        return store.backup(action.file, (result) => {
-          if (result.ok) this.#ports.clients.answer([{ kind: "ok", token: action.token }]);
-          else this.#refuse(action.token, PBSE.SYSTEM, `${pbseText(PBSE.SYSTEM) ?? ""}${result.error.message}`);
-        });
-      case "shutdown":
-        return this.#end(action.scheds);
-      default: {
-        const unreachable: never = action;
-        return unreachable;
-      }
-    }
-  }
-
-  /** Runs a hook. If the core is replaced while the hook runs, the new core does not get the outcome. */
-  #runHook({ run, hook }: Extract<ShellAction, { kind: "run-hook" }>): void {
-    const asked = this.#core;
-    this.#ports.hooks.run(hook, (outcome) => {
-      if (this.#core === asked) this.do((core, now_ms) => core.hookEnded(run, outcome, now_ms));
-    });
   }
 
   // --- the end

@@ -1,0 +1,124 @@
+// What follows the commit of a batch: its log and accounting records, then its answers and frames, and then its actions.
+
+import { PBSE, pbseText } from "#model/pbse.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import type { Core } from "../core/core.ts";
+import type { Batch, ShellAction } from "../engine/batch.ts";
+import type { HistorySteps } from "./history-steps.ts";
+import type { ServerPorts } from "./ports.ts";
+
+/** What the delivery needs of its driver. */
+type Driver = {
+  readonly history: HistorySteps;
+  /** Returns the present core. It is replaced by a new one when the state is loaded again. */
+  core(): Core;
+  do(work: (core: Core, now_ms: number) => void): void;
+  /** Refuses an open request with 15010. */
+  refuse(token: number, text: string): void;
+  /** Ends the server. scheds: true: with its schedulers */
+  end(scheds: boolean): void;
+};
+
+/** It is a class because it counts the accounting records that could not be written. */
+export class Delivery {
+  readonly #ports: ServerPorts;
+  readonly #driver: Driver;
+  #lost_records = 0;
+
+  constructor(ports: ServerPorts, driver: Driver) {
+    this.#ports = ports;
+    this.#driver = driver;
+  }
+
+  /** Called after the commit of a batch. at_s: the time of its records in the accounting file. */
+  deliver({ batch, at_s }: { readonly batch: Batch; readonly at_s: number }): void {
+    const { watch, log, files, links, clients, processes } = this.#ports;
+    const { state } = this.#driver.core();
+    watch?.delivered?.(batch);
+    log.records(batch.logs);
+    this.#account(batch, at_s);
+    if (batch.changes.resources.size > 0) files.resources(state.resources.values());
+    if (batch.changes.server) links.setLimits(state);
+    for (const name of batch.changes.hooks) files.hook(name, state.hooks.get(name));
+    // A client that made a scheduler may write its files as soon as it has the answer.
+    for (const action of batch.actions) if (action.kind === "prepare-sched") processes.prepare(action.sched);
+    clients.answer(batch.clients);
+    for (const frame of batch.scheds) {
+      links.toSched(frame);
+      if (frame.type === "sched-refused") links.end(frame.link);
+    }
+    for (const frame of batch.moms) links.toMom(frame);
+    for (const action of batch.actions) this.#act(action);
+    if (batch.changes.purged_arrays.size > 0) this.#driver.history.count();
+  }
+
+  /** Writes the accounting file. The next commit deletes these records from the store, so they must be in the file by then (accounting-recovery.ts). */
+  #account({ accounting: records }: Batch, at_s: number): void {
+    if (records.length === 0) return;
+    const { accounting, log } = this.#ports;
+    for (const { type, id, text } of records) accounting.record(type, id, text, at_s);
+    accounting.flush();
+    if (accounting.lost > this.#lost_records)
+      log.note(LOG_EVENT.ERROR, `${accounting.lost - this.#lost_records} accounting records lost: cannot be written`);
+    this.#lost_records = accounting.lost;
+  }
+
+  #act(action: ShellAction): void {
+    const { processes, links, log, files, mail, store } = this.#ports;
+    switch (action.kind) {
+      case "start-sched":
+        return processes.start(action.sched);
+      case "stop-sched":
+        return processes.stop(action.sched, action.pid);
+      case "look-at-sched":
+        return this.#driver.do((core, now_ms) => core.schedSeen(action.sched, processes.look(action.sched, action.pid), now_ms));
+      case "kill-sched":
+        return processes.kill(action.sched, action.pid);
+      case "prepare-sched":
+        return;
+      case "say-sched":
+        return processes.say(action.sched, action.text);
+      case "drop-link":
+        return links.end(action.link);
+      case "log-events":
+        return log.setMask(action.mask);
+      case "formula":
+        return files.formula(action.text);
+      case "send-mail":
+        return mail.send(action.mail);
+      case "read-history":
+        return this.#driver.history.read(action.token, action.ids);
+      case "page-history":
+        return this.#driver.history.page(action.token, action.walk);
+      case "go-on":
+        return this.#driver.history.slices(action.token);
+      case "purge-history":
+        return this.#driver.history.purge(action.before_s);
+      case "run-hook":
+        return this.#runHook(action);
+      case "resolve-host":
+        return this.#ports.resolve(action.host, (found) =>
+          this.#driver.do((core, now_ms) => core.hostResolved(action.token, action.host, found, now_ms)),
+        );
+      case "backup":
+        return store.backup(action.file, (result) => {
+          if (result.ok) this.#ports.clients.answer([{ kind: "ok", token: action.token }]);
+          else this.#driver.refuse(action.token, `${pbseText(PBSE.SYSTEM) ?? ""}${result.error.message}`);
+        });
+      case "shutdown":
+        return this.#driver.end(action.scheds);
+      default: {
+        const unreachable: never = action;
+        return unreachable;
+      }
+    }
+  }
+
+  /** Runs a hook. If the core is replaced while the hook runs, the new core does not get the outcome. */
+  #runHook({ run, hook }: Extract<ShellAction, { kind: "run-hook" }>): void {
+    const asked = this.#driver.core();
+    this.#ports.hooks.run(hook, (outcome) => {
+      if (this.#driver.core() === asked) this.#driver.do((core, now_ms) => core.hookEnded(run, outcome, now_ms));
+    });
+  }
+}
