@@ -54,7 +54,7 @@ export function armResv(kernel: Kernel, resv: Resv): void {
     kernel.timers.set(`resv-wait:${resv.id}`, (ctime - interactive) * 1000);
 }
 
-/** The time of the reservation's next event (epoch seconds): its start, its end, or the next search for vnodes. */
+/** The time of the reservation's next event (epoch seconds): its start, its end, the next search for vnodes, or the end of an alteration. */
 function nextTime({ attrs }: Resv): number | null {
   const { reserve_state, reserve_substate, reserve_end, reserve_retry, promised } = attrs;
   if (reserve_state === RESV_STATE.UNCONFIRMED) return reserve_end ?? null;
@@ -63,7 +63,15 @@ function nextTime({ attrs }: Resv): number | null {
   const period_s =
     present === undefined ? (reserve_end ?? 0) : (cleaningAt(attrs) ?? (isBegun({ attrs }) ? present.end_s : present.start_s));
   const retries = isDegraded(reserve_substate) && attrs["reconfirm"] !== true && reserve_retry !== undefined;
-  return retries ? Math.min(period_s, reserve_retry) : period_s;
+  return Math.min(period_s, retries ? reserve_retry : period_s, alterationEnd(attrs) ?? period_s);
+}
+
+/**
+ * The end of the new period of an alteration (epoch seconds); null: the reservation is not being altered. An alteration that no scheduler has
+ * answered by then is denied, because a scheduler that is down or has no vnodes never answers.
+ */
+function alterationEnd({ reserve_state, reserve_end }: ResvAttrs): number | null {
+  return reserve_state === RESV_STATE.BEING_ALTERED ? (reserve_end ?? null) : null;
 }
 
 /** The time at which jobs of the present occurrence are ended, so that it can be cleaned up; null: there is no such time, or it has passed. */
@@ -87,7 +95,8 @@ export function resvDue(kernel: Kernel, id: string): void {
   else if (tx.now_s >= (present?.end_s ?? reserve_end ?? 0)) {
     endPeriod(tx, resv);
     if (kernel.state.resvs.has(id)) settleHealth(kernel, tx, resv);
-  } else if (tx.now_s >= (cleaningAt(resv.attrs) ?? Number.POSITIVE_INFINITY)) cleanUp(tx, resv);
+  } else if (tx.now_s >= (alterationEnd(resv.attrs) ?? Number.POSITIVE_INFINITY)) deny(tx, resv);
+  else if (tx.now_s >= (cleaningAt(resv.attrs) ?? Number.POSITIVE_INFINITY)) cleanUp(tx, resv);
   else if (!isBegun(resv) && present !== undefined && tx.now_s >= present.start_s) begin(tx, resv);
   else if (isDegraded(reserve_substate) && tx.now_s >= reserve_retry)
     tx.apply({ kind: "changed", object: "resv", name: id, set: { reconfirm: true }, unset: [] });

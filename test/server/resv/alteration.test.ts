@@ -135,6 +135,28 @@ test("asked of a scheduler that is down it waits; the period begins and ends as 
   assert.equal(resvState(h, id), "gone");
 });
 
+test("an alteration that nobody has answered when its new period ends is denied, after a restart too", () => {
+  const { h, id, link } = confirmed();
+  const before = { ...resvAttrs(h, id) };
+  const token = h.next_token;
+  const request = rsubRequest("start=600 end=1200 select=1:ncpus=2 interactive=3600");
+  assert.equal(ask(h, ALICE, { kind: "modify-resv", resv: id, attrs: request.attrs }), undefined);
+  schedLost(h, 1);
+  advance(h, 1199);
+  assert.equal(resvState(h, id), "AL 2");
+  advance(h, 1);
+  assert.equal(wordOf(h.answers.get(token)), `${id} DENIED`);
+  assert.deepEqual({ ...resvAttrs(h, id), mtime: 0 }, { ...before, mtime: 0 });
+  assert.equal(logsOf(h, id).at(-1), "Reservation alter denied");
+  assert.equal(ralter(h, id, "start=3000 end=4200"), `${id} ALTER REQUESTED`);
+  restart(h);
+  momHello(h, link, "n1", [], { ncpus: 8 });
+  advance(h, 3000);
+  assert.deepEqual({ ...resvAttrs(h, id), mtime: 0 }, { ...before, mtime: 0 });
+  advance(h, 3000);
+  assert.equal(resvState(h, id), "RN 5");
+});
+
 test("a manager forces: the same vnodes for the new time, nobody is asked", () => {
   const { h, id } = confirmed();
   assert.equal(ralter(h, id, "duration=7200 force", ROOT), `${id} ALTER REQUESTED`);
