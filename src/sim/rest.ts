@@ -8,21 +8,33 @@ import type { Job, Sched } from "#server/state/state.ts";
 import { mirrorFault, startable } from "./checks/mirror.ts";
 import { fail } from "./checks/violation.ts";
 import type { Complex } from "./complex.ts";
+import type { Scenario } from "./drawn/scenario.ts";
 
-/** The longest time in ms that a complex may take to come to rest after the faults. It is longer than every delay and interval of the complex. */
-export const REST_MS = 3 * 3_600_000;
+/** Time in ms after the faults within which everything that the complex waits for becomes due. It is longer than every delay and interval of the complex. */
+export const HORIZON_MS = 3 * 3_600_000;
+/** Number of runs for each submission: some submissions are arrays, and clients submit further jobs in batches. */
+const RUNS_PER_JOB = 3;
 
-/** Returns what is still in progress in the complex; null: nothing is. running: the number of living processes. */
-export function activity(complex: Complex, running: number): string | null {
-  const { server, network, world } = complex;
+/**
+ * Returns the longest time in ms that a complex may take to come to rest after the faults: the horizon, and the time of all jobs one after the
+ * other, because a limit may let only one of them run.
+ */
+export const restMs = ({ jobs, run_ms_max }: Scenario): number => HORIZON_MS + jobs * RUNS_PER_JOB * run_ms_max;
+
+/**
+ * Returns what is still in progress in the complex; null: nothing is. running: the number of living processes. horizon_ms: reservations and
+ * jobs that wait for a later time (epoch ms) are not in progress.
+ */
+export function activity(complex: Complex, running: number, horizon_ms: number): string | null {
+  const { server, network } = complex;
   const { core } = server;
   if (core === null || !server.idle) return "the server is at work";
   if (network.in_flight > 0) return "frames are under way";
   return (
     unrestOfMoms(complex) ??
-    unrestOfResvs(core, world.wall_ms) ??
+    unrestOfResvs(core, complex.world.wall_ms, horizon_ms) ??
     (running > 0 ? `${running} processes live` : null) ??
-    unrestOfJobs(core, world.wall_ms)
+    unrestOfJobs(core, horizon_ms)
   );
 }
 
@@ -50,25 +62,25 @@ function unrestOfMoms({ moms }: Complex): string | null {
  * begins when the last job has ended. A reservation made from a job ends with the job, which without a walltime is in five
  * years.
  */
-function unrestOfResvs({ state }: Core, wall_ms: number): string | null {
+function unrestOfResvs({ state }: Core, wall_ms: number, horizon_ms: number): string | null {
   for (const { id, attrs } of state.resvs.values()) {
     const { reserve_start: start_s = 0, reserve_end: end_s = 0 } = attrs;
     const next_s = start_s * 1000 > wall_ms ? start_s : end_s;
-    if (next_s * 1000 < wall_ms + REST_MS) return `${id} is in state ${attrs.reserve_state} ${attrs.reserve_substate}`;
+    if (next_s * 1000 < horizon_ms) return `${id} is in state ${attrs.reserve_state} ${attrs.reserve_substate}`;
   }
   return null;
 }
 
-function unrestOfJobs({ state }: Core, wall_ms: number): string | null {
+function unrestOfJobs({ state }: Core, horizon_ms: number): string | null {
   for (const job of state.jobs.values())
-    if (!"QHTB".includes(job.attrs.job_state) && !waitsForLong(job, wall_ms))
+    if (!"QHTB".includes(job.attrs.job_state) && !waitsForLong(job, horizon_ms))
       return `${job.id} is in state ${job.attrs.job_state} ${job.attrs.substate}`;
   return null;
 }
 
 /** Returns whether a job waits longer than the simulation: its Execution_Time was drawn while the clock was ahead. */
-function waitsForLong({ attrs: { job_state, Execution_Time } }: Job, wall_ms: number): boolean {
-  return job_state === "W" && Number(Execution_Time ?? 0) * 1000 > wall_ms + REST_MS;
+function waitsForLong({ attrs: { job_state, Execution_Time } }: Job, horizon_ms: number): boolean {
+  return job_state === "W" && Number(Execution_Time ?? 0) * 1000 > horizon_ms;
 }
 
 function unrestOfSched({ scheds, book, world }: Complex, { kernel }: Core, sched: Sched): string | null {

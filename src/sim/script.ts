@@ -11,7 +11,7 @@ import { fail } from "./checks/violation.ts";
 import type { Complex } from "./complex.ts";
 import { create, set } from "./drawn/manager-request.ts";
 import { strike } from "./fault.ts";
-import { activity, checkEnd, isStranded, REST_MS, unfinished } from "./rest.ts";
+import { activity, checkEnd, HORIZON_MS, isStranded, restMs, unfinished } from "./rest.ts";
 import type { Answer } from "./server-process.ts";
 import { type Ask, anyRequest, ROOT, submission } from "./workload.ts";
 
@@ -187,14 +187,15 @@ export class Script {
     }
     await this.#restore();
     this.#endSuspended();
-    const active = (): string | null => activity(this.#complex, this.#checks.running);
+    const horizon_ms = world.wall_ms + HORIZON_MS;
+    const active = (): string | null => activity(this.#complex, this.#checks.running, horizon_ms);
     let look_ms = world.now_ms;
     const rests = (): boolean => {
       if (world.now_ms < look_ms || active() !== null) return false;
       look_ms = world.now_ms + LOOK_MS;
       return unfinished(this.#complex) === null;
     };
-    await this.#until("rest", rests, REST_MS, () => active() ?? unfinished(this.#complex));
+    await this.#until("rest", rests, restMs(this.#complex.scenario), () => active() ?? unfinished(this.#complex));
     this.#finish();
   }
 
