@@ -306,7 +306,7 @@ class ServerLife {
         lost: 0,
       },
       mail: { send: () => undefined },
-      resolve: (host, done) => void clock.after(random.int(0, 3), () => done(!host.startsWith("nowhere"))),
+      resolve: (host, done) => void clock.after(random.int(0, 3), () => done(host.startsWith("nowhere") ? null : host)),
       onBug(error) {
         throw error;
       },

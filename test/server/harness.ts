@@ -473,7 +473,7 @@ function worldOf(h: () => Harness): OwnPorts {
     processes: { look: (name, pid) => h().sights.get(name) ?? { pid, process: "runs" }, stopAll: () => undefined },
     log: { note: () => undefined, records: (list) => void h().logs.push(...list), setMask: () => undefined },
     accounting: { record: (type, id, text) => void h().accounting.push({ type, id, text }), flush: () => undefined, lost: 0 },
-    resolve: (host, done) => done(["localhost", HOST].includes(host)),
+    resolve: (host, done) => done(RESOLVED[host] ?? null),
     watch: {
       taken(core, batch) {
         checkInvariants(core.state);
@@ -483,6 +483,9 @@ function worldOf(h: () => Harness): OwnPorts {
     },
   };
 }
+
+/** The hosts that have an address, and the names of hosts by address. */
+const RESOLVED: { readonly [host: string]: string } = { localhost: "localhost", [HOST]: HOST, "10.0.0.7": "n7.site.org" };
 
 /** Actions that the harness carries out as a store would; tests inspect the results. */
 const DONE_HERE: ReadonlySet<ShellAction["kind"]> = new Set([

@@ -29,7 +29,7 @@ function coreWithJob(exec_vnode: string, ncpus: number, place = "free") {
     1,
     START_MS,
   );
-  core.hostResolved(1, "n1", true, START_MS);
+  core.hostResolved(1, "n1", "n1", START_MS);
   core.mom(
     7,
     "mom-hello",

@@ -50,7 +50,8 @@ export type Core = {
   historyPurged(count: number): void;
   /** the present number of records in the history. Needed after purges of arrays, because their subjobs are not counted one by one */
   historyCounted(count: number): void;
-  hostResolved(token: number, host: string, found: boolean, now_ms: number): void;
+  /** the answer to resolve-host: the name of the host; null: the host is unknown */
+  hostResolved(token: number, host: string, name: string | null, now_ms: number): void;
   /** the answer to run-hook */
   hookEnded(run: number, outcome: HookOutcome, now_ms: number): void;
   /** returns the objects that a running hook asks for */
@@ -92,7 +93,7 @@ export function createCore(state: ServerState, config: ServerConfig, now_ms: num
     kernel,
     request: (peer, request, token, time_ms, sock = 0) => serveRequest(at(time_ms), peer, request, token, sock),
     historyRead: (token, jobs, time_ms) => historyRead(at(time_ms), token, jobs),
-    hostResolved: (token, host, found, time_ms) => hostResolved(at(time_ms), token, host, found),
+    hostResolved: (token, host, name, time_ms) => hostResolved(at(time_ms), token, host, name),
     hookEnded: (run, outcome, time_ms) => hookEnded(at(time_ms), run, outcome),
     hookQuery: (query) => answerQuery(kernel, query),
     historyPage: (token, jobs, last, time_ms) => historyPage(at(time_ms), token, jobs, last),

@@ -46,7 +46,7 @@ export function prepareStart(core: Core, facts: StartFacts): void {
 /** A transaction in which the server's own host name can always be resolved, even if no name service knows it. */
 function hostKnown(core: Core, node: string | null): Transaction {
   const known = nothingKnown();
-  if (node !== null) known.hosts.set(node, true);
+  if (node !== null) known.hosts.set(node, node);
   return transaction(core.kernel, serverIdentity(core.kernel.config.host), 0, known);
 }
 

@@ -34,8 +34,8 @@ export function historyRead(kernel: Kernel, token: number, jobs: ReadonlyMap<str
   });
 }
 
-export function hostResolved(kernel: Kernel, token: number, host: string, found: boolean): void {
-  goOn(kernel, token, ({ known }) => known.hosts.set(host, found));
+export function hostResolved(kernel: Kernel, token: number, host: string, name: string | null): void {
+  goOn(kernel, token, ({ known }) => known.hosts.set(host, name));
 }
 
 /** Serves a waiting request again, because an answer has arrived. learn: adds the answer to what the request knows. */

@@ -97,8 +97,8 @@ export class Delivery {
       case "run-hook":
         return this.#runHook(action);
       case "resolve-host":
-        return this.#ports.resolve(action.host, (found) =>
-          this.#driver.do((core, now_ms) => core.hostResolved(action.token, action.host, found, now_ms)),
+        return this.#ports.resolve(action.host, (name) =>
+          this.#driver.do((core, now_ms) => core.hostResolved(action.token, action.host, name, now_ms)),
         );
       case "backup":
         return store.backup(action.file, (result) => {

@@ -18,7 +18,7 @@ export function immediatePorts(clock: ClockPort, own: OwnPorts): ServerPorts {
     log: { note: () => undefined, records: () => undefined, setMask: () => undefined },
     accounting: { record: () => undefined, flush: () => undefined, lost: 0 },
     mail: { send: () => undefined },
-    resolve: (_host, done) => done(true),
+    resolve: (host, done) => done(host),
     onBug(error) {
       throw error;
     },

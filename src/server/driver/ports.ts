@@ -144,8 +144,8 @@ export type ServerPorts = {
   readonly log: LogPort;
   readonly accounting: Pick<AccountingLog, "record" | "flush" | "lost">;
   readonly mail: { send(mail: Mail): void };
-  /** whether a host name has an address */
-  resolve(host: string, done: (found: boolean) => void): void;
+  /** Finds the host that a text means. name: the text itself if it is a name that has an address; the name of the host if it is an address; null: unknown. */
+  resolve(host: string, done: (name: string | null) => void): void;
   /** called for a program error inside the core; afterwards uncommitted changes are dropped */
   onBug(error: unknown): void;
   /** called when everything is closed */

@@ -41,7 +41,7 @@ export type ShellAction =
   | { readonly kind: "kill-sched"; readonly sched: string; readonly pid: number }
   /** look these ids up in the history and call core.historyRead(token, ...) */
   | { readonly kind: "read-history"; readonly token: number; readonly ids: readonly string[] }
-  /** find out whether the name resolves and call core.hostResolved(token, ...) */
+  /** look up a name or an address of a host and call core.hostResolved(token, ...) */
   | { readonly kind: "resolve-host"; readonly token: number; readonly host: string }
   /** run a hook and call core.hookEnded(run, outcome) */
   | { readonly kind: "run-hook"; readonly run: number; readonly hook: HookRun }

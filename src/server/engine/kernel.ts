@@ -81,7 +81,7 @@ export function createKernel(state: ServerState, config: ServerConfig, now_ms: n
   };
 }
 
-/** Thrown inside a handler that needs an answer from outside which is not available yet (Transaction.history, hooks, resolves). The core catches it. */
+/** Thrown inside a handler that needs an answer from outside which is not available yet (Transaction.history, hooks, resolved). The core catches it. */
 export class AnswerNeeded extends Error {
   readonly what: "job" | "host" | "hooks";
   readonly names: readonly string[];
@@ -133,7 +133,7 @@ export function transaction(kernel: Kernel, who: Identity, token: number, known:
       return asks.map(({ key }) => known.hooks.get(key) ?? null);
     },
     hasMom: (host) => kernel.moms.by_host.has(host.toLowerCase()),
-    resolves(host) {
+    resolved(host) {
       const found = known.hosts.get(host);
       if (found === undefined) throw new AnswerNeeded("host", [host]);
       return found;

@@ -9,7 +9,8 @@ import type { HookVerdict, Identity, Stream } from "./transaction.ts";
 /** Answers from outside of the core that a request needs: records of the history, host names, verdicts of hooks. */
 export type Known = {
   readonly jobs: Map<string, Job | null>;
-  readonly hosts: Map<string, boolean>;
+  /** the names of hosts, by the name or address that was looked up; null: unknown */
+  readonly hosts: Map<string, string | null>;
   /** by HookAsk.key */
   readonly hooks: Map<string, HookVerdict>;
 };

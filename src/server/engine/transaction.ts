@@ -171,8 +171,11 @@ export type Transaction = {
   hooks(asks: readonly HookAsk[]): (HookVerdict | null)[];
   /** whether the mom of a host is connected */
   hasMom(host: string): boolean;
-  /** whether a host name resolves to an address. Like history(), it must be called before the first apply */
-  resolves(host: string): boolean;
+  /**
+   * The name of a host: `host` itself if it is a name that has an address; if `host` is an address, the name of its host; null: unknown. Like
+   * history(), it must be called before the first apply.
+   */
+  resolved(host: string): string | null;
   /** why no scheduler looks at the jobs of an execution queue; null: a scheduler does */
   unserved(queue: Queue): Unserved | null;
   /** returns a function that replaces the comment in a job's attributes if no scheduler looks at the job */

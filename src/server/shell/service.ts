@@ -2,7 +2,6 @@
 // store, the clock, child processes, files, logs.
 
 import { randomBytes } from "node:crypto";
-import { lookup } from "node:dns";
 import { join } from "node:path";
 import { frameTypes } from "#protocol/schema-link.ts";
 import { type LinkServer, listenLinks } from "#protocol/wire/ipc-transport.ts";
@@ -24,6 +23,7 @@ import type { ServerConfig } from "../engine/transaction.ts";
 import type { ServerState } from "../state/state.ts";
 import { hookFiles } from "./hook-files.ts";
 import { hookRuns } from "./hook-runs.ts";
+import { hostLookup } from "./host-lookup.ts";
 import { mailer } from "./mailer.ts";
 import { keepResourceFile } from "./resource-file.ts";
 import { schedProcesses } from "./sched-processes.ts";
@@ -92,7 +92,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       identity: system ? unprivilegedUser(users, "PBS_MAIL_USER", conf.values["PBS_MAIL_USER"]) : null,
       problem: complain,
     }),
-    resolve: (host: string, done: (found: boolean) => void) => lookup(host, (error) => done(error === null)),
+    resolve: hostLookup(conf.mom_node_name),
     onBug: (error: unknown) => complain(`internal error: ${error instanceof Error ? error.stack : String(error)}`),
     ended: options.ended,
   };

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import {
   ALICE,
   addHost,
+  addJob,
   addSched,
   addVnode,
   advance,
@@ -10,8 +11,10 @@ import {
   HOST,
   harness,
   logsOf,
+  momHello,
   outcome,
   ROOT,
+  runOn,
   schedHello,
   schedLost,
   user,
@@ -508,6 +511,27 @@ test("a node of an unknown host is an unknown node; this host needs no name serv
   assert.deepEqual([...(h.core.state.hosts.get(HOST) ?? [])], [HOST, "v2"]);
   assert.equal(shown(h, "node", "v2", "in_multivnode_host"), "1");
   assert.equal(shown(h, "node", "n1", "in_multivnode_host"), undefined);
+});
+
+test("a node that is created under an address belongs to the mom of that host, and its jobs show the address", async () => {
+  const h = harness();
+  await session(h, [["create node 10.0.0.7"], ["create node 10.0.0.8"]]);
+  assert.deepEqual(shown(h, "node", "10.0.0.7", "resources_available"), { host: "n7", vnode: "10.0.0.7" });
+  assert.match(await qmgr(h, "print node 10.0.0.7"), /^create node 10\.0\.0\.7 Mom=n7$/m);
+  assert.equal(shown(h, "node", "10.0.0.8", "Mom"), "10.0.0.8", "an address without a name may be the name of a mom");
+  momHello(h, 7, "n7");
+  momHello(h, 8, "10.0.0.8");
+  assert.deepEqual([shown(h, "node", "10.0.0.7", "state"), shown(h, "node", "10.0.0.8", "state")], ["free", "free"]);
+  const job = addJob(h, {});
+  runOn(h, job, "10.0.0.7", 7);
+  assert.equal(shown(h, "job", job, "exec_host"), "10.0.0.7/0");
+});
+
+test("a node that is created under an address gets the name that the mom of the host has given", async () => {
+  const h = harness();
+  addHost(h, "n7.site.org");
+  await session(h, [["create node 10.0.0.7"], ["create node v7 Mom=10.0.0.7"]]);
+  assert.deepEqual([shown(h, "node", "10.0.0.7", "Mom"), shown(h, "node", "v7", "Mom")], ["n7.site.org", "n7.site.org"]);
 });
 
 test("nodes: what an administrator sets is marked as his, and given back by unset", async () => {

@@ -39,13 +39,29 @@ function createNode(tx: Transaction, { name, attrs }: ManagerRequest): Answer {
   const fresh = { ...defaultAttributes(NODE_ATTRIBUTES), Mom: [name] };
   const changed = changeAttrs(fresh, attrs, { table: NODE_ATTRIBUTES, resources: state.resources, who: tx.who, creating: true });
   checkNode(state, changed, null);
-  const moms = (changed.after["Mom"] as readonly string[] | undefined) ?? [name];
-  for (const host of moms) if (!isKnownHost(tx, host)) throw unknownHost(tx, host);
+  const hosts = (changed.after["Mom"] as readonly string[] | undefined) ?? [name];
+  for (const host of hosts) if (!isKnownHost(tx, host)) throw unknownHost(tx, host);
+  const moms = hosts.map((host) => momAt(tx, host));
   logCreated(tx, nodeTarget(name), loggedTerms(changed));
   const set_by_admin = marks(changed.after, attrs).add;
-  tx.apply({ kind: "created", object: "node", name, attrs: withIdentity(changed.after, name, moms[0] ?? name), set_by_admin });
+  tx.apply({ kind: "created", object: "node", name, attrs: withIdentity(changed.after, name, moms), set_by_admin });
   return {};
 }
+
+/**
+ * Returns the name of the mom on a host. If the host is given by its address, that is the name of the host, as in PBS; but a mom may also have an
+ * address as its name (PBS_MOM_NODE_NAME).
+ */
+function momAt(tx: Transaction, host: string): string {
+  if (!isAddress(host) || isHost(tx, host)) return host;
+  const name = tx.resolved(host);
+  if (name === null) return host;
+  if (isAddress(name) || isHost(tx, name)) return name;
+  // A mom has the short name of its host unless it is given another.
+  return name.split(".")[0] ?? name;
+}
+
+const isHost = (tx: Transaction, host: string): boolean => tx.hasMom(host) || tx.state.hosts.has(host);
 
 /** The refusal of an unknown host. Its text is that of PBS, because tools compare it; the log gives the reason. */
 function unknownHost(tx: Transaction, host: string): Reject {
@@ -54,18 +70,19 @@ function unknownHost(tx: Transaction, host: string): Reject {
 }
 
 /** Adds the resources host and vnode, unless the administrator has set them. */
-function withIdentity(attrs: Attrs, name: string, mom: string): Attrs {
+function withIdentity(attrs: Attrs, name: string, moms: readonly string[]): Attrs {
+  const [mom = name] = moms;
   const host = isAddress(mom) ? mom : (mom.split(".")[0] ?? mom);
   return {
     ...attrs,
-    Mom: attrs["Mom"] ?? [mom],
+    Mom: moms,
     resources_available: { host, vnode: name, ...(attrs["resources_available"] as object | undefined) },
   };
 }
 
 /** Whether the name of a host is usable: it means this host, is an address, is already known, or resolves. */
 function isKnownHost(tx: Transaction, host: string): boolean {
-  return isOwnName(tx.config, host) || isAddress(host) || tx.state.hosts.has(host) || tx.resolves(host);
+  return isOwnName(tx.config, host) || isAddress(host) || tx.state.hosts.has(host) || tx.resolved(host) !== null;
 }
 
 const isAddress = (host: string): boolean => /^[0-9]{1,3}(\.[0-9]{1,3}){3}$/.test(host) || host.includes(":");

@@ -1,0 +1,35 @@
+// Finds hosts by name and by address.
+
+import { lookup, lookupService } from "node:dns";
+import { isIP } from "node:net";
+import { hostname, networkInterfaces } from "node:os";
+
+/**
+ * Returns the port ServerPorts.resolve. node_name: the name of the mom on this host, which is given for an address of this host unless the address
+ * has a name of its own, for example in /etc/hosts.
+ */
+export function hostLookup(node_name: string): (host: string, done: (name: string | null) => void) => void {
+  return (host, done) => {
+    if (isIP(host) === 0) {
+      lookup(host, (error) => done(error === null ? host : null));
+      return;
+    }
+    // Port 0 has no service name; only the name of the host is used.
+    lookupService(host, 0, (error, found) => {
+      const name = error === null && isIP(found) === 0 ? found : null;
+      const is_here = name === null ? isOwnAddress(host) : isOwnName(name);
+      done(is_here ? node_name : name);
+    });
+  };
+}
+
+const isOwnAddress = (address: string): boolean =>
+  address.startsWith("127.") ||
+  Object.values(networkInterfaces()).some((addresses) => addresses?.some((own) => own.address === address) === true);
+
+/** Whether a name that was found for an address means this host. Host names of this machine that belong to other moms are not among them. */
+function isOwnName(name: string): boolean {
+  const own = hostname();
+  return LOOPBACK_NAMES.has(name.split(".")[0] ?? name) || name === own || name.startsWith(`${own}.`) || own.startsWith(`${name}.`);
+}
+const LOOPBACK_NAMES = new Set(["localhost", "ip6-localhost", "ip6-loopback", "localhost6"]);
