@@ -77,6 +77,10 @@ export type SchedRuntime = {
   /** jobs for which qrun was requested, in order. The first of them is named by `running` if the present cycle is for it */
   readonly qruns: string[];
   running: string | null;
+  /** token of the question of a client that was sent to the scheduler and that it has not answered; null: none */
+  question: number | null;
+  /** by user: the number of the last question of the user that was sent to the scheduler since no question waited (scheds/questions.ts I2) */
+  readonly turns: Map<string, number>;
   /** the reason why the server refused the scheduler's last attempt to start the job `running` */
   refusal: Reject | null;
   /** times of crashes in the last hour, epoch milliseconds */
@@ -112,8 +116,10 @@ export type Scheds = {
   pings: number;
   /** job id -> tokens of qrun requests that the job's scheduler must decide */
   readonly qruns: Map<string, number[]>;
-  /** tokens of requests that a scheduler must answer: the scheduler, and the question */
+  /** tokens of requests that a scheduler must answer: the scheduler, and the question. In the order of their arrival */
   readonly asked: Map<number, { readonly sched: string; readonly question: SchedQuestion; readonly user: string }>;
+  /** number of the last question that was sent to a scheduler */
+  questions_sent: number;
   /** schedulers with preemptions that have succeeded or failed: their further decisions are examined before the batch leaves */
   readonly settled: Set<string>;
   /** a value is being copied between the server and the default scheduler */
@@ -126,6 +132,7 @@ export const noScheds = (now_ms: number): Scheds => ({
   pings: 0,
   qruns: new Map(),
   asked: new Map(),
+  questions_sent: 0,
   settled: new Set(),
   mirroring: false,
 });
@@ -150,6 +157,8 @@ export function runtimeOf(kernel: SchedTable, name: string): SchedRuntime {
       begun: new Map(),
       asking: new Set(),
       qruns: [],
+      question: null,
+      turns: new Map(),
       crashes: [],
       cycles: 0,
       fault: null,

@@ -2,6 +2,8 @@
 // answer at any time, even during a cycle. Answers are not stored.
 //
 // I1. A question is answered once: when the scheduler answers, when the scheduler is lost, or after a time limit.
+// I2. A scheduler is sent one question at a time. The next is that of the user whose last question was sent longest ago, so that users with many
+//     questions do not keep others waiting. Questions of one user are sent in the order of their arrival.
 
 import { arrayIdOf } from "#model/job-id.ts";
 import { limitOf } from "#model/limits/server-limits.ts";
@@ -34,16 +36,40 @@ export function askSched(kernel: Kernel, name: string, question: SchedQuestion, 
   }
   kernel.scheds.asked.set(token, { sched: name, question, user });
   kernel.timers.set(`asked:${token}`, kernel.now_ms + ANSWER_MS_MAX);
-  kernel.out.scheds.push({ link, type: "sched-ask", data: { token, question } });
+  askNext(kernel, name);
+}
+
+/** Sends the scheduler its next question if it has answered the one before (I2). */
+function askNext({ scheds, out }: Kernel, name: string): void {
+  const runtime = scheds.by_name.get(name);
+  if (runtime === undefined || runtime.link === null || runtime.question !== null) return;
+  let next: { readonly token: number; readonly user: string; readonly question: SchedQuestion; readonly turn: number } | null = null;
+  for (const [token, { sched, user, question }] of scheds.asked) {
+    if (sched !== name) continue;
+    const turn = runtime.turns.get(user) ?? 0;
+    if (next === null || turn < next.turn) next = { token, user, question, turn };
+  }
+  if (next === null) {
+    runtime.turns.clear();
+    return;
+  }
+  const { token, user, question } = next;
+  runtime.question = token;
+  runtime.turns.set(user, ++scheds.questions_sent);
+  out.scheds.push({ link: runtime.link, type: "sched-ask", data: { token, question } });
 }
 
 /** Passes a scheduler's answer to the client. value null: the scheduler does not know the job that the question is about. */
 export function schedAnswered(kernel: Kernel, name: string, token: number, value: unknown): void {
+  const runtime = kernel.scheds.by_name.get(name);
+  if (runtime?.question === token) runtime.question = null;
   const asked = kernel.scheds.asked.get(token);
-  if (asked?.sched !== name) return;
-  forgetQuestion(kernel, token);
-  if (value === null) refuse(kernel, token, reject(PBSE.UNKJOBID));
-  else kernel.out.clients.push({ kind: "ok", token, value: asked.question.kind === "explain" ? completed(kernel, value) : value });
+  if (asked?.sched === name) {
+    forgetQuestion(kernel, token);
+    if (value === null) refuse(kernel, token, reject(PBSE.UNKJOBID));
+    else kernel.out.clients.push({ kind: "ok", token, value: asked.question.kind === "explain" ? completed(kernel, value) : value });
+  }
+  askNext(kernel, name);
 }
 
 /** Adds to an explanation the facts that only the server knows. */
@@ -57,6 +83,8 @@ function completed(kernel: Kernel, answer: unknown): unknown {
 
 /** Called when a scheduler will no longer answer: ends all questions to it. */
 export function askedInVain(kernel: Kernel, name: string): void {
+  const runtime = kernel.scheds.by_name.get(name);
+  if (runtime !== undefined) runtime.question = null;
   for (const [token, { sched }] of kernel.scheds.asked) if (sched === name) questionOver(kernel, token);
 }
 
@@ -81,6 +109,7 @@ function ownAnswer(kernel: Kernel, id: string): unknown {
   return withServerFacts(state, ownExplanation(id, job, unserved, now_s), now_s);
 }
 
+/** Forgets a question. If it was sent to the scheduler, the scheduler still answers it, and is sent no other before. */
 export function forgetQuestion(kernel: Kernel, token: number): void {
   kernel.scheds.asked.delete(token);
   kernel.timers.clear(`asked:${token}`);
