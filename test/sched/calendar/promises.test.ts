@@ -13,6 +13,8 @@ import { JOB_INFINITY_S } from "#sched/shapes/durations.ts";
 import { book, queue, snapshotOf, type World } from "../world.ts";
 
 const NOW_S = 1_000_000;
+/** The largest number of plans that one cycle books again (kept-plans.ts). */
+const REBOOKED_PLANS = 500;
 const BOOK = book({ strict_ordering: true });
 
 type Case = World & { readonly more?: Readonly<Record<string, Partial<SchedJob>>>; readonly kill_delay?: number; readonly cons?: boolean };
@@ -168,6 +170,31 @@ test("kept plans: nor behind plans on other vnodes that run limits would let sta
   assert.deepEqual(told(cycleOf(world)), ["2 +11 (a:ncpus=2)", "3 +21 (a:ncpus=2)"]);
 });
 
+test("kept plans: behind more plans than one cycle books again, a late plan is made anew after them", () => {
+  // With a run limit, plans on other vnodes count as well. Jobs 3 and 4 count, too.
+  const starts = (fillers: number): string[] => {
+    const ids = Array.from({ length: fillers }, (_, at) => String(100 + at));
+    const world = {
+      nodes: "a ncpus=2; b ncpus=1000",
+      server: { max_run: { "o:PBS_ALL": 1000 } },
+      jobs: [
+        "1 R (a:ncpus=2) walltime=11; 5 R (b:ncpus=1000) walltime=20; 2 ncpus=2:vnode=a walltime=10",
+        "3 ncpus=1:vnode=a walltime=100; 4 ncpus=1:vnode=a walltime=50",
+        ...ids.map((id) => `${id} ncpus=1:vnode=b walltime=100`),
+      ].join("; "),
+      more: {
+        "2": promise(10, "(a:ncpus=2)"),
+        "3": promise(20, "(a:ncpus=1)"),
+        "4": promise(20, "(a:ncpus=1)"),
+        ...Object.fromEntries(ids.map((id) => [id, promise(20, "(b:ncpus=1)")])),
+      },
+      cons: true,
+    };
+    return told(cycleOf(world));
+  };
+  assert.deepEqual(starts(REBOOKED_PLANS - 2), ["2 +11 (a:ncpus=2)", "3 +21 (a:ncpus=1)", "4 +21 (a:ncpus=1)"]);
+  assert.deepEqual(starts(REBOOKED_PLANS - 1), ["2 +120 (a:ncpus=2)", "3 +11 (a:ncpus=1)", "4 +11 (a:ncpus=1)"]);
+});
 test("a start whose place becomes free late follows that, and does not wait for other ends within opt_backfill_fuzzy", () => {
   const world = {
     nodes: "a ncpus=1; b ncpus=1",
