@@ -5,6 +5,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { completeDependencies, isAtList, isStageList, parseResources, splitUnquoted } from "#cli/value-lists.ts";
+import { type HookInput, readAnswer } from "#hooks/run/hook-input.ts";
+import { withChanges } from "#hooks/run/merge.ts";
 import { parseArrayIndices, parseIndexList } from "#model/array-indices.ts";
 import { attributeOf } from "#model/attribute.ts";
 import { parseDependencies } from "#model/depend.ts";
@@ -132,9 +134,47 @@ const PARSERS: { readonly [name: string]: (text: string) => unknown } = {
   "qmgr request, words": (text) => parseQmgr(text, attributeLookup),
   "qmgr request, objects": (text) => parseQmgr(`list queue ${text}`, attributeLookup),
   formula: (text) => readFormula(text, () => "number", JOB_FORMULA_NAMES),
+  "answer of a hook, texts": (text) =>
+    readAnswer({ verdict: "reject", message: text, output: text, logs: [{ level: 1, job: text, text }], requests: { reboot: text } }),
+  "answer of a hook, output of many lines": (text) => readAnswer({ verdict: "accept", output: text.replaceAll(/.{1,8}/gs, "$&\n") }),
+  "answer of a hook, many logs": (text) => readAnswer({ verdict: "accept", logs: text.split(",").map((line) => ({ text: line })) }),
+  "changes of hooks": (text) => changedBy((text.match(/.{1,256}/gs) ?? []).map((piece, at) => `${at}${piece}`)),
   "request of wrong items": (text) =>
     parseRequest({ id: 1, kind: "status", object: "job", ids: [...text.slice(0, text.length / 4)].map(() => 1) }),
 };
+
+/** Reads the answers of two hooks that change many attributes, resources and vnodes, and applies them one after the other. */
+function changedBy(names: readonly string[]): unknown {
+  const attrs = (value: string) => Object.fromEntries(names.map((name) => [name, value]));
+  const given = (value: string) => ({
+    verdict: "accept",
+    changes: {
+      job: { ...attrs(value), Resource_List: attrs(value) },
+      vnode_list: Object.fromEntries(names.map((name) => [name, { comment: value }])),
+      argv: names,
+      env: attrs(value),
+    },
+  });
+  const object = { id: "1", attrs: {} };
+  const input: HookInput = {
+    event: "queuejob",
+    requestor: "u",
+    requestor_host: "h",
+    server: "h",
+    node: "h",
+    job: object,
+    vnode_list: names.map((id) => ({ id, attrs: {} })),
+    writable: {},
+  };
+  return ["a", "b"].reduce(
+    (sum, value) => {
+      const outcome = readAnswer(given(value));
+      assert.equal(outcome.kind, "accept");
+      return withChanges(sum.input, sum.changes, outcome.kind === "accept" ? outcome.changes : {});
+    },
+    { input, changes: {} },
+  );
+}
 
 /** Milliseconds of processor time, the least of several rounds; a long run is done once. */
 function cost(parse: (text: string) => unknown, text: string): number {
