@@ -25,8 +25,8 @@ export type MomRuntime = {
   readonly sent: Map<string, number>;
 };
 
-/** A signal or message that was sent to a mom and has not been answered. token: of the request to answer. */
-export type MomQuestion = { readonly token: number; readonly job: string; readonly signal: string | null };
+/** A signal or message that was sent to the mom of a host and has not been answered. token: of the request to answer. */
+export type MomQuestion = { readonly token: number; readonly job: string; readonly host: string; readonly signal: string | null };
 
 /** Whether a mom takes part in the heartbeat (moms/heartbeat.ts H5). */
 export const isAsked = ({ hello }: MomRuntime): boolean => hello.pongs === true;

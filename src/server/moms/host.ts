@@ -174,7 +174,7 @@ function forgetMom(kernel: Kernel, mom: MomRuntime): void {
   kernel.moms.by_host.delete(mom.host.toLowerCase());
   kernel.moms.by_link.delete(mom.link);
   for (const [number, question] of kernel.moms.questions) {
-    if (isOnHost(kernel, question.job, mom.host)) questionUnanswered(kernel, number, true);
+    if (question.host.toLowerCase() === mom.host.toLowerCase()) questionUnanswered(kernel, number, true);
   }
   for (const id of kernel.jobs.starting.keys()) if (isOnHost(kernel, id, mom.host)) startUnknown(kernel, id);
   armSilence(kernel, mom.host);

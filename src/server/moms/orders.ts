@@ -77,12 +77,13 @@ export function messageJob(kernel: Kernel, job: string, token: number, files: st
 }
 
 function question(kernel: Kernel, job: string, token: number, signal: string | null): number | null {
-  if (momOfJob(kernel, job) === undefined) {
+  const mom = momOfJob(kernel, job);
+  if (mom === undefined) {
     if (token !== 0) refuse(kernel, token, reject(PBSE.NORELYMOM, hostOfJob(kernel.state.jobs.get(job))));
     return null;
   }
   const number = kernel.moms.next_question++;
-  kernel.moms.questions.set(number, { token, job, signal });
+  kernel.moms.questions.set(number, { token, job, host: mom.host, signal });
   kernel.timers.set(`question:${number}`, kernel.now_ms + QUESTION_MS);
   return number;
 }
