@@ -22,7 +22,7 @@ export type Complex = {
   serverMeant(): string;
   /** connects to the server that serverMeant() returns. Throws ServerUnreachable */
   connect(): Promise<Link>;
-  /** Returns whether a name is of the complex's own server, of another host, or of no host. */
+  /** Returns what a name belongs to: the complex's own server ("ours"), another host ("foreign"), or no host ("nobody"). */
   whose(name: string): Promise<"ours" | "foreign" | "nobody">;
   /** returns the uid of the caller. The server does not rely on it */
   uid(): number;

@@ -8,7 +8,7 @@ export type Settings = {
   readonly commands_max: number;
   /** PARTITA_RESIDENT_MEMORY: if the resident uses more MB of memory than this, it accepts no more commands and ends after those that run */
   readonly memory_mb_max: number;
-  /** PARTITA_RESIDENT_AT_ONCE: number of commands that may run at the same time; others run in their own processes */
+  /** PARTITA_RESIDENT_AT_ONCE: number of commands that may run at the same time; further commands run in processes of their own */
   readonly at_once_max: number;
 };
 

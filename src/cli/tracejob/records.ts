@@ -91,8 +91,8 @@ export function withoutExcess(records: readonly LogRecord[], most: number): LogR
 const key = (record: LogRecord): string => `${record.source};${record.text}`;
 
 /**
- * Writes one record, with its text broken at `columns`. highres: some date has microseconds. For accounting records, the column of the date is always wide
- * enough for microseconds.
+ * Writes one record, with its text broken at `columns`. highres: whether any date of the output has microseconds. For accounting records, the column of the
+ * date is always wide enough for microseconds.
  */
 export function layOut(record: LogRecord, columns: number, highres: boolean): string {
   // PBS leaves this space for microseconds in accounting records too.

@@ -139,7 +139,7 @@ class PbsModule {
 
   static #errorText(thrown: unknown): string {
     const stack = (thrown as { readonly stack?: unknown } | null | undefined)?.stack;
-    // The stack frames below those of the script are of the hook host.
+    // The stack frames below those of the script belong to the hook host.
     return typeof stack === "string" ? (stack.split(/\n\s+at Script\.runInContext/)[0] ?? "") : String(thrown);
   }
 }

@@ -41,7 +41,7 @@ export type HookInput = {
   readonly keep_rejected?: boolean;
 };
 
-/** Changed attributes: the new text, or null if the attribute is unset. For a resource list, the same for each changed resource. */
+/** Changed attributes: the new text, or null if the attribute is unset. For a resource list: the new text, or null, of each changed resource. */
 export type AttrChanges = { readonly [name: string]: string | null | { readonly [resource: string]: string | null } };
 export type ObjectChanges = { readonly [id: string]: AttrChanges };
 export type HookChanges = {

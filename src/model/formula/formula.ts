@@ -183,7 +183,7 @@ function compileBinary({ op, left, right }: Extract<FormulaNode, { kind: "binary
   }
 }
 
-/** Compiles a chain such as `a < b <= c`: it is true if every single comparison is true. Evaluation stops at the first that is false. */
+/** Compiles a chain such as `a < b <= c`: it is true if every single comparison is true. Evaluation stops at the first comparison that is false. */
 function compileComparison({ first, rest }: Extract<FormulaNode, { kind: "compare" }>, names: readonly string[]): Code {
   const head = compile(first, names);
   const links = rest.map(({ op, node }) => ({ holds: COMPARE[op], code: compile(node, names) }));

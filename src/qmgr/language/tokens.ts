@@ -169,7 +169,7 @@ const OPERATORS = [LimitOperator, Operator];
 export const Text = category("Text");
 export const OpenQuote = category("OpenQuote");
 export const CloseQuote = category("CloseQuote");
-/** Characters that no value may contain; below, the same for text in quotes, where any white space is allowed. */
+/** BAD: characters that no value without quotes may contain. BAD_QUOTED: characters that text in quotes may not contain; any white space is allowed there. */
 const BAD = "&\\x00-\\x08\\x0a-\\x1f\\x7f";
 const BAD_QUOTED = "&\\x00-\\x08\\x0e-\\x1f\\x7f";
 export const Bad = token("Bad", new RegExp(`[${BAD}]`, "y"));
