@@ -31,7 +31,7 @@ export type ShareNode = {
   own: number;
   /** the usage, including that of the entities below (H1) */
   usage: number;
-  /** the usage with the temporary usage of the present cycle (H3) */
+  /** `usage` plus the temporary usage of the present cycle (H3) */
   temporary: number;
 };
 

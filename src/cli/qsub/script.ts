@@ -35,7 +35,7 @@ export function readDirectives(script: string, prefix: string): ScriptDirectives
 const isDirective = (text: string, prefix: string): boolean =>
   text.startsWith(prefix) && /^(?:[\s-]|$)/.test(text.slice(prefix.length, prefix.length + 1));
 
-/** Returns the line that begins at `at`, joined with the lines that continue it, without the line end, and the position of the line after these. */
+/** Returns the line that begins at `at`, without its line end and joined with its continuation lines. next: the position of the line after them. */
 function wholeLine(script: string, at: number): { readonly text: string; readonly next: number } {
   const parts: string[] = [];
   let next = at;

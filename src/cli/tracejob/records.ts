@@ -91,7 +91,7 @@ export function withoutExcess(records: readonly LogRecord[], most: number): LogR
 const key = (record: LogRecord): string => `${record.source};${record.text}`;
 
 /**
- * Writes one record, with its text broken at `columns`. highres: whether any date of the output has microseconds. For accounting records, the column of the
+ * Writes one record, with its text broken at `columns`. highres: whether dates of the output may have microseconds. For accounting records, the column of the
  * date is always wide enough for microseconds.
  */
 export function layOut(record: LogRecord, columns: number, highres: boolean): string {

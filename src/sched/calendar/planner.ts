@@ -40,7 +40,7 @@ export type Planner = {
   readonly moments: readonly Moment[];
   /** Called when the cycle has started a job. */
   started(candidate: Candidate): void;
-  /** Plans a job. The sets show other times until close(). */
+  /** Plans a job. From then until close(), the node sets show vnodes as they will be at a later time. */
   plan(candidate: Candidate): Plan | NoStart;
   /**
    * Books the published place of a job for its published time. whenFree: if the place is not free then, books it for the
@@ -217,7 +217,7 @@ function* after(times: Iterable<number>, at_s: number): Iterable<number> {
 
 type Promised = { readonly published: Published; readonly start_s: number };
 
-/** Returns the moment for a published plan at a time, if the plan is possible then; null: it is not. */
+/** Returns the moment (ahead.ts A2) of a plan that begins at start_s at the published place, if the job can start there at that time; null: it cannot. */
 function stillHolds(cycle: Cycle, moments: readonly Moment[], { candidate, wanted, forecast }: Task, promised: Promised): Moment | null {
   const { published, start_s } = promised;
   const window = windowAt(wanted, start_s);

@@ -78,7 +78,7 @@ function* tryAll(run: Run): InParts<boolean> {
   if (run.probe === null) tellStopped(run);
   const holds = new Holds(run);
   for (const jobs = jobsInOrder(run.ranks, run.policy, levelsOf(run)); ; ) {
-    // Order.
+    // Stage `order`.
     const next = jobs.next();
     if (next === null) return true;
     const end = endsEarly(run);
@@ -92,7 +92,7 @@ function* tryAll(run: Run): InParts<boolean> {
     const known = holds.whyKnown(entry, line);
     if (tellProbe(run, entry, known)) return false;
 
-    // Check and place.
+    // Stages `check` and `place`.
     const why = known ?? attempt(run, entry);
     if (why === null) {
       if (run.candidates.hasMore(entry)) jobs.stay();
@@ -100,7 +100,7 @@ function* tryAll(run: Run): InParts<boolean> {
       continue;
     }
 
-    // Tell.
+    // Stage `tell`.
     holds.block(entry, line.class, why, known !== null);
     if (!tellBlocked(run, holds, { entry, line, why, tried: known === null })) return false;
     // Jobs behind the first of a class are visited only if a module wants them (as top jobs). Otherwise only jobs that need a comment are visited.

@@ -310,8 +310,8 @@ export class SchedDriver {
   // --- the universe
 
   /**
-   * Takes over a snapshot. One may also come during a connection, when the scheduler's partitions have changed. The server
-   * then waits for the end of the present cycle and sends the snapshot after it (S1).
+   * Takes over a snapshot. The first one comes when the connection begins. If the scheduler's partitions change later, the server waits for the end of the
+   * present cycle and then sends another one (S1).
    */
   #takeSnapshot(snapshot: Snapshot): void {
     this.#universe = createUniverse(snapshot, mirrorOptions(this.#book));

@@ -279,7 +279,7 @@ function bookedId({ id, kind }: Booking): string {
   return kind === "plan" ? id.replace(/^(plan of|published) /, "") : present(id.split(" ")[0], "name");
 }
 
-/** Returns the jobs on a vnode whose end is known, and the reservations. */
+/** Returns the running entries of a vnode: those of its jobs, as far as their ends are known, and those that are not among its jobs, such as reservations. */
 function runningOn({ calendar }: Universe, vnode: Vnode): Running[] {
   return [...[...jobsOn(vnode)].flatMap((id) => calendar.running.get(id) ?? []), ...(calendar.besides.get(vnode.name) ?? [])];
 }

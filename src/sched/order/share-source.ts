@@ -30,7 +30,7 @@ export function shareSource(ranks: RankContext, cursors: readonly Cursor[]): Sou
   let { version } = fairshare;
   return {
     best() {
-      // Since the last call, a job of another queue has used shares, or several jobs have.
+      // A change of the usage that moved() has not handled: by a job of another queue, or by several jobs.
       if (version !== fairshare.version) {
         version = fairshare.version;
         root = plant(ranks, cursorsIn(root));
@@ -46,7 +46,7 @@ export function shareSource(ranks: RankContext, cursors: readonly Cursor[]): Sou
         if (pick.below.length + pick.cursors.length === 0) heapPop(pick.parent.below, pickBefore);
         else heapReplace(pick.parent.below, pick, pickBefore);
       }
-      // Only the job that has just started has changed the usage since then, and its heaps have been reordered.
+      // If the version has grown by one, only the job that has just started has changed the usage, and the loop above has reordered its heaps.
       if (fairshare.version === version + 1) version = fairshare.version;
     },
   };

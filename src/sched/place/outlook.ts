@@ -137,7 +137,10 @@ export function reachesBooked(buckets: Iterable<HostBucket>, window: Window): bo
   return false;
 }
 
-/** Returns a key of the booked periods that a window contains. It also says whether the first of them began before the window. Empty: there are none. */
+/**
+ * Returns a key of the booked periods that a window contains. The key also says whether the first of these periods began before the window. An empty key: there
+ * are none.
+ */
 function keyDuring(outlook: Outlook, window: Window): string {
   if (outlook.seen !== null && isSameWindow(outlook.seen, window)) return outlook.seen_key;
   let key = "";
@@ -214,7 +217,7 @@ function worstOf(state: VnodeState, { parts, lefts }: VnodeOutlook, { window, nc
     for (let index = 0; index < now.length; index++)
       worst.used[index] = Math.max(amountAt(worst.used, index), amountAt(left.used, index) + amountAt(now, index));
     busy ||= first && avail > 0 && cpus_of_plans > 0 && amountAt(left.used, ncpus) + cpus_of_plans >= avail;
-    // A job that requests no cpus there still needs a free one, because a vnode without a free cpu is job-busy.
+    // A job that requests no cpus on the vnode still needs one cpu to be free, because a vnode without a free cpu is job-busy.
     if (begins_without_cpus && avail > 0)
       worst.used[ncpus] = Math.max(amountAt(worst.used, ncpus), amountAt(left.used, ncpus) + cpus_of_plans + 1);
     begins_without_cpus = false;

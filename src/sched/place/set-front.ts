@@ -3,7 +3,8 @@
 // will hardly find more.
 //
 // F1. A front is valid until a host is put into a bucket of the set or taken out (node-sets.ts: attach, detach). Then it is dropped.
-// F2. A window, sharing or place never leaves more than the front says, so a "no" of the front is right. After a "yes", placement decides.
+// F2. Bookings in the job's window, and the sharing and place that it requests, can only reduce what a host has left for it. So a "no" of the front is right.
+//     After a "yes", placement decides.
 
 import type { Chunk } from "../shapes/request.ts";
 import { amountAt } from "../shapes/resource-space.ts";

@@ -16,7 +16,7 @@ const VALUES_SHOWN_MAX = 10;
 
 /** Returns why a request cannot be placed on a node set now, or ever; null: the totals give no reason. */
 export function checkTotals(checks: Checks, set: NodeSet | undefined, request: Request): Why | null {
-  // Whether a suspended job that kept its cpus fits depends only on its own vnodes.
+  // A suspended job that kept its cpus can resume only on its own vnodes, so the amounts that are free in the whole set do not matter.
   const now = compare(checks, set, request, request.keeps_cpus === true);
   const ever = now === null ? null : compare(checks, set, request, true);
   if (ever !== null) return { ...ever, never: true };

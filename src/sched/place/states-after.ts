@@ -9,8 +9,8 @@ import { sharingOn } from "../shapes/vnode-fit.ts";
 import { isTaken } from "../shapes/vnode-state.ts";
 
 /**
- * Does the same as statesAfter for a host of a bucket. Hosts of one bucket that get the same amounts of equal jobs become equal. They share the states that
- * were made for the first of them, whose keys are then known.
+ * Does the same as statesAfter, for a host of a bucket. If the last host that was taken from this bucket got the same amounts for the same request, returns the
+ * states that were made for that host. The two hosts are equal then, and the keys of these states are already known (host-bucket.ts).
  */
 export function statesLeft(space: ResourceSpace, request: Request, bucket: HostBucket, host: PlacedHost): readonly VnodeState[] {
   const { left } = bucket;

@@ -27,7 +27,7 @@ export class UsableVnodes {
     this.#shares = request.place.sharing === undefined || request.place.sharing === "shared";
   }
 
-  /** Returns for each vnode of a bucket's hosts whether the job may use it; null: it may use none. host: the host of the bucket that is asked about. */
+  /** Returns for each vnode of a bucket's hosts whether the job may use it; null: it may use none. host: one host of the bucket; by default the first. */
   of(bucket: HostBucket, host: Host | undefined = firstHost(bucket)): readonly boolean[] | null {
     if (this.#shares && bucket.open !== null && this.#request.keeps_cpus !== true) {
       if (bucket.outlook === null || this.statesOf(bucket) === bucket.states) return bucket.open;

@@ -31,7 +31,7 @@ export function failedVictims(
   return until;
 }
 
-/** Returns the jobs for which a preemption failed. Their starts are refused for that reason, and their comments stay. */
+/** Returns the jobs that did not get room because a preemption failed. Their starts are refused for that reason, and their comments stay. */
 export function leftWithoutRoom(decisions: readonly Decision[], verdicts: readonly Verdict[]): ReadonlySet<string> {
   return new Set(
     decisions.flatMap((decision, at) => (decision.kind === "preempt" && hasFailed(decision, verdicts[at]) ? [decision.for] : [])),

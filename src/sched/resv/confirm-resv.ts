@@ -101,7 +101,7 @@ function everyTime(asking: Asking, resv: ResvInfo, ask: ResvAsk, set: NodeSet): 
 
 type Found = {
   readonly occurrences: PlacedOccurrence[];
-  /** for each exec_vnode text what it holds; several occurrences may have the same text */
+  /** the amounts that each exec_vnode takes, by its text; several occurrences may have the same text */
   readonly places: Map<string, Holding>;
   readonly booked: string[];
 };

@@ -27,7 +27,7 @@ export type Running = {
   /** the text from which `holding` is read when it is first needed */
   readonly exec_vnode: string;
   holding: Holding | null;
-  /** true: the amounts in use of its vnodes include it; false: a job that a cycle starts */
+  /** true: the assigned amounts of the vnodes already include what this entry holds; false: a job that a cycle starts */
   readonly counted: boolean;
   gone: boolean;
 };

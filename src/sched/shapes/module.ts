@@ -242,6 +242,6 @@ export type Room = {
   putBack(id: string): boolean;
   /** Keeps the changes since the last mark. The cycle now starts the job that was placed. */
   keep(candidate: Candidate): void;
-  /** Puts all jobs back where they were, except that the cycle itself moves the hosts back. */
+  /** Counts all jobs that were taken away as running again, on their vnodes. The hosts themselves are moved back by the cycle. */
   close(): void;
 };

@@ -38,9 +38,9 @@ export type Parts = {
   readonly own_names: readonly string[];
   /** the factor with which eligible_time is multiplied in the sum */
   readonly slope: number;
-  /** properties of the job that a term combines with other names, such as queue_priority */
+  /** the properties of the job in those terms that also contain other names: `ncpus` in `ncpus * queue_priority` */
   readonly mixed_names: readonly string[];
-  /** one of the terms that combine names contains eligible_time */
+  /** whether one of those terms contains eligible_time */
   readonly mixes_time: boolean;
 };
 

@@ -59,7 +59,7 @@ export function specOf(universe: Universe, node: SchedNode): VnodeSpec {
   return internSpec(universe, key, (id) => makeSpec(universe, node, id));
 }
 
-/** Returns the spec with a key. There is only one: it is made, with a new number, when it is first requested. */
+/** Returns the only spec with this key. It is made, with a new number, when it is first requested. */
 export function internSpec(universe: Universe, key: string, make: (id: number) => VnodeSpec): VnodeSpec {
   let spec = universe.specs.get(key);
   if (spec === undefined) {
@@ -134,7 +134,7 @@ export const isTaken = (word: string | undefined): boolean => word !== undefined
 export function vnodeState(universe: Universe, node: SchedNode, spec: VnodeSpec): VnodeState {
   const used = universe.space.consumed.map(({ name }) => node.assigned[name] ?? 0);
   const words = stateWords(node);
-  // Words that still keep jobs away when the present jobs have ended come first.
+  // Of several words, one that keeps jobs away even after the present jobs have ended is taken before others.
   const closed = words.find((word) => !isTaken(word) && !isNodeUsable([word])) ?? words.find(isTaken);
   let jobs = spec.max_running === undefined ? Math.min(1, node.jobs.length) : new Set(node.jobs).size;
   for (const { present } of universe.resvs_on.get(node.name) ?? []) if (present?.holding.get(node.name)?.own === true) jobs++;
