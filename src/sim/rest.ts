@@ -5,6 +5,7 @@ import type { Core } from "#server/core/core.ts";
 import { isKeptOn } from "#server/jobs/checkpointed.ts";
 import { partitionOf, partitionsOf, schedOfQueue } from "#server/state/partitions.ts";
 import type { Job, Sched } from "#server/state/state.ts";
+import { leftoverOf } from "./checks/leftovers.ts";
 import { mirrorFault, startable } from "./checks/mirror.ts";
 import { fail } from "./checks/violation.ts";
 import type { Complex } from "./complex.ts";
@@ -39,11 +40,13 @@ export function activity(complex: Complex, running: number, horizon_ms: number):
 }
 
 /**
- * Returns the work that a scheduler still has to do; null: none has any. Each scheduler is compared with a fresh one that
- * tries all jobs, so the call takes as long as a snapshot and a cycle.
+ * Returns a record of something that should be over (K12), or the work that a scheduler still has to do; null: there is neither. Each scheduler is
+ * compared with a fresh one that tries all jobs, so the call takes as long as a snapshot and a cycle.
  */
 export function unfinished(complex: Complex): string | null {
   const { core } = complex.server;
+  const leftover = core === null ? null : leftoverOf(core.kernel);
+  if (leftover !== null) return `K12 the server keeps ${leftover}`;
   for (const sched of core?.state.scheds.values() ?? []) {
     const what = core === null || partitionsOf(sched).length === 0 ? null : unrestOfSched(complex, core, sched);
     if (what !== null) return what;

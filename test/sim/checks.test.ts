@@ -11,6 +11,7 @@ import { NOTHING_OWN } from "#server/state/job-own.ts";
 import { freshState } from "#server/state/load.ts";
 import type { JobAttrs } from "#server/state/state.ts";
 import { Checks } from "#sim/checks/checks.ts";
+import { leftoverOf } from "#sim/checks/leftovers.ts";
 import { Violation } from "#sim/checks/violation.ts";
 import { createNetwork } from "#sim/network.ts";
 import { CONFIG, HOST } from "#sim/server-process.ts";
@@ -203,4 +204,24 @@ test("frames of a link keep their order, and of a broken one the first ones arri
     if (seed % 2 === 0) assert.deepEqual([lost, a_lost], [1, 1]);
     else assert.equal(seen.length, 10);
   }
+});
+
+test("K12 is seen: a runtime record of something that is over", () => {
+  const { core, submit } = coreWithJob("(n1:ncpus=1)", 1);
+  const { kernel } = core;
+  const job = submit();
+  kernel.jobs.starting.clear();
+  kernel.jobs.waiters.set(job, [1]);
+  assert.equal(leftoverOf(kernel), null);
+  kernel.jobs.waiters.set(`999.${HOST}`, [1]);
+  assert.equal(leftoverOf(kernel), `the wait for the end of 999.${HOST}`);
+  kernel.jobs.waiters.clear();
+  kernel.scheds.qruns.set(job, [1]);
+  assert.equal(leftoverOf(kernel), `the qrun of ${job}`);
+  kernel.scheds.qruns.clear();
+  const sched = kernel.scheds.by_name.get("default");
+  sched?.known.jobs.add(`999.${HOST}`);
+  assert.equal(leftoverOf(kernel), null, "it is not connected");
+  if (sched !== undefined) sched.link = 1;
+  assert.equal(leftoverOf(kernel), `what default knows of 999.${HOST}`);
 });

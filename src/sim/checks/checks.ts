@@ -18,6 +18,7 @@
 // K10. See promises.ts.
 // K11. A reservation whose submission was answered exists after every restart, until it has ended. Its accounting records: U
 //     first, B only after a Y, one K or k at the end and nothing after it.
+// K12. See leftovers.ts.
 
 import type { HookOutcome, HookRun } from "#hooks/run/hook-input.ts";
 import type { Decision } from "#protocol/sched-link.ts";
