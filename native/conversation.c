@@ -1,8 +1,8 @@
-// The launcher's half of the conversation with a resident: frames of a length (four bytes, the highest first), a letter and so many bytes. The other half,
-// and what the letters mean, is src/resident/frame.ts.
+// The launcher's side of the conversation with a resident. A frame consists of a length (four bytes, big-endian), a letter, and as many bytes as the length
+// says. src/resident/frame.ts contains the other side and the meaning of the letters.
 //
-// L3. Nothing is handed over twice: what is run here after all, the resident cannot have begun.
-// L4. Nothing that comes over the socket is trusted for a length. The peer must be ourselves by SO_PEERCRED.
+// L3. No command runs twice: if the launcher runs a command itself, the resident has not begun it and cannot begin it any more.
+// L4. Lengths that come over the socket are checked. The peer must have the user id of this process (SO_PEERCRED).
 
 #include "launcher.h"
 
@@ -24,7 +24,7 @@ enum { READER_GONE = 141, FAILED = 1, UNKNOWN_OUTCOME = 255 };
 static unsigned char inbox[HEADER_BYTES + PIECE_BYTES], piece[HEADER_BYTES + PIECE_BYTES];
 static size_t inbox_bytes;
 
-// -1: there is nobody to talk to.
+// Connects to the resident and returns the descriptor; -1: there is no resident.
 static int connect_resident(void) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   struct ucred peer;
@@ -86,7 +86,8 @@ static bool add_list(unsigned char *request, size_t *at, char **list) {
   return true;
 }
 
-// Circumstances, terminals among 0, 1, 2 as a number of bits, name, directory, arguments, environment: texts that end with a zero, lists with their count before.
+// Sends the request: circumstances, terminals (a sum: 1 if standard input is a terminal, 2 for standard output, 4 for standard error), name, directory,
+// arguments, environment. Each text ends with a zero byte, and each list begins with the number of its texts.
 static bool send_request(int fd, int64_t deadline_ms) {
   unsigned char *request = malloc(REQUEST_BYTES_MAX);
   if (request == NULL) return false;
@@ -100,7 +101,7 @@ static bool send_request(int fd, int64_t deadline_ms) {
   return sent;
 }
 
-// In the words of Node, where they are likely.
+// Returns the text of an error. Likely errors have the texts of Node.js.
 static const char *write_error(int number) {
   switch (number) {
     case ENOSPC:
@@ -116,7 +117,7 @@ static const char *write_error(int number) {
   }
 }
 
-// As src/cli/run-process.ts: a reader that has gone ends us as SIGPIPE would.
+// Writes to a standard stream. If its reader is gone, ends this process with the status of SIGPIPE, as src/cli/run-process.ts does.
 static void write_out(int to, const unsigned char *bytes, size_t count) {
   while (count > 0) {
     ssize_t written = write(to, bytes, count);
@@ -136,7 +137,7 @@ static void __attribute__((noreturn)) outcome_unknown(void) {
   exit(UNKNOWN_OUTCOME);
 }
 
-// A piece of standard input; an empty one is its end. True when it was given.
+// Reads a piece of standard input and sends it; an empty piece means the end of the input. Returns false if no piece could be read yet.
 static bool give_input(int fd) {
   ssize_t bytes = read(0, piece + HEADER_BYTES, PIECE_BYTES);
   if (bytes < 0 && (errno == EINTR || errno == EAGAIN)) return false;
@@ -145,14 +146,14 @@ static bool give_input(int fd) {
     exit(FAILED);
   }
   head(piece, 'I', (size_t)bytes);
-  // Who has gone is noticed by the reader of frames.
+  // If the resident is gone, next_frame notices it.
   send_all(fd, piece, HEADER_BYTES + (size_t)bytes, -1);
   return true;
 }
 
 enum outcome { FRAME, GONE, TIMEOUT };
 
-// Waits for a whole frame at the beginning of inbox; gives input meanwhile when it is wanted.
+// Waits until the inbox begins with a complete frame. Meanwhile, if the resident has asked for a piece of standard input (wanted), sends it.
 static enum outcome next_frame(int fd, int64_t deadline_ms, bool *wanted, size_t *bytes) {
   for (;;) {
     if (inbox_bytes >= HEADER_BYTES) {
@@ -173,18 +174,18 @@ static enum outcome next_frame(int fd, int64_t deadline_ms, bool *wanted, size_t
   }
 }
 
-// Returns when the command is to be run here.
+// Sends the request, and serves the command until its end, which ends this process. Returns only if this process must run the command itself.
 static void converse(int fd) {
   struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
   int64_t deadline_ms = now_ms() + number_setting("PARTITA_RESIDENT_ACCEPT_MS", ACCEPT_MS_DEFAULT);
   bool accepted = false, gave_up = false, wanted = false;
   size_t bytes = 0;
-  if (!send_request(fd, deadline_ms)) return; // it never runs a part of a request
+  if (!send_request(fd, deadline_ms)) return; // the resident never runs an incomplete request
   sigaction(SIGPIPE, &ignore, &before);
   for (;;) {
     enum outcome outcome = next_frame(fd, deadline_ms, &wanted, &bytes);
     if (outcome == TIMEOUT) {
-      // From here on it cannot accept any more; what it said before still lies here.
+      // From now on the resident cannot accept the command. If it has accepted the command before, the frame can still be read.
       shutdown(fd, SHUT_RDWR);
       deadline_ms = -1;
       gave_up = true;

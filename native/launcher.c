@@ -1,12 +1,13 @@
-// The launcher of the PBS commands: hands a command to the resident process of its user (src/resident), or, where there is none or it will not, becomes
-// Node with the command's bundle. Owns: what the circumstances of a resident are, where its socket lies, when one is started. The talk with it is in
-// conversation.c.
+// The launcher of the PBS commands. It passes a command to the resident of its user (src/resident). If there is no resident, or the resident declines the
+// command, the launcher replaces itself with Node.js, which runs the bundle of the command. This file decides what the circumstances of a resident are, where
+// its socket is, and when a resident is started. The conversation with the resident is in conversation.c.
 //
-//   BASE/dist/pbs_launcher NAME ARGUMENT...    from the launcher scripts in bin/
-//   PBS_EXEC/bin/NAME ARGUMENT...              the program itself under the command's name; BASE is PBS_EXEC/lib/partita
+//   BASE/dist/pbs_launcher NAME ARGUMENT...    called by the scripts in bin/
+//   PBS_EXEC/bin/NAME ARGUMENT...              this program under the name of the command; BASE is PBS_EXEC/lib/partita
 //
-// L1. A resident serves only commands that it sees the world exactly as: same ids, groups, capabilities, umask, namespaces, root, host name, time zone, build.
-// L2. Real and effective ids differ: no resident, no file is touched.
+// L1. A resident serves only commands with the same circumstances as its own: ids, groups, capabilities, umask, namespaces, root directory, host name, time
+//     zone, build.
+// L2. If real and effective ids differ, no resident is used, and no file is made or changed.
 
 #include "launcher.h"
 
@@ -37,7 +38,7 @@ char **arguments;
 static char base[PATH_MAX], node[PATH_MAX + 32], bundle[PATH_MAX + 96], conf[CONF_BYTES_MAX + 1], mark_path[PATH_MAX];
 static size_t circumstances_bytes;
 
-// --- small things
+// --- texts
 
 static bool begins(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
 
@@ -60,7 +61,7 @@ static bool __attribute__((format(printf, 1, 2))) circumstance(const char *how, 
   return true;
 }
 
-// --- as without a resident
+// --- the command without a resident
 
 static void __attribute__((noreturn)) run_here(void) {
   if (access(node, X_OK) != 0 || access(bundle, F_OK) != 0) {
@@ -72,7 +73,7 @@ static void __attribute__((noreturn)) run_here(void) {
   char **words = calloc(count + 4, sizeof *words);
   if (words != NULL) {
     words[0] = node;
-    words[1] = "--no-warnings"; // warnings of Node on stderr would break what programs read from our commands
+    words[1] = "--no-warnings"; // warnings of Node.js on stderr would disturb programs that read the output of commands
     words[2] = bundle;
     memcpy(words + 3, arguments, count * sizeof *words);
     execv(node, words);
@@ -81,7 +82,7 @@ static void __attribute__((noreturn)) run_here(void) {
   exit(NOT_INSTALLED);
 }
 
-// --- configuration: the environment, else pbs.conf (src/support/conf.ts reads it in the same way)
+// --- settings: of the environment or, if a variable is not set there, of pbs.conf, which is read as in src/support/conf.ts
 
 static void read_conf(void) {
   const char *named = getenv("PBS_CONF_FILE");
@@ -93,7 +94,7 @@ static void read_conf(void) {
   close(fd);
 }
 
-// The value of a key, "" when there is none. `room` bounds what is returned; a longer value counts as none.
+// Sets `value` to the value of a setting; "" if there is none, or if it does not fit into `room` bytes.
 static void setting(const char *key, char *value, size_t room) {
   const char *own = getenv(key);
   *value = '\0';
@@ -132,7 +133,7 @@ static bool add_file(const char *path) {
                       (long long)about.st_size, (long long)about.st_mtim.tv_sec, about.st_mtim.tv_nsec);
 }
 
-// Ids, groups, capabilities, umask and confinement, as the kernel tells them.
+// Adds ids, groups, capabilities, umask and confinement, as the kernel reports them.
 static bool add_status(void) {
   static const char *const wanted[] = {"Umask:", "Uid:", "Gid:", "Groups:", "Cap", "NoNewPrivs:", "Seccomp"};
   static char text[8192];
@@ -160,7 +161,8 @@ static bool add_namespaces(void) {
   return true;
 }
 
-// What Node and the C library read from the environment of their process, whatever a command is told. These variables are the resident's environment.
+// Returns whether Node.js or the C library reads this variable from the environment of the process. A resident cannot change such a variable for one command,
+// so these variables are circumstances, and the environment of the resident consists of them.
 static bool is_of_process(const char *variable) {
   static const char *const of_process[] = {"TZ=", "TZDIR=", "NODE_", "LD_", "UV_", "GLIBC_", "MALLOC_", "OPENSSL_", "SSL_", "RES_OPTIONS=", "LOCALDOMAIN=", "HOSTALIASES="};
   for (size_t i = 0; i < sizeof of_process / sizeof *of_process; i++)
@@ -170,7 +172,7 @@ static bool is_of_process(const char *variable) {
 
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-// Sorted: a shell hands the same environment on in another order.
+// Adds these variables, sorted, because a shell may pass the same variables in another order.
 static bool add_variables(void) {
   char *found[OF_PROCESS_MAX];
   size_t count = 0;
@@ -196,14 +198,14 @@ static bool add_circumstances(void) {
   return add_variables();
 }
 
-// FNV-1a. Two circumstances of one name would not do harm: the resident compares the whole text.
+// Returns the FNV-1a hash. Two circumstances with the same hash do no harm, because the resident compares the whole text.
 static uint64_t hash(const char *bytes, size_t count) {
   uint64_t value = 0xcbf29ce484222325u;
   for (size_t i = 0; i < count; i++) value = (value ^ (unsigned char)bytes[i]) * 0x100000001b3u;
   return value;
 }
 
-// --- the directory of residents: ours alone, or there is no resident
+// --- the directory of the sockets: if others than this user have access to it, no resident is used
 
 static bool is_ours_alone(const char *path) {
   struct stat about;
@@ -246,7 +248,7 @@ static void __attribute__((noreturn)) become_resident(int mark) {
   if (!format(conf_file, sizeof conf_file, "%s/dist/pbs_resident.mjs", base)) _exit(1);
   int null = open("/dev/null", O_RDWR);
   if (null < 0 || chdir("/") != 0) _exit(1);
-  // The lock of the mark goes with its descriptor: the resident holds it as long as it lives.
+  // The resident inherits the lock of the mark with the descriptor, and holds it until it ends.
   int lock = mark == 3 ? 3 : dup2(mark, 3);
   if (lock != 3 || fcntl(3, F_SETFD, 0) != 0) _exit(1);
   for (int fd = 0; fd < 3; fd++)
@@ -262,8 +264,9 @@ static void __attribute__((noreturn)) become_resident(int mark) {
   _exit(1);
 }
 
-// The second command within a minute starts a resident for those that follow; it is itself run as usual. Never inside a job, to whose session it would belong.
-// The time of the mark is that of the last command without a resident; after a start it lies in the future, so that one that fails is not repeated at once.
+// The second command within a minute starts a resident for later commands, and itself runs without one. Inside a job no resident is started, because it would
+// belong to the job. The modification time of the mark is that of the last command without a resident. When a resident is started, this time is set to a moment
+// in the future. If the start fails, no command repeats it before that moment.
 void maybe_start(void) {
   if (getenv("PBS_JOBID") != NULL || getenv("PBS_ENVIRONMENT") != NULL) return;
   int mark = open(mark_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -275,7 +278,7 @@ void maybe_start(void) {
   struct stat about;
   struct timespec now;
   int64_t after_s = number_setting("PARTITA_RESIDENT_AFTER", AFTER_S_DEFAULT);
-  // Somebody who has the lock is a resident, or starts one.
+  // A process that holds the lock is a resident, or is starting one.
   if (flock(mark, LOCK_EX | LOCK_NB) == 0 && fstat(mark, &about) == 0 && clock_gettime(CLOCK_REALTIME, &now) == 0) {
     int64_t age_s = (int64_t)now.tv_sec - about.st_mtim.tv_sec;
     bool start = age_s >= 0 && age_s <= after_s;
@@ -300,14 +303,14 @@ static void try_resident(void) {
   char wish[8];
   setting("PARTITA_RESIDENT", wish, sizeof wish);
   if (strcmp(wish, "no") == 0 || getuid() != geteuid() || getgid() != getegid() || getauxval(AT_SECURE) != 0) return;
-  // Without a directory that can be named, and with a configuration that is named from here, the command must be here.
+  // If the working directory has no absolute path, a resident cannot use it.
   if (getcwd(cwd, sizeof cwd) == NULL || *cwd != '/' || !add_circumstances() || !find_paths()) return;
   run_by_resident();
 }
 
-// --- who and where we are
+// --- the command, and the directory of the programs
 
-// BASE is above the folder of this program, dist; in an installation beside it, lib/partita.
+// Sets name, arguments, base, node and bundle. This program is BASE/dist/pbs_launcher, or PBS_EXEC/bin/NAME, where BASE is PBS_EXEC/lib/partita.
 static bool locate(int count, char **words) {
   char self[PATH_MAX];
   ssize_t bytes = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -316,9 +319,9 @@ static bool locate(int count, char **words) {
   char *file = strrchr(self, '/');
   if (file == NULL || file == self) return false;
   *file++ = '\0';
-  char *deleted = strstr(file, " (deleted)"); // replaced by an update since we were started
+  char *deleted = strstr(file, " (deleted)"); // an update has replaced the file since this process was started
   if (deleted != NULL) *deleted = '\0';
-  bool named = !begins(file, "pbs_launcher"); // or one that is being built
+  bool named = !begins(file, "pbs_launcher"); // the file name of a launcher that is being built begins in the same way
   if (!named && count < 2) return false;
   arguments = words + (named ? 1 : 2);
   char *folder = strrchr(self, '/');
@@ -331,7 +334,7 @@ static bool locate(int count, char **words) {
 }
 
 int main(int count, char **words) {
-  // Like Node: what is closed is /dev/null, or the next thing opened would become standard output.
+  // As Node.js does, opens closed standard streams on /dev/null. Otherwise the next file that is opened would become a standard stream.
   for (int fd = 0; fd < 3; fd++)
     if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDWR) != fd) return NOT_INSTALLED;
   if (!locate(count, words)) {

@@ -1,10 +1,11 @@
 """Runs Python hooks for pbs_server and pbs_mom, one at a time, each in a process of its own.
 
-This process reads frames (JSON and a form feed) on descriptor 3 and answers on descriptor 4. It has loaded the pbs module, so that a hook costs a fork.
+This process reads frames (JSON and a form feed) on descriptor 3 and answers on descriptor 4. It has already
+loaded the pbs module, so that the start of a hook takes little more than a fork.
 
-P1. A hook runs in a forked child with its own session; whatever it does to itself does not outlive it.
-P2. When a hook has ended, or is told to stop, everything it left running is killed: orphans come to this process (child subreaper).
-P3. The child has neither descriptor 3 nor 4. What it hands back is checked to be one answer before it is passed on.
+P1. A hook runs in a forked child with its own session. What the hook changes in its own process ends with it.
+P2. When a hook has ended or must stop, all processes that it has started are killed. Orphans become children of this process (child subreaper).
+P3. The child has neither descriptor 3 nor 4. What it sends back is passed on only if it is exactly one answer.
 """
 
 import base64
@@ -31,7 +32,7 @@ sys.path.pop(0)
 
 
 def prctl(option, value):
-    """Without ctypes nothing happens: orphans then stay in their process groups, which are killed all the same."""
+    """Calls prctl(2). Without ctypes it does nothing: orphans then do not become children of this process, and only the process group of the hook is killed."""
     if LIBC is not None:
         LIBC.prctl(option, value, 0, 0, 0)
 
@@ -45,14 +46,14 @@ except Exception:
 
 
 class Frames:
-    """Frames of a descriptor: JSON texts ended by a form feed."""
+    """The frames that arrive on a descriptor: JSON texts, each ended by a form feed."""
 
     def __init__(self, descriptor):
         self.descriptor = descriptor
         self.waiting = b""
 
     def take(self):
-        """A whole frame that has come, or None."""
+        """Returns the next complete frame that has arrived; None: there is none."""
         text, found, rest = self.waiting.partition(b"\f")
         if not found:
             return None
@@ -60,7 +61,7 @@ class Frames:
         return json.loads(text.decode("utf-8"))
 
     def fill(self):
-        """Reads what is there. False: the other side has gone."""
+        """Reads the data that have arrived. Returns False if the other side is gone."""
         chunk = os.read(self.descriptor, 1 << 20)
         self.waiting += chunk
         return chunk != b""
@@ -80,10 +81,10 @@ def send(descriptor, data):
 
 
 def child_main(setup, run, code, ends):
-    """ends: descriptors of the child. Never returns."""
+    """Runs the hook, sends its answer and ends the process. ends: the child's ends of the pipes, by name."""
     try:
         answer = run_hook(setup, run, code, ends)
-    except BaseException:  # whatever happens here must become an answer
+    except BaseException:  # every error must become an answer
         answer = {"verdict": "error", "error": traceback.format_exc()}
     try:
         send(ends["answer"], answer)
@@ -139,7 +140,7 @@ def run_hook(setup, run, code, ends):
 
 
 def own_traceback():
-    """The traceback without this file's frames."""
+    """Returns the traceback without the frames of this file."""
     kind, value, trace = sys.exc_info()
     while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
         trace = trace.tb_next
@@ -147,7 +148,7 @@ def own_traceback():
 
 
 def enter(directory, identity):
-    """Goes to the directory and becomes the user, for good."""
+    """Changes to the directory and takes the identity of the user, which cannot be undone."""
     try:
         os.chdir(directory or "/")
     except OSError:
@@ -156,11 +157,11 @@ def enter(directory, identity):
         os.setgroups(identity["groups"])
         os.setgid(identity["gid"])
         os.setuid(identity["uid"])
-    # The kernel forgets this setting when the identity changes, so it is made afterwards. If this host is killed, the kernel also kills the hook.
+    # If the hook host is killed, the kernel then also kills the hook. The kernel clears this setting when the identity changes, so this call comes last.
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-# ---- this process: starts runs, watches them and cleans up
+# ---- the hook host: starts runs, watches them and cleans up
 
 
 class Run:
@@ -184,7 +185,7 @@ class Run:
         self.status = None
 
     def read(self, descriptor):
-        """Takes what the child wrote. False: that end is closed."""
+        """Reads what the child has written to a pipe. Returns False if no process of the hook has the pipe open any more."""
         chunk = os.read(descriptor, 1 << 16)
         if descriptor == self.answer_end:
             if len(self.answer) <= ANSWER_MAX:
@@ -194,7 +195,7 @@ class Run:
         return chunk != b""
 
     def drain(self):
-        """Everything of the hook is dead: what is left in the pipes."""
+        """Reads what is left in the pipes when all processes of the hook have ended."""
         for descriptor in (self.answer_end, self.output_end):
             os.set_blocking(descriptor, False)
             try:
@@ -209,7 +210,7 @@ class Run:
 
 
 def kill_all(pid):
-    """P2. Kills the hook's process group and whatever came to us from it, until nothing is left. Returns the child's own wait status."""
+    """Kills the process group of the hook, and the orphans that have become our children, until none is left (P2). Returns the child's wait status."""
     status = None
     for round_ in range(KILL_ROUNDS):
         for victim in [-pid] + (children() if round_ > 0 else []):
@@ -248,7 +249,7 @@ def children():
 
 
 def answer_of(run, stopped):
-    """The child's answer as it is passed on, or why there is none."""
+    """Returns the answer of the child as it is passed on. If there is none, returns an answer with the reason."""
     text, ended, rest = run.answer.partition(b"\f")
     output = run.output.decode("utf-8", "replace")
     if run.garbled:
@@ -274,7 +275,7 @@ def answer_of(run, stopped):
 
 
 class Host:
-    """Frames in, frames out; one run at a time."""
+    """Takes the frames of the daemon and answers them. It runs one hook at a time."""
 
     def __init__(self):
         self.control = Frames(CONTROL_IN)
@@ -303,7 +304,7 @@ class Host:
                 send(CONTROL_OUT, {"done": self.run(frame["run"])})
 
     def keep(self, script):
-        """A script is sent once and compiled once."""
+        """Compiles a script, which is sent only once, and keeps the code or, if the script has a fault, the text of the fault."""
         try:
             source = base64.b64decode(script["content"])
             self.codes[script["key"]] = compile(source, script["name"], "exec", dont_inherit=True)
@@ -324,7 +325,7 @@ class Host:
             run.close()
 
     def mind(self, run):
-        """Until the child has ended or is to be stopped (True)."""
+        """Watches a run. Returns False when the child has ended, and True when the child must be stopped."""
         watched = {CONTROL_IN, self.wakeup, run.answer_end, run.output_end, run.questions.descriptor}
         while True:
             try:
@@ -351,7 +352,7 @@ class Host:
                 return False
 
     def pass_on(self, run):
-        """Questions to the server, answers to the child. True: the run is to be stopped."""
+        """Passes the questions of the child to the daemon, and the answers to the child. Returns True if the child must be stopped."""
         try:
             question = run.questions.take()
             while question is not None:
@@ -374,7 +375,7 @@ class Host:
 
 
 def has_ended(pid):
-    """Whether the child is waiting to be reaped; it stays so, that its number means nothing else."""
+    """Returns whether the child has ended. The child is not reaped here, so that no other process can get its pid."""
     info = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     return info is not None
 

@@ -54,27 +54,27 @@ pbs_conf = {}
 
 
 def logmsg(level, message):
-    """A line in the daemon's log, under the hook's name."""
+    """Writes a line to the daemon's log, under the name of the hook."""
     _current().log(level, None, message)
 
 
 def logjobmsg(job_id, message):
-    """A line in the daemon's log, under the job's id."""
+    """Writes a line to the daemon's log, under the id of the job."""
     _current().log(_constants.LOG_EVENTS["LOG_DEBUG"], str(job_id), message)
 
 
 def get_hook_config_file():
-    """Path of the hook's configuration file, or None."""
+    """Returns the path of the hook's configuration file; None: the hook has none."""
     return hook_config_filename
 
 
 def get_pbs_conf():
-    """Entries of pbs.conf on this host."""
+    """Returns the entries of pbs.conf on this host."""
     return dict(pbs_conf)
 
 
 def get_local_nodename():
-    """Name of this host's natural vnode."""
+    """Returns the name of this host's natural vnode."""
     return _current().run["input"].get("node", "")
 
 
@@ -86,7 +86,7 @@ def get_pbs_server_name():
 
 
 def reboot(command=None):
-    """Ends the hook, then the host is rebooted; command: what is executed for it instead of the system's own."""
+    """Ends the hook and reboots the host. command: the command that reboots the host; None: the system's own command."""
     import sys
 
     _current().request("reboot", command or "")

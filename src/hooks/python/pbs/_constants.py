@@ -1,8 +1,8 @@
-"""Numbers and words that hooks compare with. Event bits, state letters and numbers are PBS's."""
+"""The constants that hooks use. Event bits, letters of states and numbers are those of PBS."""
 
 
 class _Coded(str):
-    """A word that also is a number: job states are letters on the wire, and numbers in hooks written for older PBS."""
+    """A word that is also equal to a number. PBS names the states of jobs by letters; hooks that were written for older versions compare them with numbers."""
 
     def __new__(cls, text, code):
         self = super().__new__(cls, text)
@@ -95,7 +95,7 @@ REPLY_CHOICES = {
 
 
 def exported():
-    """All constants by the names hooks use, and the tables that give names back."""
+    """Returns all constants by the names that hooks use, and the tables that give the name of a value."""
     names = {}
     names.update({name.upper(): code for name, code in EVENT_NAMES})
     names["HOOK_EVENT_TYPES"] = {code: name.upper() for name, code in EVENT_NAMES}

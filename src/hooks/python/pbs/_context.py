@@ -1,10 +1,10 @@
-"""The run a hook is in: what it was given, what it said, and the way to ask the server. Set up by hook_host.py, once in a process."""
+"""The present run of a hook: input, verdict, requests and log lines, and a function that asks the server. hook_host.py sets it up once in a process."""
 
 _current = None
 
 
 class Context:
-    """tables: attribute types by kind of object; run: the frame that started this hook; ask: sends a question and returns the answer."""
+    """setup: its `tables` have the types of attributes by kind of object. run: the frame that started the hook. ask: sends a question, returns the answer."""
 
     def __init__(self, setup, run, ask):
         self.setup = setup
@@ -27,7 +27,7 @@ class Context:
         return self.run["resources"].get(name)
 
     def query(self, what, name):
-        """[{id, attrs}, ...]; name "": all."""
+        """Returns objects of the server as [{id, attrs}, ...]. what: their kind; name: of one object, or "" for all."""
         answer = self._ask({"what": what, "name": name})
         if "error" in answer:
             raise RuntimeError(answer["error"])

@@ -1,4 +1,4 @@
-"""pbs.event(): why the hook runs, what it may look at and change, and its answer."""
+"""pbs.event(): the event for which the hook runs, the objects that the hook may read and change, and the answer of the hook."""
 
 import sys
 
@@ -9,7 +9,7 @@ _CODES = dict(_constants.EVENT_NAMES)
 
 
 class _Event:
-    """One for each run: every call of pbs.event() gives the same."""
+    """The event of a run. Every call of pbs.event() returns the same object."""
 
     def __init__(self, context):
         run = context.run
@@ -67,13 +67,13 @@ class _Event:
         return sorted(self._fields)
 
     def accept(self):
-        """The request goes on with what the hook changed. Ends the hook."""
+        """Ends the hook. The request continues with the changes that the hook has made."""
         context = current()
         context.verdict, context.message, context.code = "accept", None, None
         sys.exit(0)
 
     def reject(self, message=None, code=None):
-        """The request is refused; message: told to the user. Ends the hook."""
+        """Ends the hook. The request is refused. message: the reason for the user."""
         context = current()
         context.verdict = "reject"
         context.message = None if message is None else str(message)
@@ -81,7 +81,7 @@ class _Event:
         sys.exit(0)
 
     def _changes(self):
-        """What goes back to PBS."""
+        """Returns the changes that the hook has made."""
         changes = {}
         for name in ("job", "resv"):
             if name in self._fields:
@@ -107,7 +107,7 @@ _event = None
 
 
 def event():
-    """The event this hook runs for."""
+    """Returns the event for which this hook runs."""
     global _event
     if _event is None:
         _event = _Event(current())

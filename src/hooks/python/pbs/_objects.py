@@ -1,11 +1,12 @@
-"""Jobs, vnodes, queues, reservations and the server as a hook sees them. Only what is changed here goes back to PBS, which checks it again."""
+"""Jobs, vnodes, queues, reservations and the server as a hook sees them. Only the changes are sent
+back to PBS, which checks them again."""
 
 from . import _values
 from ._context import current
 
 
 class pbs_resource:
-    """Resources by name. One that is not set is None; setting None takes it away."""
+    """Resources by name. A resource that is not set has the value None. To set a resource to None removes it."""
 
     def __init__(self, owner, attribute, texts, writable):
         self.__dict__.update(_owner=owner, _attribute=attribute, _texts=dict(texts), _writable=writable, _changed={}, _values={})
@@ -79,7 +80,7 @@ class pbs_resource:
 
 
 class _Object:
-    """An object of PBS: its attributes by PBS's names. An attribute that is not set is None."""
+    """An object of PBS. Its attributes have the names of PBS. An attribute that is not set has the value None."""
 
     _kind = ""
 
@@ -88,7 +89,7 @@ class _Object:
 
     @property
     def attributes(self):
-        """Names of all attributes, whether they are set or not."""
+        """The names of all attributes of this kind of object, whether they are set or not."""
         return sorted(set(current().table(self._kind)) | set(self._extra()))
 
     def _extra(self):
@@ -151,7 +152,7 @@ class _Object:
             held[resource] = amount
 
     def _changes(self):
-        """What was set: attribute -> text, None (unset), or resource -> text or None."""
+        """Returns the changes by attribute: the new text, None (the attribute was unset), or the changes of a resource list by resource."""
         changes = dict(self._changed)
         for name, value in self._values.items():
             if isinstance(value, pbs_resource) and value._changed:
@@ -168,7 +169,7 @@ class _Object:
 
 
 class queue(_Object):
-    """A queue: name, its attributes, job() and jobs()."""
+    """A queue, with its attributes, name, job() and jobs()."""
 
     _kind = "queue"
 
@@ -196,7 +197,7 @@ class queue(_Object):
 
 
 class job(_Object):
-    """A job: id, its attributes; in events of an execution host also rerun(), delete() and in_ms_mom()."""
+    """A job, with its attributes and id. Hooks of an execution host can also call rerun(), delete() and in_ms_mom()."""
 
     _kind = "job"
 
@@ -221,15 +222,15 @@ class job(_Object):
         return super().__getattr__(name)
 
     def rerun(self):
-        """The job goes back to its queue."""
+        """Requests that the job is requeued."""
         current().request_job(self._id, "rerun")
 
     def delete(self):
-        """The job ends for good."""
+        """Requests that the job is deleted."""
         current().request_job(self._id, "delete")
 
     def in_ms_mom(self):
-        """Whether this host is the first of the job's."""
+        """Returns whether this host is the first host of the job."""
         return current().first_host()
 
     def is_checkpointed(self):
@@ -240,7 +241,7 @@ class job(_Object):
 
 
 class vnode(_Object):
-    """A vnode: name and its attributes."""
+    """A vnode, with its attributes and name."""
 
     _kind = "vnode"
 
@@ -252,7 +253,7 @@ class vnode(_Object):
         return ("name",)
 
     def extract_state_strs(self):
-        """Names of the states, as pbs.ND_*."""
+        """Returns the names of the vnode's states, as in pbs.ND_*."""
         from . import _constants
 
         bits = int(self.state or 0)
@@ -266,7 +267,7 @@ class vnode(_Object):
 
 
 class resv(_Object):
-    """A reservation: resvid and its attributes."""
+    """A reservation, with its attributes and resvid."""
 
     _kind = "resv"
 
@@ -279,7 +280,7 @@ class resv(_Object):
 
 
 class server(_Object):
-    """The server this hook runs for: name, its attributes, and all that it knows."""
+    """The server, with its attributes and name, and functions that return its jobs, queues, vnodes and reservations."""
 
     _kind = "server"
 
@@ -330,7 +331,7 @@ class server(_Object):
         return self._all(resv, "resv")
 
     def scheduler_restart_cycle(self):
-        """A scheduling cycle begins when the hook has ended."""
+        """Requests a scheduling cycle, which begins after the hook has ended."""
         current().request("restart_cycle")
 
 
@@ -350,7 +351,7 @@ class _Attribute:
 
 
 class management:
-    """What a manager asked for, and what the server answered."""
+    """The request of a manager, and the answer of the server."""
 
     def __init__(self, data):
         self.__dict__.update({name: value for name, value in data.items() if name != "attribs"})

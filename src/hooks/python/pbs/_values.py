@@ -1,4 +1,4 @@
-"""Types of values: what attributes and resources hold in a hook, and their texts."""
+"""The types that values of attributes and resources have in a hook, and the conversion between these values and texts."""
 
 import re
 
@@ -22,19 +22,19 @@ class BadResourceValueTypeError(Exception):
 
 
 class UnsetAttributeNameError(AttributeError):
-    """An attribute that the object does not have."""
+    """The hook used an attribute that the object does not have."""
 
 
 class UnsetResourceNameError(KeyError):
-    """A resource that the complex does not have."""
+    """The hook used a resource that the complex does not have."""
 
 
 class EventIncompatibleError(AttributeError):
-    """Something that this event does not bring."""
+    """The hook used an attribute that its event does not have."""
 
 
 class duration(int):
-    """A time span in seconds: of a number, or of a text [[hours:]minutes:]seconds[.milliseconds]."""
+    """A time span in seconds, made from a number or from a text [[hours:]minutes:]seconds[.milliseconds]."""
 
     def __new__(cls, value=0):
         if isinstance(value, str):
@@ -69,7 +69,7 @@ _WORD_BYTES = 8
 
 
 class size:
-    """An amount of memory or disk: of a number of bytes, or of a text such as 10gb. Sums are in the smaller of two units."""
+    """An amount of memory or disk space, made from a number of bytes or from a text such as 10gb. A sum has the smaller of the two units."""
 
     def __init__(self, value=0):
         if isinstance(value, size):
@@ -148,7 +148,7 @@ class size:
 
 
 def _text_type(name, pattern, what):
-    """A type of texts of a certain form; what: said when one is not."""
+    """Returns a type for texts of a certain form. what: the name of the form in error messages."""
     check = re.compile(pattern)
 
     def make(cls, value=""):
@@ -188,7 +188,7 @@ version = _text_type("version", ANY, "version")
 
 
 class vchunk:
-    """What a job has on one vnode: vnode_name and chunk_resources, a dictionary of resource names and values."""
+    """The resources of a job on one vnode: vnode_name, and chunk_resources, a dictionary of resource names and values."""
 
     def __init__(self, text):
         name, *resources = text.strip("()").split(":")
@@ -203,7 +203,7 @@ class vchunk:
 
 
 class exec_vnode(str):
-    """Where a job runs; chunks: a vchunk for every vnode, in order."""
+    """The vnodes of a job. chunks: a vchunk for each of them, in order."""
 
     @property
     def chunks(self):
@@ -211,7 +211,7 @@ class exec_vnode(str):
 
 
 class pbs_env(dict):
-    """Environment variables; as text a comma list, with a backslash before commas in values."""
+    """Environment variables. In the text, commas separate the variables, and a comma within a value has a backslash before it."""
 
     @classmethod
     def _parse(cls, text):
@@ -227,7 +227,7 @@ class pbs_env(dict):
 
 
 class node_state(int):
-    """States of a vnode as PBS's bits, see pbs.ND_*; as text the words in PBS's order."""
+    """The states of a vnode, as the bits of pbs.ND_*. The text has the words of PBS, in the order of PBS."""
 
     @classmethod
     def _parse(cls, text):
@@ -243,7 +243,7 @@ class node_state(int):
         return ",".join(self.words())
 
 
-# Text types of the attributes that have a type of their own, by attribute name.
+# The types of those attributes that have a type of their own, by name of the attribute.
 NAMED_TYPES = {
     "Checkpoint": checkpoint, "depend": depend, "exec_host": exec_host, "exec_vnode": exec_vnode, "group_list": group_list,
     "Hold_Types": hold_types, "Join_Path": join_path, "Keep_Files": keep_files, "Mail_Points": mail_points,
@@ -260,13 +260,13 @@ _FALSE = {"false", "f", "n", "0"}
 
 
 def truth(text):
-    """None: not a boolean."""
+    """Returns the truth value that a text means; None: the text is not a boolean."""
     word = str(text).lower()
     return True if word in _TRUE else False if word in _FALSE else None
 
 
 def from_text(kind, name, text):
-    """The value of an attribute (kind: its type in PBS's table) or of a resource as it stands on the wire."""
+    """Returns the value for a text of PBS. kind, name: the type and the name of the attribute or resource."""
     if kind == "boolean":
         return truth(text)
     if kind in ("integer", "long", "long64", "time", "interactive"):
@@ -291,7 +291,7 @@ def from_text(kind, name, text):
 
 
 def to_text(kind, value):
-    """The text of a value for a type. Raises ValueError or TypeError for what it cannot be."""
+    """Returns the text of a value for PBS. kind: the type of the attribute or resource. Raises ValueError or TypeError if it cannot have this value."""
     if kind == "boolean":
         flag = truth(value)
         if flag is None:
