@@ -81,7 +81,7 @@ export function delta({ before, after, touched }: Pick<Changed, "before" | "afte
   return { set, unset };
 }
 
-/** A change with one more attribute that is set; if the value is undefined, that is removed. */
+/** Returns the change with one more attribute set, or removed if the value is undefined. */
 export function withValue(changed: Changed, name: string, value: unknown): Changed {
   const after = { ...changed.after };
   if (value === undefined) delete after[name];

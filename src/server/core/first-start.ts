@@ -27,7 +27,7 @@ export type StartFacts = {
   readonly wanted?: { readonly [name: string]: string };
 };
 
-/** Changes the state as the start requires. Applies events, as requests do. */
+/** Changes the state as the kind of start (cold, create, ...) requires. The changes are applied as events, like those of a client's request. */
 export function prepareStart(core: Core, facts: StartFacts): void {
   const { config } = core.kernel;
   const tx = ownTransaction(core.kernel);

@@ -10,7 +10,7 @@
 // I6. A running job has vnodes, a start time and a run count; a waiting job has no attribute of a run. The state fits the
 //     substate and the holds. Only a job whose start a scheduler may plan is a top job.
 // I7. Job numbers and queue ranks in use are smaller than the counters for the next ones. No two jobs have the same queue
-//     rank (but subjobs have that of their array).
+//     rank (except that a subjob has the rank of its array).
 // I8. Reservations: see core/resv-invariants.ts.
 // I9. A subjob is a job of its own if and only if its array counts it as live. An array is live as long as one of its
 //     subjobs waits or is live.

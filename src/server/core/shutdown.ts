@@ -3,7 +3,7 @@
 //   A running job is saved by its mom, if the site has a script for this. Otherwise it is requeued, if it is rerunnable. Otherwise it is
 //   killed (immediate), or the server waits for its end (delay).
 //
-// I1. While the server ends, it starts no job and accepts only status requests (others: 15060).
+// I1. While the server ends, it starts no job and accepts only status requests (it refuses all other requests with 15060).
 // I2. A second qterm -t immediate ends the server at once. Jobs that could not be ended because their mom is not connected
 //     are handled after the next start.
 
@@ -27,7 +27,7 @@ export function beginShutdown(
   endWhenReady(kernel);
 }
 
-/** Called before each batch of rows and messages leaves. Once no job is running (quick: immediately), tells the daemon, one time only, to end. */
+/** Tells the daemon to end, once, when no job is running any more (with quick: at once). Called before each batch of rows and messages is sent. */
 export function endWhenReady(kernel: Kernel): void {
   if (kernel.ending.how === null || kernel.ending.told) return;
   const running = ["R", "S", "U", "E"].some((state) => kernel.state.counts.has(state));

@@ -19,7 +19,7 @@ type Driver = {
   end(scheds: boolean): void;
 };
 
-/** It is a class because it counts the accounting records that could not be written. */
+/** Delivers committed batches. This is a class because it counts the accounting records that could not be written. */
 export class Delivery {
   readonly #ports: ServerPorts;
   readonly #driver: Driver;
@@ -40,7 +40,7 @@ export class Delivery {
     if (batch.changes.resources.size > 0) files.resources(state.resources.values());
     if (batch.changes.server) links.setLimits(state);
     for (const name of batch.changes.hooks) files.hook(name, state.hooks.get(name));
-    // A client that made a scheduler may write its files as soon as it has the answer.
+    // The scheduler's directories are made first, because a client that has created a scheduler may write files there as soon as it has the answer.
     for (const action of batch.actions) if (action.kind === "prepare-sched") processes.prepare(action.sched);
     clients.answer(batch.clients);
     for (const frame of batch.scheds) {

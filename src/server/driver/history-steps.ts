@@ -35,7 +35,7 @@ export type HistorySteps = {
   count(): void;
 };
 
-/** Number of lists of ids of one user that are read from the history at a time. */
+/** How many lists of ids are read from the history at the same time for one user. A list is the ids of one request. */
 const READS_PER_USER = 2;
 
 export function historySteps({ history, core, turn, taken, uidOf, rows_max, failed }: Surroundings): HistorySteps {

@@ -2,8 +2,8 @@
 // resv_end, and periodic. Nothing waits for these hooks, with one exception (A1). If such a hook rejects its event, this is
 // only logged.
 //
-// A1. No scheduler starts a job while its postqueuejob hooks run, because their changes must be applied first. (An
-//     operator can start it with qrun -H.)
+// A1. No scheduler starts a job while the job's postqueuejob hooks run, because the changes of these hooks must be applied
+//     first. (An operator can start it with qrun -H.)
 // A2. A periodic hook is started every freq seconds, but never while it still runs.
 
 import type { HookInput } from "#hooks/run/hook-input.ts";

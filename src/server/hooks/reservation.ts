@@ -11,8 +11,9 @@ import { eventBase } from "./alteration.ts";
 import { RESV_WRITABLE, resvObject } from "./objects.ts";
 
 /**
- * The attributes of a pbs_rsub after the hooks, and the transaction in which to read them: the hooks' changes are read under a manager's rights; the caller
- * has checked the user's own. Refuses if the hooks refuse.
+ * Runs the resvsub hooks. Returns the attributes of the pbs_rsub with the changes of the hooks, and the transaction in which
+ * to read them. If a hook has changed something, this transaction has a manager's rights; the caller has already checked the
+ * user's attributes under the user's rights. Throws the refusal of a hook.
  */
 export function afterResvsubHooks(
   tx: Transaction,

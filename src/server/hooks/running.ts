@@ -64,7 +64,7 @@ export function afterRunjobHooks(tx: Transaction, job: Job, exec_vnode: string):
   return verdict === null || verdict === undefined ? null : settleRun(tx, job, verdict);
 }
 
-/** Applies the hooks' changes to a subjob. This is done after its start, because only then the subjob is a job of its own. */
+/** Applies the hooks' changes to a subjob after its start, because only a subjob that has started is a job of its own. */
 export function afterSubjobStart(tx: Transaction, subjob: Job, exec_vnode: string): void {
   const [verdict] = askRunjobHooks(tx, [subjob], () => exec_vnode);
   if (verdict !== null && verdict !== undefined) settleStarted(tx, subjob.id, verdict);
@@ -77,7 +77,7 @@ function settleStarted(tx: Transaction, id: string, verdict: HookVerdict): void 
 
 /** Applies the hooks' answer to the job. Returns null if the job may run. */
 function settleRun(tx: Transaction, job: Job, verdict: HookVerdict): Reject | null {
-  // A subjob that has not started is no job yet: changes that concern all subjobs go to the array.
+  // For a subjob that has not started, nothing is wanted here: it is no job yet, and its resources are set after its start (afterSubjobStart).
   const wanted = tx.state.jobs.has(job.id) ? (verdict.changes.job ?? {}) : {};
   if (verdict.kind === "accept") {
     alterByHook(

@@ -50,7 +50,7 @@ function draftObject(tx: Transaction, queue: string, given: readonly AttrValueTe
   return { id: null, attrs };
 }
 
-/** The submission after the hooks, and the transaction in which to read it. Refuses it if the hooks refuse. */
+/** Runs the queuejob hooks. Returns the submission with their changes, and the transaction in which to read it. Throws the refusal of a hook. */
 export function afterQueuejobHooks(tx: Transaction, key: string, draft: Draft): { readonly tx: Transaction; readonly draft: Draft } {
   const [verdict] = tx.hooks([queuejobAsk(tx, key, draft)]);
   if (verdict === null || verdict === undefined) return { tx, draft };

@@ -21,15 +21,15 @@ export function discardOutput(tx: Transaction, job: Job): void {
 }
 
 /**
- * Deletes a checkpoint on a host without a part of the run, which has started from the beginning. Hosts of the run are
- * skipped, here and below: the order to delete would end the run there. At its next hello such a host reports the files that
- * it still keeps.
+ * Deletes the job's checkpoint if it is on a host that has no part in the present run. (The run has started from the
+ * beginning.) On a host that has a part, the files stay, here and in discardOutputElsewhere, because the order to delete
+ * them would end the run there; at its next hello the host reports the files that it still keeps.
  */
 export function discardCheckpointElsewhere(tx: Transaction, job: Job): void {
   if (!hasPart(job, checkpointHost(job))) discardCheckpoint(tx, job);
 }
 
-/** Deletes output that a host without a part of the run has kept for it. The run has begun without that output. */
+/** Deletes output of an earlier run that is kept on a host without a part in the present run. The present run has begun without that output. */
 export function discardOutputElsewhere(tx: Transaction, job: Job): void {
   const host = job.own.output_on;
   if (host !== undefined && !hasPart(job, host)) tx.act({ kind: "discard-on-host", job: job.id, host });

@@ -12,7 +12,7 @@ import { accountDeleted } from "./accounting-record.ts";
 import { endWaiting, finish } from "./end.ts";
 import { logJob, requestor } from "./life.ts";
 
-/** How a job is deleted. force: at once, whatever its mom does. history: the job is removed from the history, too. */
+/** How a job is deleted. force: at once, whatever its mom does. history: the job also disappears from the history. */
 export type DeletionManner = Pick<DeleteJobRequest, "force" | "history" | "suppressMail">;
 
 /** Exit_status of a job deleted by force: 256 + SIGKILL. */

@@ -66,13 +66,13 @@ export function recordsOfDependencies(tx: Transaction, items: readonly string[] 
     .filter((id) => !tx.state.jobs.has(id));
 }
 
-/** What requested dependencies would do. refusal: if a dependency can never be met, the job because of which it cannot; else null. */
+/** What requested dependencies would do. refusal: the id of the job because of which a dependency can never be met; null: all can be met. */
 export type Asked = {
   readonly dependencies: Dependencies;
   readonly refusal: string | null;
   /** finished jobs that already satisfy the request */
   readonly met: readonly string[];
-  /** live jobs whose lists get an entry */
+  /** live jobs whose own depend gets an entry for the job with the request */
   readonly others: readonly { readonly id: string; readonly type: Dependencies[number]["type"] }[];
 };
 
@@ -110,13 +110,13 @@ export function askDependencies(tx: Transaction, job: { readonly id: string; rea
     left = withEntries(left, item.type, waiting);
   }
   if (refusal === null) checkLists(state, others, ids_max);
-  // No job waits for a new job yet, except those that it names itself.
+  // No job waits for a new job yet, except the jobs that the new job itself names with before...
   if (refusal === null && (state.jobs.has(job.id) || others.some((other) => isBefore(other.type))))
     refuseCircle(state, job.id, others, ids_max);
   return { dependencies: left, refusal, met, others };
 }
 
-/** GRAPH_FACTOR times max_depend_jobs is the largest number of entries in other jobs' lists that one request reads or writes; no list has more. */
+/** One request reads or writes at most GRAPH_FACTOR * max_depend_jobs entries in the depend lists of other jobs. No list becomes longer than that. */
 const GRAPH_FACTOR = 100;
 
 const tooMuchBehind = (ids_max: number): Reject =>
@@ -243,8 +243,8 @@ function setDependencies(tx: Transaction, job: Job, dependencies: Dependencies, 
 }
 
 /**
- * qalter replaces the dependencies of a job: its entry is removed from the lists of the jobs that it waited for. The
- * jobs that wait for it keep their entries.
+ * Replaces the dependencies of a job (qalter): removes the job from the lists of the jobs that it waited for. The entries of
+ * jobs that wait for it are kept.
  */
 export function replaceDependencies(tx: Transaction, job: Job, asked: Asked): { readonly depend: string[] | undefined } {
   const before = dependenciesOf(tx.state, job.attrs);

@@ -175,7 +175,7 @@ const fileTrouble = (message = ""): string => {
   return lines.find((line) => line.startsWith("Unable to ")) ?? lines[0] ?? "";
 };
 
-/** Time until a job is tried again whose files could not be copied to the host (docs/reference/execution.md 2). */
+/** Time after which a job is tried again if its files could not be copied to the host (docs/reference/execution.md 2). */
 const STAGE_AGAIN_S = 1800;
 function waitForFiles(tx: Transaction, job: Job, message: string): void {
   logJob(tx, LOG_EVENT.JOB, job.id, `${pbseText(PBSE.STAGEIN)}: ${message}`);
@@ -272,7 +272,7 @@ const OF_A_RUN_OWN = without(
   "releasing",
   "checkpointed",
 );
-/** Private data of the server about a job that is removed when the job ends. */
+/** Which of the server's own data about a job are removed when the job ends. */
 const NOT_OF_HISTORY: OwnChange = { ...OF_A_RUN_OWN, output_on: null, terminal: null };
 
 /**
@@ -331,7 +331,7 @@ export function requeue(tx: Transaction, job: Job, more: Requeue = {}): void {
     ...(preempted_s === undefined ? {} : { ptime: preempted_s }),
     ...(eligible && job.attrs.etime === undefined ? { etime: tx.now_s } : {}),
   };
-  // The host of a run that was confirmed keeps output for the next run, unless a checkpoint or other output is kept.
+  // If the mom had confirmed the run, its host keeps the output for the next run, unless a checkpoint or the output of an earlier run is kept.
   const keeps = more.checkpointed === undefined && !isIn(job, "starting") && job.own.output_on === undefined;
   const own: OwnChange = { ...OF_A_RUN_OWN, checkpointed: more.checkpointed ?? null, ...(keeps ? { output_on: hostOfJob(job) } : {}) };
   if (comment !== undefined) set["comment"] = comment;

@@ -1,5 +1,5 @@
-// Handles running jobs when the server ends (core/shutdown.ts). If the site has a script for it, the mom saves the
-// job. Otherwise the job is requeued if it is rerunnable, or else killed or waited for.
+// Handles running jobs when the server ends (core/shutdown.ts). If the site has a checkpoint script, the mom saves each job
+// with it. Otherwise a job is requeued if it is rerunnable, or else killed or waited for.
 
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 import { momOfJob } from "../engine/mom-runtime.ts";

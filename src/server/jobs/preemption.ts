@@ -33,7 +33,7 @@ import { isResuming, preemptingSince } from "./suspension.ts";
 
 const REQUEUE_TIMEOUT_S_DEFAULT = 45;
 
-/** Begins the preemption that a scheduler has decided. The verdict of the result may be set already. */
+/** Begins the preemption that a scheduler has decided. Returns the preemption; its verdict is already set if it could not begin or is already over. */
 export function beginPreemption(kernel: Kernel, sched: string, decision: Extract<Decision, { kind: "preempt" }>): Preemption {
   const preemption: Preemption = { job: decision.job, sched, method: "S", rest: decision.methods, verdict: null };
   const refusal = check(kernel, sched, decision.job);

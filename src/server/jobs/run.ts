@@ -78,7 +78,7 @@ function checkVnodes(tx: Transaction, job: Job, queue: Queue, exec: ExecVnode, o
   for (const [name, spot] of spots(state, exec, place)) {
     const vnode = state.vnodes.get(name);
     if (vnode === undefined) throw new Reject(PBSE.UNKNODE, `Unknown node  ${name}`);
-    // Other vnodes of an exclhost job's hosts must only be unused, whatever their partition.
+    // An exclhost job also takes the other vnodes of its hosts. These must only be unused; their state and partition do not matter.
     const is_named = named.has(name);
     if (is_named) checkState(vnode, options);
     if (options.specified === true) continue;

@@ -2,8 +2,8 @@
 // the old form of that attribute (docs/reference/attributes.md 3).
 //
 //   none           no wait: the verdict comes before the runjob hooks have run; only the job's comment reports their refusal
-//   runjob_hook    waits for the runjob hooks   execjob_hook   waits for the mom as well: until its execjob hooks
-// have run and the job has started there, or has come back
+//   runjob_hook    waits for the runjob hooks
+//   execjob_hook   waits for the mom as well: until its execjob hooks have run and the job has started there, or has come back
 //
 // W1. A scheduler that does not wait begins no cycle while runjob hooks run for jobs that it started, because its mirror
 //     does not show those jobs as running yet.

@@ -2,7 +2,8 @@
 //
 //   array:  Q 10 --first start--> B 70 --last subjob over (array-end.ts)--> F 92, F 91 when one was deleted         H: held, before or after its begin
 //
-// I1. A subjob gets the attributes that the array has at its first start; later alterations of the array affect only subjobs that start later.
+// I1. A subjob gets the attributes that the array has when the subjob first starts; later alterations of the array affect
+//     only subjobs that start later.
 // I2. Holds and dependencies belong to the array; a subjob has none.
 
 import { arrayIdOf, subjobIndex } from "#model/job-id.ts";

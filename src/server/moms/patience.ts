@@ -4,7 +4,7 @@
 import { hooksOf } from "#model/tables/hook.ts";
 import type { Kernel } from "../engine/kernel.ts";
 
-/** The time if there are no such hooks. */
+/** The time to wait if the sisters have no hooks to run before the start. */
 const HOOKLESS_S = 30;
 const DOWNTIME_S_DEFAULT = 300;
 

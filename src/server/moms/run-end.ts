@@ -1,8 +1,8 @@
 // The end of a run, when it has ended on all its hosts: what the server does then, and the sum of the resources that the run
 // has used.
 //
-// As long as the run has not ended on all sisters, what follows is kept as data in the run's crew (engine/mom-runtime.ts
-// AfterRun).
+// As long as the run has not ended on all sisters, what the server must do afterwards is kept as data in the run's crew
+// (engine/mom-runtime.ts AfterRun).
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { sizeKb } from "#model/values/size.ts";
@@ -16,7 +16,7 @@ import { logJob } from "../jobs/life.ts";
 import { hostOfJob } from "../state/job-hosts.ts";
 import type { Job } from "../state/state.ts";
 
-/** Does what follows the end of a run. crew: null for a job on one host. */
+/** Does what `over` says must be done after the end of a run. crew: null for a job on one host. */
 export function afterRun(kernel: Kernel, job: Job, crew: Crew | null, over: AfterRun): void {
   switch (over.kind) {
     case "start-taken-back":

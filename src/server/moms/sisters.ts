@@ -4,14 +4,14 @@
 // is what the server knows about its sisters.
 //
 //   start: the server asks every sister to join; when all have joined, it asks the mother superior to start the job
-//   end:   the server handles the obit of the mother superior when every sister has ended the run, too
+//   end:   the server handles the obit of the mother superior only when every sister has also ended the run
 //
 // S1. When the server treats a run as ended, no process of it is left on any host. There are two exceptions: hosts that were
 //     silent too long and have not come back, and runs that were ended by force.
 // S2. After a restart of the server, its knowledge about a run is built again from hellos. A host that has not said hello
 //     may still have the run.
 // S3. Obits of the mother superior and of sisters are acknowledged only when the run has ended everywhere. If the server is
-//     killed before, it gets them again.
+//     killed before that, it gets the obits again.
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import type { MomHello, MomToServer, Usage } from "#protocol/mom-link.ts";
@@ -113,7 +113,7 @@ export function sisterReady(kernel: Kernel, job: Job, host: string): void {
   if (crew.over === null && !crew.begun && isIn(job, "starting")) awaitSisters(kernel, job, crew);
 }
 
-/** Called when a sister has joined: its execjob_prologue hooks have run, too. */
+/** Called when a sister has joined: its execjob_begin and execjob_prologue hooks have run. */
 export function sisterJoined(kernel: Kernel, job: Job, host: string): void {
   const crew = crewOf(kernel, job);
   const sister = crew?.sisters.get(host.toLowerCase());
@@ -162,7 +162,7 @@ function startWithout(kernel: Kernel, tx: Transaction, job: Job, crew: Crew, hos
   startCrew(kernel, job, crew);
 }
 
-/** Whether the start still waits for sisters. The mother superior, which is connected, then does not know the run. */
+/** Whether the start still waits for sisters. Called only while the mother superior is connected; true also means that it does not know the run yet. */
 export function isJoining(kernel: Kernel, job: Job): boolean {
   const crew = crewOf(kernel, job);
   return crew !== null && !crew.begun;

@@ -8,7 +8,10 @@ import { checkOperator, isOwner, mayRootOwnJobs } from "../attributes/permission
 import type { Transaction } from "../engine/transaction.ts";
 import type { Resv } from "../state/state.ts";
 
-/** Refuses a caller who may not make reservations: with 15094 and a text if reservations are switched off, with 15092 to 15094 by lists, with 15095 root. */
+/**
+ * Refuses a caller who may not make reservations: with 15094 and a text if reservations are switched off, with 15092 to
+ * 15094 a caller whom an access list excludes, with 15095 root.
+ */
 export function checkMayReserve(tx: Transaction): void {
   const { state, who, config } = tx;
   const { server } = state;

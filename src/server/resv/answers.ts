@@ -1,6 +1,6 @@
 // Handles what schedulers answer about reservations: checks an answer against the present state, then carries it out.
 //
-// I1. A reservation is confirmed once. If a second scheduler confirms it, too, that scheduler is refused.
+// I1. A reservation is confirmed once. If a second scheduler also confirms it, that scheduler is refused.
 // I2. At no time are larger amounts of a vnode promised than the vnode has.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
@@ -41,7 +41,7 @@ export function denyResv(kernel: Kernel, tx: Transaction, sched: string, decisio
   refuseFor(kernel, tx, sched, asked(kernel, sched, decision.resv));
 }
 
-/** Notes that the scheduler refuses the reservation, so that it is not asked again. If no other can confirm it, the reservation is denied. */
+/** Notes that the scheduler refuses the reservation, so that it is not asked again. If no other scheduler can confirm it, the reservation is denied. */
 export function refuseFor(kernel: Kernel, tx: Transaction, sched: string, resv: Resv): void {
   if (refusedBy(kernel, resv, sched)) deny(tx, resv);
 }

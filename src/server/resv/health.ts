@@ -1,6 +1,6 @@
 // Checks whether the vnodes that were promised to reservations are up (docs/reference/scheduler.md 9). A reservation that
-// has lost one is degraded; after a while, schedulers are asked for other vnodes. The vnodes and amounts that are promised
-// for an occurrence are its place.
+// has lost such a vnode is degraded; after a while, schedulers are asked for other vnodes. The vnodes and amounts that are
+// promised for an occurrence are its place.
 //
 // I1. When a lost vnode comes back, the reservation is confirmed again at once.
 // I2. After a start of the server, vnodes have HELLO_MS to say hello before they count as lost.
@@ -102,9 +102,9 @@ function isVnodeLost(state: ServerState, name: string, waits: boolean): boolean 
 const LOST: ReadonlySet<string> = new Set(["offline", "down", "stale", "state-unknown", "unresolvable", "sleep"]);
 
 /**
- * Called when a vnode was created. A reservation may have been promised this vnode before it was deleted, or its whole host.
- * If its promise conflicts with newer promises, that reservation loses its place. A maintenance reservation keeps it, and
- * the others lose theirs.
+ * Called when a vnode was created. Reservations may already have been promised this vnode, before it was deleted, or its
+ * whole host. Where such a promise conflicts with newer promises, the reservation loses its place. A maintenance reservation
+ * keeps its place, and the reservations that conflict with it lose theirs.
  */
 export function vnodeCreated(kernel: Kernel, tx: Transaction, name: string): void {
   const { state } = kernel;

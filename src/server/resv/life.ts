@@ -1,6 +1,6 @@
 // What happens to a reservation after its submission: it is confirmed or denied, begins, ends, and is deleted
-// (docs/reference/commands.md 5, docs/reference/scheduler.md 9). Its states are in src/model/resv-state.ts. Its place: the
-// vnodes and amounts that are promised to it.
+// (docs/reference/commands.md 5, docs/reference/scheduler.md 9). Its states are in src/model/resv-state.ts. The place of a
+// reservation is the vnodes and amounts that are promised to it.
 //
 // I1. A reservation and its queue are deleted together, and only when the queue has no job.
 // I2. A promise is kept until the reservation ends, until an alteration is confirmed, or until a maintenance reservation

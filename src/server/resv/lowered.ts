@@ -5,8 +5,8 @@
 // I1. `short` of a reservation names its vnodes that are too small for it. It is computed again whenever resources_available
 //     of one of them changes, and removed with a new place. If the vnode is too small for one occurrence of a reservation,
 //     it counts as too small for all of them.
-// I2. For maintenance reservations no vnode is ever too small, because they need no resources. Neither is one for a place
-//     that a manager forced (pbs_ralter -W force).
+// I2. For maintenance reservations no vnode is ever too small, because they need no resources. A place that a manager forced
+//     (pbs_ralter -W force) is treated in the same way.
 
 import { parseResvId } from "#model/job-id.ts";
 import type { Transaction } from "../engine/transaction.ts";
@@ -54,7 +54,10 @@ export function inTurn(state: ServerState, ids: Iterable<string>): readonly Resv
   return resvs.sort((a, b) => Number(isBegun(b)) - Number(isBegun(a)) || a.attrs.ctime - b.attrs.ctime || sequence(a) - sequence(b));
 }
 
-/** Whether a vnode has enough for one more promise beside others. It suffices to check the start of each promise, because sums grow only there. */
+/**
+ * Whether a vnode has enough for a promise (claim) in addition to the promises that are kept already. It suffices to check
+ * the start of each promise, because sums grow only there.
+ */
 function fits(state: ServerState, name: string, claim: Claim, kept: readonly Claim[]): boolean {
   const vnode = state.vnodes.get(name);
   if (vnode === undefined) return true;

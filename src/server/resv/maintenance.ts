@@ -8,7 +8,10 @@ import { pairOf, type SelectChunk, selectText } from "#model/request/select.ts";
 import { partitionOf } from "../state/partitions.ts";
 import type { ServerState, Vnode } from "../state/state.ts";
 
-/** The vnodes of a maintenance reservation. place: as exec_vnode; asked: the equivalent request; partition: that of all its vnodes, null: several. */
+/**
+ * The vnodes of a maintenance reservation. place: as exec_vnode; asked: the equivalent request; partition: the one to which
+ * all its vnodes belong; null: they belong to several.
+ */
 export type Maintenance = { readonly place: string; readonly asked: ResourceValues; readonly partition: string | null };
 
 /** Finds all vnodes of the hosts. Refuses with 15062 a host that has no vnode with cpus, with 15055 a host that is named twice. */

@@ -100,7 +100,7 @@ export function resvDue(kernel: Kernel, id: string): void {
   else if (!isBegun(resv) && present !== undefined && tx.now_s >= present.start_s) begin(tx, resv);
   else if (isDegraded(reserve_substate) && tx.now_s >= reserve_retry)
     tx.apply({ kind: "changed", object: "resv", name: id, set: { reconfirm: true }, unset: [] });
-  // Several events may be due.
+  // A further event may be due already.
   const still = kernel.state.resvs.get(id);
   if (still !== undefined) armResv(kernel, still);
 }

@@ -177,8 +177,8 @@ const VAIN_CONFIRMS_MAX = 5;
 
 /**
  * Lets a scheduler try again whose confirmation of a reservation was refused. Usually the scheduler sees the obstacle in its
- * next cycle. It may also never see it (an exclusive host with vnodes of other partitions). After some attempts the
- * scheduler therefore counts as having refused, because a cycle that confirms a reservation looks at no job.
+ * next cycle. It may also never see the obstacle (an exclusive host with vnodes of other partitions). Cycles that confirm a
+ * reservation look at no job; after some attempts the scheduler therefore counts as having refused the reservation.
  */
 function tryAgain(kernel: Kernel, sched: string, id: string): void {
   const resv = kernel.state.resvs.get(id);

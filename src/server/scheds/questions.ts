@@ -18,7 +18,7 @@ const ANSWER_MS_MAX = 60_000;
 
 /**
  * Sends a question to a scheduler. Refuses with 15044 a user with too many open questions, and with 15099 if the scheduler
- * cannot be reached. token: of the client's request.
+ * cannot be reached. token: that of the client's request.
  */
 export function askSched(kernel: Kernel, name: string, question: SchedQuestion, user: string, token: number): void {
   const max = limitOf(kernel.state, "max_user_questions");
@@ -98,7 +98,7 @@ export function questionOver(kernel: Kernel, token: number): void {
   else kernel.out.clients.push({ kind: "ok", token, value });
 }
 
-/** The server's own explanation why no scheduler looks at a job; null: a scheduler does, or the job is gone. */
+/** The server's own explanation why no scheduler looks at a job; null: a scheduler looks at it, or the job is gone. */
 function ownAnswer(kernel: Kernel, id: string): unknown {
   const { state, now_ms } = kernel;
   const job = state.jobs.get(id) ?? state.jobs.get(arrayIdOf(id) ?? "");
@@ -109,7 +109,7 @@ function ownAnswer(kernel: Kernel, id: string): unknown {
   return withServerFacts(state, ownExplanation(id, job, unserved, now_s), now_s);
 }
 
-/** Forgets a question. If it was sent to the scheduler, the scheduler still answers it, and is sent no other before. */
+/** Forgets a question. If it was sent to the scheduler, the scheduler still answers it, and gets its next question only after that. */
 export function forgetQuestion(kernel: Kernel, token: number): void {
   kernel.scheds.asked.delete(token);
   kernel.timers.clear(`asked:${token}`);

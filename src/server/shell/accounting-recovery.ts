@@ -9,7 +9,7 @@ import type { AccountingLog } from "#support/accounting-log.ts";
 import { localStamper } from "#support/local-time.ts";
 import type { DueRecord } from "../state/rows.ts";
 
-/** Only the end of the file is searched for the records: a length that the records may have, and this many bytes for records of later batches. */
+/** Only the end of the file is searched for the records: as many bytes as the records can have, and this many more for records of later batches. */
 const TAIL_BYTES = 256 * 1024;
 const LINE_BYTES = 200;
 const BYTES_A_CHAR = 3;

@@ -5,8 +5,8 @@ import { isIP } from "node:net";
 import { hostname, networkInterfaces } from "node:os";
 
 /**
- * Returns the port ServerPorts.resolve. node_name: the name of the mom on this host, which is given for an address of this host unless the address
- * has a name of its own, for example in /etc/hosts.
+ * Returns the port ServerPorts.resolve. node_name: the name of the mom on this host. It is the answer for an address of this
+ * host, unless the address has a name of its own, for example in /etc/hosts.
  */
 export function hostLookup(node_name: string): (host: string, done: (name: string | null) => void) => void {
   return (host, done) => {
@@ -27,7 +27,7 @@ const isOwnAddress = (address: string): boolean =>
   address.startsWith("127.") ||
   Object.values(networkInterfaces()).some((addresses) => addresses?.some((own) => own.address === address) === true);
 
-/** Whether a name that was found for an address means this host. Host names of this machine that belong to other moms are not among them. */
+/** Whether a name that was found for an address means this host. Names of this machine that belong to other moms do not count. */
 function isOwnName(name: string): boolean {
   const own = hostname();
   return LOOPBACK_NAMES.has(name.split(".")[0] ?? name) || name === own || name.startsWith(`${own}.`) || own.startsWith(`${name}.`);

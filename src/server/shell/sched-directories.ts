@@ -68,7 +68,7 @@ export function makeSchedDirectories(dirs: SchedDirectories): void {
 
 const OTHERS_WRITE = 0o022;
 
-/** Gives a directory to the scheduler's user that was made when the scheduler was to run as root (I2). */
+/** Gives the scheduler's user a directory that was made at a time when the scheduler was to run as root (I2). */
 function handOver(dir: string, owner: SchedDirectories["owner"]): void {
   if (owner === null) return;
   const mine = (stat: Stats): boolean => stat.uid === 0 && (stat.mode & OTHERS_WRITE) === 0;

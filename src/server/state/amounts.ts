@@ -69,7 +69,7 @@ export const definitionsChanged = (resources: Definitions): void => void worked.
 
 /**
  * The amounts that one part of an exec_vnode consumes on its vnode: those of resources with flag n. Returns null if one of
- * the resources has flag f, because the amounts then depend on the other parts, too.
+ * the resources has flag f, because the amounts then also depend on the other parts.
  */
 export function partAmounts(resources: Definitions, pairs: readonly { readonly name: string; readonly text: string }[]): Fixed | null {
   const { parts } = workedOf(resources);

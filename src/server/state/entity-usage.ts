@@ -34,7 +34,7 @@ export function countJob(state: Pick<Counted, "usage" | "resources">, attrs: Job
 }
 
 /**
- * Whether the job counts as waiting: it has not started, or was queued again. As in PBS, a held job counts, too. An array
+ * Whether the job counts as waiting: it has not started, or was queued again. As in PBS, a held job also counts. An array
  * that has begun counts as its waiting subjobs.
  */
 export const isWaitingToRun = (attrs: JobAttrs): boolean => isWaiting({ attrs }) || isIn({ attrs }, "begun");

@@ -188,7 +188,7 @@ export function indexVnode(state: ServerState, vnode: Vnode, changes: Changes | 
   countNode(state, vnode, 1, changes);
 }
 
-/** Called when a host has got another vnode: a job that has the whole host exclusively now has the new vnode, too. */
+/** Called when a host has got another vnode: a job that has the whole host exclusively now also has the new vnode. */
 function placeAgain(state: ServerState, host: string, changes: Changes): void {
   const ids = new Set<string>();
   for (const name of state.hosts.get(host) ?? []) for (const id of state.vnodes.get(name)?.jobs.keys() ?? []) ids.add(id);

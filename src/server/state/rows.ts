@@ -2,8 +2,8 @@
 //
 // I1. Values of attributes are not copied, because they are never changed in place (state.ts I3). Only the record of a job's
 //     attributes is copied for its row.
-// I2. A row may contain values that the server finds out again after a restart, for example states of schedulers. They are
-//     not used then (scheds/session.ts startAll).
+// I2. A row may contain values that the server finds out again after a restart, for example states of schedulers. After the
+//     restart these values are not used (scheds/session.ts startAll).
 //
 // A live job has two rows. The whole row has the job as it was submitted or altered. A small second row has the attributes
 // that a run changes repeatedly. A start, its confirmation, a comment and usage each write only the second row, which has a

@@ -16,7 +16,7 @@ export type Listing = {
   readonly queue?: string;
   /** whether arrays are listed with their subjobs */
   readonly expand: boolean;
-  /** whether finished jobs are listed, too */
+  /** whether finished jobs are also listed */
   readonly history: boolean;
   readonly give: (tx: Transaction, shown: readonly Shown[]) => void;
   /** the value of the reply */

@@ -112,7 +112,7 @@ function namedJobs(tx: Transaction, request: StatusRequest, columns: Columns): A
   return {};
 }
 
-/** A reply to a list of ids that is being sent. next: the index of the next id. walk: what is still missing for the id before that. */
+/** A reply to a list of ids that is being sent. next: the index of the next id. walk: the items that are still missing for the previous id. */
 type Giving = {
   readonly columns: Columns;
   readonly named: readonly Named[];

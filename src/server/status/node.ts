@@ -12,7 +12,7 @@ import type { Attrs, ResourceRecord, ServerState, Vnode } from "../state/state.t
 import { mayQuery } from "./job.ts";
 import { named } from "./object.ts";
 
-/** The status of vnodes. If the server has no vnodes at all, the answer is 15064, also for each name. */
+/** The status of vnodes. If the server has no vnodes at all, refuses with 15064, even if the request names vnodes. */
 export function nodeStatus(tx: Transaction, { ids, attrs }: StatusRequest): StatusItem[] {
   const { state } = tx;
   if (state.vnodes.size === 0) throw reject(PBSE.NONODES);

@@ -197,7 +197,7 @@ function checkPlace(state: ServerState, asked: Asked, place: Place, already: Cou
     const resources = place.limits[amounts] as ResourceEntityLimits | undefined;
     if (limits === undefined && resources === undefined) continue;
     if (family === "waiting" && !isWaitingToRun(asked.attrs)) continue;
-    // A job that this limit counts already adds only the difference. For entities that it did not count for, it adds its whole amount.
+    // A job that this limit already counts adds only the difference. For an entity for which the job was not counted, it adds its whole amount.
     const counted = already !== undefined && (family === "queued" || isWaitingToRun(already.attrs)) ? already : undefined;
     if (limits !== undefined) checkCount(state, asked, place, family, limits, counted);
     if (resources !== undefined) checkAmounts(state, asked, place, family, resources, counted);

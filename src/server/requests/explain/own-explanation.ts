@@ -49,7 +49,7 @@ function runningOf({ attrs }: Job): NonNullable<Explanation["running"]> {
   return { since_s: stime ?? null, end_s, exec_vnode };
 }
 
-/** Adds to a scheduler's explanation why the scheduler will not look at the job. This comes first, and the explanation names no start. */
+/** Adds to a scheduler's explanation why the scheduler will not look at the job. This reason comes first in the result, which names no expected start. */
 export function withUnserved(told: Explanation, unserved: Unserved): Explanation {
   if (isTerminal(told.verdict)) return told;
   const why = unservedWhy(unserved);

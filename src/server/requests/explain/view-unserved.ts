@@ -1,5 +1,5 @@
 // Lists by partition the jobs that wait while no scheduler looks at them, with the reason (`partita top`). Everybody may
-// ask; query_other_jobs decides of whose jobs users see the ids.
+// ask; query_other_jobs decides whose job ids users see.
 
 import type { UnservedView, WaitingJob } from "#protocol/sched-view.ts";
 import { seesOthers } from "../../attributes/permission.ts";
@@ -7,7 +7,7 @@ import type { Answer, Transaction } from "../../engine/transaction.ts";
 import { isExecution } from "../../jobs/life.ts";
 import type { Job, Queue } from "../../state/state.ts";
 
-/** The largest number of jobs that are listed for a partition. A scheduler lists as many. */
+/** The largest number of jobs that are listed for a partition. The list of a scheduler has the same limit. */
 const WAITING_MAX = 40;
 
 export function viewUnserved(tx: Transaction): Answer {

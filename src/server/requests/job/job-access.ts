@@ -104,7 +104,10 @@ export function checkState(job: Job, states: string): void {
   if (!states.includes(job.attrs.job_state)) throw reject(PBSE.BADSTATE);
 }
 
-/** Applies a request to each of several jobs. One may be refused without the others; the client gets the last refusal. Refuses with 15016 if there is none. */
+/**
+ * Applies a request to each of several jobs, and accepts or refuses it for each of them. The client gets the last refusal.
+ * If there is no job, refuses with 15016.
+ */
 export function forEach<T>(tx: Transaction, objects: readonly T[], act: (tx: Transaction, object: T) => Answer): Answer {
   const [only] = objects;
   if (only === undefined) throw reject(PBSE.BADSTATE);

@@ -49,8 +49,8 @@ function createNode(tx: Transaction, { name, attrs }: ManagerRequest): Answer {
 }
 
 /**
- * Returns the name of the mom on a host. If the host is given by its address, that is the name of the host, as in PBS; but a mom may also have an
- * address as its name (PBS_MOM_NODE_NAME).
+ * Returns the name of the mom on a host. For an address, this is the short name of the host with that address, as in PBS,
+ * unless a mom has the address itself as its name (PBS_MOM_NODE_NAME).
  */
 function momAt(tx: Transaction, host: string): string {
   if (!isAddress(host) || isHost(tx, host)) return host;

@@ -104,7 +104,7 @@ function deleteResources(tx: Transaction, name: string): Answer {
   });
 }
 
-/** Deletes all custom resources that no job or reservation requests. Does not search the history. */
+/** Deletes all custom resources that no job or reservation requests. The history is not searched: while it has records, no resource is deleted. */
 function deleteAll(tx: Transaction): Answer {
   const names = [...tx.state.resources.values()].filter((def) => def.builtin !== true).map((def) => def.name);
   const held = names.filter((each) => usedByJob(tx.state, each) !== null || tx.state.history_count > 0 || isNamed(tx, each));

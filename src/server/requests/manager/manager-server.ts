@@ -51,7 +51,7 @@ function checkFormulaRight(tx: Transaction, { attrs }: ManagerRequest): void {
   if (isAsked && tx.who.level === "manager" && !tx.who.root) throw reject(PBSE.INTERNAL);
 }
 
-/** Copies a new value of reserve_retry_init to reserve_retry_time, because the former is the old name of the latter. */
+/** Copies a new value of reserve_retry_init, which is the old name of reserve_retry_time, to reserve_retry_time. */
 function withRetryTime(changed: Changed): Changed {
   if (!changed.touched.has("reserve_retry_init") || changed.touched.has("reserve_retry_time")) return changed;
   return withValue(changed, "reserve_retry_time", changed.after["reserve_retry_init"]);

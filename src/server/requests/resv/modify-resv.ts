@@ -44,7 +44,7 @@ export function modifyResv(asked: Transaction, request: ModifyResvRequest): Answ
 
 const jobsIn = (tx: Transaction, resv: Resv): number => tx.state.queues.get(resv.attrs.queue)?.jobs.size ?? 0;
 
-/** The attributes of an alteration that change reserved amounts; null: none. A new duration changes the walltime, too. */
+/** The attributes of an alteration that change reserved amounts; null: none. A new duration also changes the walltime. */
 function alteredChunks(tx: Transaction, resv: Resv, resources: ResourceValues, duration_s: number): Attrs | null {
   const { Resource_List, reserve_duration } = resv.attrs;
   const { select } = resources;
@@ -88,7 +88,7 @@ function ask(tx: Transaction, resv: Resv, set: Attrs, interactive: number): Answ
   return "deferred";
 }
 
-/** Carries out an alteration that a manager forces: the same vnodes for the new time, whatever is promised to others then. */
+/** Carries out an alteration that a manager forces: the same vnodes for the new time, even if they are promised to other reservations at that time. */
 function force(tx: Transaction, resv: Resv, set: Attrs, waits: boolean): Answer {
   begin(tx, resv, { ...set, forced: true });
   const { reserve_start = 0, reserve_end = 0, promised } = resv.attrs;

@@ -125,7 +125,7 @@ function submitAsap(tx: Transaction, given: Given, id: string): Answer {
   return answerSubmitted(tx, resv);
 }
 
-/** Makes a maintenance reservation of all vnodes of some hosts, whatever was promised to others. Only for operators and managers. */
+/** Makes a maintenance reservation of all vnodes of some hosts, even if they were promised to other reservations. Only for operators and managers. */
 function submitMaintenance(tx: Transaction, request: SubmitResvRequest, hosts: readonly string[]): Answer {
   checkOperator(tx.who);
   const given = readAttributes(tx, request.attrs);
