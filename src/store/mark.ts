@@ -18,6 +18,9 @@ import { writeWholeFile } from "#support/whole-file.ts";
 /** store: the number that the store got when it was created. commit: null if the mark is torn. at_ms: time of writing. */
 export type Mark = { readonly store: number | null; readonly commit: number | null; readonly at_ms: number };
 
+/** The number of a store and the number of its last commit. null: the store was made by a release that had no marks. */
+export type Standing = { readonly store: number; readonly commit: number } | null;
+
 /** The mark of an open store, which can be written. */
 export type OpenMark = {
   /** Writes the number of a durable commit. Throws nothing: if the write fails, the mark only falls behind (K1). */
@@ -75,4 +78,14 @@ export function openMark(path: string, store: number, commit: number): OpenMark 
 function markText(store: number, commit: number): string {
   const number = String(commit).padStart(16, "0");
   return `This PBS_HOME has a store (partita.db). Its number and its last commit:\nstore ${String(store).padStart(16, "0")}\ncommit ${number} ${number}\n`;
+}
+
+/** One sentence about what a store lacks according to its mark, or null if it lacks nothing. */
+export function lack(standing: Standing, mark: Mark): string | null {
+  if (mark.store === null) return null;
+  if (standing === null) return "this is not the store of this PBS_HOME, but another database, or one from before there were marks";
+  if (standing.store !== mark.store) return "this is the store of another complex";
+  if (mark.commit === null || standing.commit >= mark.commit) return null;
+  const count = mark.commit - standing.commit;
+  return `the last ${count} of its commits ${count === 1 ? "is" : "are"} missing, which were acknowledged: ${standing.commit} are here, ${mark.commit} were made`;
 }

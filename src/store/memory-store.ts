@@ -5,9 +5,7 @@
 import { mustGet } from "#support/assert.ts";
 import { alikeReader } from "./alike-rows.ts";
 import type { Batch, Data, History, HistoryFilter, HistoryRow, Keep, Loaded, ObjectRow, ObjectTable, Store, StoreFault } from "./store.ts";
-import { asItIs, StoreError } from "./store.ts";
-
-const OBJECT_TABLES: readonly ObjectTable[] = ["server", "resources", "queues", "vnodes", "scheds", "resvs", "hooks", "run_times"];
+import { asItIs, OBJECT_TABLES, StoreError } from "./store.ts";
 
 export type MemoryStore = Store & {
   /** makes the next `times` commits fail */

@@ -1,16 +1,18 @@
 // The interface between the server and its store: load everything, commit batches, read the history, make backups. The rows
 // contain the same records as the server's memory (src/server/state/state.ts); the store does not know what they mean.
-// sqlite-store.ts and memory-store.ts implement the interface.
+// sqlite/, postgres/ and memory-store.ts implement the interface.
 //
 // R1. commit() writes all of a batch or nothing. When it resolves, the batch is durable.
 // R2. Commits take effect in the order of the calls.
-// R3. After a failed commit, load() returns the state before that commit, and the store can still be used.
+// R3. After a failed commit, load() returns the state before that commit, and the store can still be used. Only the fault
+//     `away` leaves open whether the commit was written; load() then returns what was.
 
 /** A record as JSON can represent it. */
 export type Data = { readonly [name: string]: unknown };
 
 /** The tables of objects with names. The table server has one row with the name of the server. */
-export type ObjectTable = "server" | "resources" | "queues" | "vnodes" | "scheds" | "resvs" | "hooks" | "run_times";
+export const OBJECT_TABLES = ["server", "resources", "queues", "vnodes", "scheds", "resvs", "hooks", "run_times"] as const;
+export type ObjectTable = (typeof OBJECT_TABLES)[number];
 
 export type ObjectRow = { readonly name: string; readonly data: Data };
 /** A job that is not finished. seq: the number in its id. */
@@ -121,10 +123,16 @@ export type Store = {
    * does not delay commits
    */
   check(): Promise<string | null>;
+  /** makes operations that wait for a database fail soon with the fault `away`, because the server is about to close the store */
+  hurry?(): void;
   close(): Promise<void>;
 };
 
-export type StoreFault = "disk-full" | "corrupt" | "newer" | "lost" | "locked" | "permission" | "io" | "exists";
+/**
+ * away: the database cannot be reached. A commit that fails so may have been written: the next load() tells. deposed: another server has taken the database, and
+ * this one can write nothing more.
+ */
+export type StoreFault = "disk-full" | "corrupt" | "newer" | "lost" | "locked" | "permission" | "io" | "exists" | "away" | "deposed";
 
 /** The error of an operation of the store that has failed. The message names the file, the fault and the remedy. */
 export class StoreError extends Error {

@@ -16,10 +16,14 @@ export async function inDirectory(work: (file: string, dir: string) => Promise<v
   }
 }
 
-/** Runs a body that must hold for every kind of store. reopen: as after a restart. */
-export async function everyStore(work: (store: Store, reopen: (old: Store) => Promise<Store>) => Promise<void>): Promise<void> {
+type Work = (store: Store, reopen: (old: Store) => Promise<Store>) => Promise<void>;
+
+export async function withMemory(work: Work): Promise<void> {
   const memory = memoryStore();
   await work(memory, async () => memory);
+}
+
+export async function withSqlite(work: Work): Promise<void> {
   await inDirectory(async (file) => {
     let last: Store = await openSqliteStore(file);
     await work(last, async (old) => {

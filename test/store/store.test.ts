@@ -1,4 +1,4 @@
-// Properties of every store, and possible faults of the store on disk.
+// Faults of the stores in memory and on disk. contract.ts has the properties of every store.
 
 import assert from "node:assert/strict";
 import { closeSync, openSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync, writeSync } from "node:fs";
@@ -8,185 +8,14 @@ import { memoryStore } from "#store/memory-store.ts";
 import { SCHEMA_STEPS } from "#store/sqlite/schema.ts";
 import { openConnection, storeError } from "#store/sqlite/sqlite.ts";
 import { openSqliteStore } from "#store/sqlite/sqlite-store.ts";
-import { type HistoryRow, StoreError, type StoreFault } from "#store/store.ts";
-import { everyStore, finished, ids, inDirectory, isFault, job } from "./bed.ts";
+import { StoreError, type StoreFault } from "#store/store.ts";
+import { inDirectory, isFault, job, withMemory, withSqlite } from "./bed.ts";
+import { STORE_CONTRACT } from "./contract.ts";
 
-test("store: a fresh one is empty and says so", async () => {
-  await everyStore(async (store, reopen) => {
-    const first = await store.load();
-    assert.equal(first.fresh, true);
-    assert.deepEqual([first.jobs, first.counters, first.objects.queues], [[], {}, []]);
-    await store.commit({ counters: { next_seq: 1 } });
-    assert.equal((await (await reopen(store)).load()).fresh, false);
-  });
-});
-
-test("store: rows of every table come back as they were put, after change, deletion and restart", async () => {
-  await everyStore(async (store, reopen) => {
-    const data = {
-      text: 'quote " backslash \\ newline \n nul-free ü \u{1f600}',
-      list: ["a", "b"],
-      nested: { ncpus: 1, mem: "2gb", flag: true },
-      none: null,
-    };
-    await store.commit({
-      put: [
-        { table: "server", name: "svr", data },
-        { table: "queues", name: "workq", data: { order: 1 } },
-        { table: "queues", name: "it's; DROP TABLE jobs", data: { order: 2 } },
-        { table: "vnodes", name: "n[0]", data },
-        { table: "resources", name: "lic", data: {} },
-        { table: "scheds", name: "default", data: {} },
-        { table: "resvs", name: "R1.svr", data: {} },
-      ],
-      jobs: [job(2), job(1, data)],
-      scripts: [
-        { id: "1.svr", text: "#!/bin/sh\ntrue\n" },
-        { id: "2.svr", text: "" },
-      ],
-      counters: { next_seq: 3, next_order: 9 },
-    });
-    await store.commit({
-      put: [{ table: "queues", name: "workq", data: { order: 1, started: true } }],
-      drop: [
-        { table: "resources", name: "lic" },
-        { table: "queues", name: "never was" },
-      ],
-      jobs: [job(2, { job_state: "R" })],
-      counters: { next_seq: 4 },
-    });
-    const opened = await reopen(store);
-    const { objects, jobs, counters } = await opened.load();
-    assert.deepEqual(objects.server, [{ name: "svr", data }]);
-    assert.deepEqual(objects.queues, [
-      { name: "workq", data: { order: 1, started: true } },
-      { name: "it's; DROP TABLE jobs", data: { order: 2 } },
-    ]);
-    assert.deepEqual(objects.vnodes, [{ name: "n[0]", data }]);
-    assert.deepEqual([objects.resources, objects.scheds.length, objects.resvs.length], [[], 1, 1]);
-    assert.deepEqual(jobs, [job(1, data), job(2, { job_state: "R" })]);
-    assert.deepEqual(counters, { next_seq: 4, next_order: 9 });
-    assert.deepEqual(Object.fromEntries(await opened.scripts(["1.svr", "2.svr", "3.svr"])), { "1.svr": "#!/bin/sh\ntrue\n", "2.svr": "" });
-  });
-});
-
-test("store: a job that goes takes its script along; into the history in the same batch", async () => {
-  await everyStore(async (store, reopen) => {
-    await store.commit({
-      jobs: [job(1), job(2)],
-      scripts: [
-        { id: "1.svr", text: "x" },
-        { id: "2.svr", text: "y" },
-      ],
-    });
-    await store.commit({ jobs_gone: ["1.svr"], history: [finished(1)] });
-    const opened = await reopen(store);
-    assert.deepEqual(
-      (await opened.load()).jobs.map((row) => row.id),
-      ["2.svr"],
-    );
-    assert.deepEqual([...(await opened.scripts(["1.svr", "2.svr"])).keys()], ["2.svr"]);
-    assert.deepEqual(await opened.history.get("1.svr"), finished(1));
-    assert.equal(await opened.history.get("2.svr"), null);
-  });
-});
-
-test("store: a job's second row is told beside the first, changes alone, and goes with the job or before it", async () => {
-  await everyStore(async (store, reopen) => {
-    await store.commit({ jobs: [job(1), job(2), job(3), job(4)] });
-    await store.commit({
-      runs: [
-        { id: "1.svr", data: { substate: 41, 'a name "with" more': "\n" } },
-        { id: "2.svr", data: { substate: 41 } },
-        { id: "3.svr", data: { substate: 41 } },
-      ],
-    });
-    await store.commit({
-      runs: [{ id: "1.svr", data: { substate: 42 } }],
-      jobs: [job(2, { Priority: 1 })],
-      runs_gone: ["2.svr", "4.svr"],
-      jobs_gone: ["3.svr"],
-    });
-    const opened = await reopen(store);
-    assert.deepEqual((await opened.load()).jobs, [{ ...job(1), run: { substate: 42 } }, job(2, { Priority: 1 }), job(4)]);
-    await opened.commit({ jobs: [job(3)] });
-    assert.deepEqual((await opened.load()).jobs.at(2), job(3), "a job of the same name has nothing of the one before");
-  });
-});
-
-test("store: the history by id, owner, queue and time, in pages, in the order of submission", async () => {
-  await everyStore(async (store) => {
-    const rows = [5, 3, 1, 4, 2, 10].map((seq) =>
-      finished(seq, {
-        owner: seq % 2 === 0 ? "bob" : "alice",
-        queue: seq > 3 ? "long" : "workq",
-        ended_s: 100 - seq,
-        state: seq === 4 ? "M" : "F",
-      }),
-    );
-    await store.commit({ history: [...rows, finished(7, { id: "7[1].svr" }), finished(7, { id: "7[0].svr" })] });
-    const table: [filter: Parameters<typeof ids>[1], found: string][] = [
-      [{}, "1 2 3 4 5 7[0] 7[1] 10"],
-      [{ owner: "bob" }, "2 4 10"],
-      [{ owner: "nobody" }, ""],
-      [{ queue: "long" }, "4 5 10"],
-      [{ owner: "bob", queue: "long" }, "4 10"],
-      [{ ids: ["3.svr", "10.svr", "99.svr"] }, "3 10"],
-      [{ ids: [] }, ""],
-      [{ since_s: 97 }, "1 2 3"],
-      [{ before_s: 96, since_s: 90 }, "5 10"],
-    ];
-    for (const [filter, found] of table)
-      for (const page of [1, 2, 3, 1000]) assert.equal(await ids(store, filter, page), found, JSON.stringify(filter));
-    assert.equal(await store.history.count(), 8);
-    assert.deepEqual([await store.history.usesResource("ncpus"), await store.history.usesResource("lic")], [true, false]);
-    await store.commit({ history_gone: ["3.svr"] });
-    assert.equal(await ids(store, { queue: "workq" }), "1 2 7[0] 7[1]");
-  });
-});
-
-test("store: subjobs stand behind their array by index, can be left out, and go with it", async () => {
-  const subjob = (seq: number, idx: number): HistoryRow => finished(seq, { id: `${seq}[${idx}].svr`, idx });
-  await everyStore(async (store) => {
-    await store.commit({ history: [subjob(2, 10), finished(3), subjob(2, 9), finished(1), subjob(4, 0), subjob(2, 100)] });
-    await store.commit({ history: [finished(2, { id: "2[].svr" })] });
-    assert.equal(await ids(store, {}, 2), "1 2[] 2[9] 2[10] 2[100] 3 4[0]");
-    assert.equal(await ids(store, { subjobs: false }, 2), "1 2[] 3");
-    assert.equal(await ids(store, { seqs: [2, 4], subjobs: true }, 2), "2[] 2[9] 2[10] 2[100] 4[0]");
-    assert.equal(await ids(store, { ids: ["2[9].svr", "3.svr"] }), "2[9] 3");
-    assert.deepEqual(await store.history.get("2[9].svr"), subjob(2, 9));
-    await store.commit({ history_gone: ["2[].svr"], history_gone_arrays: [2] });
-    assert.equal(await ids(store, {}), "1 3 4[0]");
-  });
-});
-
-test("store: purging takes the oldest first, as many as asked for, and says what it took", async () => {
-  await everyStore(async (store) => {
-    await store.commit({ history: [1, 2, 3, 4, 5].map((seq) => finished(seq, { ended_s: 60 - seq, queue: `q${seq}` })) });
-    const purged = (await store.history.purge(58, 2)).map(({ id, queue, state }) => `${id} ${queue} ${state}`);
-    assert.deepEqual(purged.sort(), ["4.svr q4 F", "5.svr q5 F"]);
-    assert.deepEqual(
-      (await store.history.purge(58)).map(({ id }) => id),
-      ["3.svr"],
-    );
-    assert.deepEqual(await store.history.purge(58), []);
-    assert.equal(await ids(store, {}), "1 2");
-  });
-});
-
-test("store: concurrent commits take effect in the order of their calls, with purges between them", async () => {
-  await everyStore(async (store) => {
-    const work: Promise<unknown>[] = [];
-    for (let at = 1; at <= 200; at++) {
-      work.push(store.commit({ jobs: [job(1, { at })], counters: { at }, history: [finished(at)] }));
-      if (at % 50 === 0) work.push(store.history.purge(at - 10));
-    }
-    await Promise.all(work);
-    const { jobs, counters } = await store.load();
-    assert.deepEqual([jobs[0]?.data["at"], counters["at"]], [200, 200]);
-    assert.equal(await ids(store, {}), Array.from({ length: 11 }, (_, at) => 190 + at).join(" "));
-  });
-});
+for (const [name, check] of STORE_CONTRACT) {
+  test(`memory store: ${name}`, () => check(withMemory));
+  test(`sqlite store: ${name}`, () => check(withSqlite));
+}
 
 test("memory store: faults on request, nothing of the batch kept; a clone is what a restart would see", async () => {
   const store = memoryStore();

@@ -2,9 +2,9 @@
 
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { markFile, readMark } from "#store/mark.ts";
+import { lack, markFile, readMark } from "#store/mark.ts";
 import { openConnection } from "#store/sqlite/sqlite.ts";
-import { absence, lack, lost, readStanding } from "#store/sqlite/sqlite-mark.ts";
+import { absence, lost, readStanding } from "#store/sqlite/sqlite-mark.ts";
 import { quickCheck } from "#store/sqlite/sqlite-open.ts";
 import type { Conf } from "#support/conf.ts";
 import { openInodes } from "../complex/processes.ts";

@@ -7,11 +7,9 @@
 //     the CPU).
 // W3. The view and its triggers belong to the connection (TEMP). The file does not contain them.
 
-import type { Batch, ObjectTable, RunRow } from "../store.ts";
+import { type Batch, OBJECT_TABLES, type ObjectTable, type RunRow } from "../store.ts";
 import type { Connection } from "./sqlite.ts";
 import { LAST_COMMIT } from "./sqlite-mark.ts";
-
-export const OBJECT_TABLES: readonly ObjectTable[] = ["server", "resources", "queues", "vnodes", "scheds", "resvs", "hooks", "run_times"];
 
 /**
  * Statements of the triggers that belong together and must be run in this order. The order of parts does not matter.

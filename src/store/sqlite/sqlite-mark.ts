@@ -3,7 +3,7 @@
 
 import { randomInt } from "node:crypto";
 import { statSync } from "node:fs";
-import { type Mark, markFile } from "../mark.ts";
+import { type Mark, markFile, type Standing } from "../mark.ts";
 import { StoreError } from "../store.ts";
 import type { Connection } from "./sqlite.ts";
 
@@ -11,9 +11,6 @@ import type { Connection } from "./sqlite.ts";
 const STORE_NUMBER = "store_number";
 export const LAST_COMMIT = "store_commit";
 export const OWN_COUNTERS: ReadonlySet<string> = new Set([STORE_NUMBER, LAST_COMMIT]);
-
-/** The number of a store and the number of its last commit. null: the store was made by a release that had no marks. */
-export type Standing = { readonly store: number; readonly commit: number } | null;
 
 /** The size of a store's file in bytes, or null if there is no file. */
 export const storeBytes = (file: string): number | null => statSync(file, { throwIfNoEntry: false })?.size ?? null;
@@ -49,16 +46,6 @@ export function absence(file: string): string | null {
   const bytes = storeBytes(file);
   if (bytes === null) return "the store is missing, and this PBS_HOME had one";
   return bytes === 0 ? "the store has no bytes, and this PBS_HOME had one" : null;
-}
-
-/** One sentence about what a store lacks according to its mark, or null if it lacks nothing. */
-export function lack(standing: Standing, mark: Mark): string | null {
-  if (mark.store === null) return null;
-  if (standing === null) return "this is not the store of this PBS_HOME, but another database, or one from before there were marks";
-  if (standing.store !== mark.store) return "this is the store of another complex";
-  if (mark.commit === null || standing.commit >= mark.commit) return null;
-  const count = mark.commit - standing.commit;
-  return `the last ${count} of its commits ${count === 1 ? "is" : "are"} missing, which were acknowledged: ${standing.commit} are here, ${mark.commit} were made`;
 }
 
 /** The error for a store that does not match its mark. It says what is missing, since when, and what the administrator can do. */

@@ -11,7 +11,8 @@ import { dirname } from "node:path";
 import { codeOf, messageOf } from "#support/caught.ts";
 import type { HeldLock } from "#support/libc/lock-file.ts";
 import { takeLock } from "#support/libc/lock-file.ts";
-import { type Mark, markFile, type OpenMark, openMark, readMark } from "../mark.ts";
+import { lack, type Mark, markFile, type OpenMark, openMark, readMark } from "../mark.ts";
+import { sqlHistory } from "../sql-history.ts";
 import type { Store } from "../store.ts";
 import { asItIs, StoreError } from "../store.ts";
 import type { SchemaStep } from "./schema.ts";
@@ -19,9 +20,9 @@ import { SCHEMA_STEPS } from "./schema.ts";
 import type { Connection } from "./sqlite.ts";
 import { openConnection, storeError } from "./sqlite.ts";
 import { commit, prepareCommits } from "./sqlite-commit.ts";
-import { sqliteHistory } from "./sqlite-history.ts";
+import { SQLITE_HISTORY } from "./sqlite-history.ts";
 import { type Ahead, loadRows, readAhead } from "./sqlite-load.ts";
-import { absence, lack, lost, readStanding, takeStanding } from "./sqlite-mark.ts";
+import { absence, lost, readStanding, takeStanding } from "./sqlite-mark.ts";
 import { beginCheck, prepareSchema, quickCheck } from "./sqlite-open.ts";
 
 export type SqliteStoreOptions = {
@@ -153,7 +154,7 @@ function storeOf({ file, writer, reader, lock, commits, first }: OpenParts): Sto
         if (await commit(writer, batch, commits.next)) commits.mark.set(commits.next++);
       }),
     scripts: (ids) => readScripts(reader, ids),
-    history: sqliteHistory(reader, (work) => inTurn(() => transaction(writer, work))),
+    history: sqlHistory(reader, SQLITE_HISTORY, (work) => inTurn(() => transaction(writer, work))),
     backup: (to) => backup(reader, to),
     check: () => quickCheck(reader),
     close: () =>

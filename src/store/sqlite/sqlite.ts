@@ -2,19 +2,17 @@
 // one connection run in the order in which they were made.
 
 import sqlite3 from "sqlite3";
-import type { Data, StoreFault } from "../store.ts";
+import type { Parameter, Reader } from "../sql-history.ts";
+import type { StoreFault } from "../store.ts";
 import { StoreError } from "../store.ts";
 
-export type Parameter = string | number | null;
-
-export type Connection = {
+export type Connection = Reader & {
   readonly file: string;
   run(sql: string, ...parameters: readonly Parameter[]): Promise<void>;
   /** prepares a statement, so that later calls reach SQLite's thread in the turn in which they are made */
   prepare(sql: string): Promise<void>;
   /** runs statements without parameters and rows in one round trip to SQLite's thread */
   exec(...statements: readonly string[]): Promise<void>;
-  all<T>(sql: string, ...parameters: readonly Parameter[]): Promise<T[]>;
   close(): Promise<void>;
 };
 
@@ -46,6 +44,7 @@ export async function openConnection(file: string, access: "create" | "write" | 
 
   return {
     file,
+    name: file,
     async run(sql, ...parameters) {
       const statement = await prepare(sql);
       await new Promise<void>((resolve, reject) => {
@@ -105,15 +104,3 @@ export function storeError(file: string, error: Error): StoreError {
   const [fault, help] = FAULTS[code] ?? (["io", "unexpected error"] as const);
   return new StoreError(fault, `${file}: ${help} (${error.message})`, error);
 }
-
-/** Parses the text of a row. A text that is not JSON was never written by us, so the file is damaged in a way that SQLite's own check does not detect. */
-export function parseData(file: string, table: string, name: string, text: string, parse: (text: string) => Data = JSON.parse): Data {
-  try {
-    return parse(text);
-  } catch (error) {
-    throw damagedRow(file, table, name, error);
-  }
-}
-
-export const damagedRow = (file: string, table: string, name: string, cause?: unknown): StoreError =>
-  new StoreError("corrupt", `${file}: the row of ${name} in ${table} is damaged: put a backup in its place`, cause);
