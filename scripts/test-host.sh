@@ -1,8 +1,8 @@
 #!/bin/sh
-# Gives a Debian machine what `npm run test:all` can use beyond the project itself: the client programs snakemake, batchtools, ipyparallel, tmux and Open MPI, the ordinary
+# Gives a Debian machine what `npm run test:all` can use beyond the project itself: the client programs snakemake, batchtools, ipyparallel, tmux and Open MPI, PostgreSQL, the ordinary
 # users pbsuser1..3 of the transcripts. Needs root; without it, or offline, says what is missing and goes on (the tests then skip, aloud).
 
-packages="snakemake r-cran-batchtools python3-ipyparallel tmux openmpi-bin"
+packages="snakemake r-cran-batchtools python3-ipyparallel tmux openmpi-bin postgresql"
 
 say() { echo "test-host: $*" >&2; }
 
@@ -21,6 +21,11 @@ if [ -n "$missing" ] && command -v apt-get >/dev/null; then
   say "installing$missing"
   export DEBIAN_FRONTEND=noninteractive
   log=$(mktemp)
+  # The tests make databases of their own. Without this, the package makes and starts one that nobody uses.
+  if ! installed postgresql && [ ! -e /etc/postgresql-common/createcluster.conf ]; then
+    mkdir -p /etc/postgresql-common
+    echo "create_main_cluster = false" >/etc/postgresql-common/createcluster.conf
+  fi
   # shellcheck disable=SC2086 -- a list of words
   { apt-get update && apt-get install -y --no-install-recommends $missing; } </dev/null >"$log" 2>&1 || {
     tail -20 "$log" >&2

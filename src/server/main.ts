@@ -8,13 +8,14 @@ import { spawn } from "node:child_process";
 import { existsSync, readSync, statSync, writeSync } from "node:fs";
 import { enableCompileCache, flushCompileCache } from "node:module";
 import { join } from "node:path";
+import { storeFile, storeKind } from "#store/store-choice.ts";
 import { nth } from "#support/assert.ts";
 import { type Conf, ConfError, readConf } from "#support/conf.ts";
 import { closeForeignDescriptors } from "#support/descriptors.ts";
 import { homeFault } from "#support/trusted-home.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import { parseOptions, type ServerOptions, USAGE } from "./core/options.ts";
-import { READY_ENV, READY_FD, storeFile, tellStarter } from "./shell/daemon-start.ts";
+import { READY_ENV, READY_FD, tellStarter, WAITING } from "./shell/daemon-start.ts";
 
 async function main(): Promise<number> {
   closeForeignDescriptors(...(process.env[READY_ENV] === undefined ? [] : [READY_FD]));
@@ -41,6 +42,7 @@ async function main(): Promise<number> {
 function readConfiguration(options: ServerOptions): Conf | string {
   try {
     const conf = readConf();
+    storeKind(conf);
     return options.home === undefined ? conf : { ...conf, home: options.home };
   } catch (error) {
     if (error instanceof ConfError) return error.message;
@@ -74,7 +76,7 @@ function mayRun(conf: Conf): string | null {
 }
 
 const isDestructive = (options: ServerOptions, conf: Conf): boolean =>
-  (options.start === "create" || options.start === "cold") && existsSync(storeFile(conf));
+  (options.start === "create" || options.start === "cold") && (storeKind(conf) === "postgres" || existsSync(storeFile(conf)));
 
 /** Asks on stdin whether a start with `-t create` or `-t cold` may delete data. Returns the answer. */
 function confirmed(options: ServerOptions): boolean {
@@ -115,6 +117,11 @@ function intoBackground(argv: readonly string[]): Promise<number> {
     const channel = nth(child.stdio, READY_FD);
     channel.on("data", (chunk: Buffer) => {
       text += chunk.toString("utf8");
+      // The reason of a wait is shown at once, and is no part of the outcome.
+      for (let end = text.indexOf("\n"); text.startsWith(WAITING) && end >= 0; end = text.indexOf("\n")) {
+        writeSync(2, text.slice(0, end + 1));
+        text = text.slice(end + 1);
+      }
     });
     channel.on("end", () => {
       child.unref();

@@ -2,7 +2,7 @@
 // the end, also if the test is interrupted.
 
 import { type SpawnSyncReturns, spawnSync } from "node:child_process";
-import { appendFileSync, chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -15,6 +15,8 @@ export type ComplexOptions = {
   readonly owner?: string;
   /** further lines of pbs.conf */
   readonly conf?: Readonly<Record<string, string>>;
+  /** files to make below PBS_HOME before the first start, for their owner alone: path -> text */
+  readonly files?: Readonly<Record<string, string>>;
   /** everything of the complex is on a separate disk of this size (root only) */
   readonly disk_mb?: number;
 };
@@ -133,6 +135,10 @@ function makeComplex(dir: string, options: ComplexOptions): Omit<Complex, "stop"
       .join(""),
   );
   const pbsHome = /^PBS_HOME=(.*)$/m.exec(readFileSync(conf, "utf8"))?.[1] as string;
+  for (const [path, text] of Object.entries(options.files ?? {})) {
+    writeFileSync(join(pbsHome, path), text, { mode: 0o600 });
+    if (options.owner !== undefined) chown(join(pbsHome, path), options.owner);
+  }
   // Tests start with the server's own defaults and set what they need.
   rmSync(join(pbsHome, "server_priv/first_start"), { force: true });
   const path = [join(exec, "bin"), ...(mode === "system" ? [join(exec, "sbin")] : []), process.env["PATH"]].join(":");

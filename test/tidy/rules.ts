@@ -49,6 +49,8 @@ export const PURE: readonly string[] = [
   "src/mom/config/**",
   "src/mom/job/**",
   "src/hooks/run/**",
+  "src/store/postgres/leadership.ts",
+  "src/store/postgres/faults.ts",
   "src/resident/allowance.ts",
   "src/resident/frame.ts",
   "src/resident/request.ts",

@@ -9,6 +9,7 @@ import { connectServer, ServerUnreachable } from "#protocol/client.ts";
 import type { StatusItem } from "#protocol/messages.ts";
 import { LOG_FAULT, PRIV_FAULT } from "#protocol/sched-link.ts";
 import { connectWatched } from "#protocol/watched-link.ts";
+import { WAITING } from "#server/shell/daemon-start.ts";
 import type { Conf } from "#support/conf.ts";
 import { isLocked, lockState, readPid } from "#support/libc/lock-file.ts";
 import { AdminError, programTree } from "./complex-home.ts";
@@ -85,7 +86,7 @@ function startDaemon(conf: Conf, daemon: DaemonName): Promise<Outcome> {
   return new Promise((resolve) => {
     let said = "";
     child.stdio[3]?.on("data", (text: Buffer) => {
-      said += text.toString();
+      said = withoutWaits(said + text.toString());
       if (said.includes("ready\n")) settle({ status: 0, output: "" });
     });
     child.once("error", (error) => settle({ status: 127, output: error.message }));
@@ -98,6 +99,14 @@ function startDaemon(conf: Conf, daemon: DaemonName): Promise<Outcome> {
   });
 }
 
+/** Shows the lines with which a daemon tells why it still waits, and returns the rest of its output. */
+function withoutWaits(text: string): string {
+  if (!text.startsWith(WAITING)) return text;
+  const end = text.indexOf("\n") + 1;
+  process.stderr.write(text.slice(0, end));
+  return end === 0 ? text : withoutWaits(text.slice(end));
+}
+
 export function enabledDaemons(conf: Conf): readonly DaemonName[] {
   return DAEMONS.filter((daemon) => conf.start[daemon]);
 }
@@ -107,7 +116,7 @@ function runToEnd(program: string, args: readonly string[], conf: Conf): Promise
     const child = spawn(program, args, { env: complexEnv(conf), stdio: ["ignore", "pipe", "pipe"] });
     let output = "";
     const collect = (text: Buffer): void => {
-      output += text.toString();
+      output = withoutWaits(output + text.toString());
     };
     child.stdout.on("data", collect);
     child.stderr.on("data", collect);

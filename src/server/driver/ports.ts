@@ -38,6 +38,8 @@ export type StorePort = {
   readonly history: HistoryPort;
   /** makes a copy of the store in a new file */
   backup(file: string, done: Done<void>): void;
+  /** makes a write that waits for a database fail soon, because the server is about to end */
+  hurry?(): void;
   close(done: () => void): void;
 };
 

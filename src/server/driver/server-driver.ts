@@ -143,7 +143,10 @@ export class ServerDriver {
     if (this.#ports.clients.of(token) === undefined) return; // refused while the state was being loaded again
     if (this.#fault !== null && !WITHOUT_STORE.has(request.kind)) return this.#refuse(token, PBSE.SYSTEM, this.#fault);
     // The request was opened in the slice in which the core failed, so it is in no list of open requests.
-    if (this.#phase === "reloading") return this.#refuse(token, PBSE.INTERNAL, pbseText(PBSE.INTERNAL) ?? "");
+    if (this.#phase === "reloading") {
+      if (this.#fault !== null) return this.#refuse(token, PBSE.SYSTEM, this.#fault);
+      return this.#refuse(token, PBSE.INTERNAL, pbseText(PBSE.INTERNAL) ?? "");
+    }
     this.#gathered_chars += chars;
     this.do((core, now_ms) => core.request(peer, request, token, now_ms, link));
   }
@@ -417,6 +420,7 @@ export class ServerDriver {
     this.#phase = "over";
     this.#disarm();
     this.#cancelProbe();
+    store.hurry?.();
     this.#whenWritten(() => {
       hooks.close();
       log.note(LOG_EVENT.SYSTEM | LOG_EVENT.FORCE, "Server has been shut down");

@@ -21,6 +21,18 @@ export const atOnce: Settle = (ask, done) =>
 
 /** The port for a store. name: the present name of the server, which a loaded state gets. */
 export function storePort(store: Store, name: string, settle: Settle): StorePort {
+  let is_closed = false;
+  const load: StorePort["load"] = (done) =>
+    settle(
+      () => loadFromStore(store, name),
+      (result) => {
+        if (result.ok) return done(result.value);
+        if (is_closed) return;
+        // The store itself has waited for its database for a while. A server that cannot reach it goes on waiting.
+        if (isStoreError(result.error) && result.error.fault === "away") return load(done);
+        throw result.error;
+      },
+    );
   return {
     commit(rows, done) {
       settle(
@@ -32,25 +44,21 @@ export function storePort(store: Store, name: string, settle: Settle): StorePort
         },
       );
     },
-    load(done) {
-      settle(
-        () => loadFromStore(store, name),
-        (result) => {
-          if (!result.ok) throw result.error;
-          done(result.value);
-        },
-      );
-    },
+    load,
     history: historyPort(store, settle),
     backup: (file, done) => settle(() => store.backup(file), done),
-    close: (done) => settle(() => store.close(), done),
+    ...(store.hurry === undefined ? {} : { hurry: () => store.hurry?.() }),
+    close(done) {
+      is_closed = true;
+      settle(() => store.close(), done);
+    },
   };
 }
 
 /** Loads the state from the store. onLoaded: called with the rows that were read. */
 export async function loadFromStore(store: Store, name: string, onLoaded?: (loaded: Loaded) => void): Promise<ServerState> {
-  const history_count = await store.history.count();
   const loaded = await store.load(shared);
+  const history_count = await store.history.count();
   onLoaded?.(loaded);
   return stateOfRows(name, loaded, history_count);
 }

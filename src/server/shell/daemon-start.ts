@@ -1,8 +1,6 @@
 // How the server in the background reports to the process that has started it.
 
 import { closeSync, writeSync } from "node:fs";
-import { join } from "node:path";
-import type { Conf } from "#support/conf.ts";
 
 /** The descriptor on which the background process reports that the server answers, or why it does not. */
 export const READY_FD = 3;
@@ -11,7 +9,17 @@ export const READY_ENV = "PARTITA_READY_FD";
 /** A file in server_priv with attributes that the installation wants to be set at the first start, when the store is empty. Lines NAME=VALUE. */
 export const FIRST_START = "first_start";
 
-export const storeFile = (conf: Conf): string => join(conf.home, "server_priv/partita.db");
+/** The beginning of a line that tells the process that waits for the start why it still waits. */
+export const WAITING = "pbs_server: waiting";
+
+/** Tells the process that waits for the start why it still waits. text: a line that begins with WAITING. */
+export function tellWaiting(text: string): void {
+  try {
+    writeSync(process.env[READY_ENV] === undefined ? 2 : READY_FD, `${text}\n`);
+  } catch {
+    // The waiting process has gone.
+  }
+}
 
 /** Sends a message to the process that waits for the start. If the server runs in the foreground, a fault is written to stderr. */
 export function tellStarter(text: string): void {

@@ -20,7 +20,7 @@ import type { ServerConfig } from "../engine/transaction.ts";
 import { dueRecords } from "../state/rows.ts";
 import type { ServerState } from "../state/state.ts";
 import { recoverAccounting } from "./accounting-recovery.ts";
-import { FIRST_START, tellStarter } from "./daemon-start.ts";
+import { FIRST_START, tellStarter, tellWaiting } from "./daemon-start.ts";
 import type { OpenHome } from "./open-home.ts";
 import { startService } from "./service.ts";
 import { timeZone } from "./time-zone.ts";
@@ -34,7 +34,7 @@ export function logMode(stated: string | undefined): number {
  * Serves until the server is ended. Resolves with the exit status of the process. The process that waits for the start gets
  * the word "ready" or the reason of a failure.
  */
-export async function serve(options: ServerOptions, conf: Conf, { lock, opened, notices }: OpenHome): Promise<number> {
+export async function serve(options: ServerOptions, conf: Conf, { lock, opened, hear }: OpenHome): Promise<number> {
   const host = shortHostName(conf.server);
   const log = openLog({
     dir: join(conf.home, "server_logs"),
@@ -53,7 +53,20 @@ export async function serve(options: ServerOptions, conf: Conf, { lock, opened, 
     if (isStoreError(error)) return fail(error.message);
     throw error;
   };
-  for (const text of notices) note(LOG_EVENT.SYSTEM, text);
+  let starting = true;
+  hear(
+    (text) => {
+      note(LOG_EVENT.SYSTEM, text);
+      if (starting && text.startsWith("waiting")) tellWaiting(`pbs_server: ${text}`);
+    },
+    (error) => {
+      // Another server leads. Not even an answer may leave: what was not confirmed may be otherwise there.
+      note(LOG_EVENT.ERROR, `the server ends at once: ${error.message}`);
+      log.close();
+      if (starting) fail(error.message);
+      process.exit(1);
+    },
+  );
   let store: Store;
   try {
     store = await opened;
@@ -126,6 +139,7 @@ export async function serve(options: ServerOptions, conf: Conf, { lock, opened, 
           log.close();
           process.exit(1);
         });
+        starting = false;
         note(LOG_EVENT.SYSTEM, `Server started, initialization type = ${options.start}`);
         tellStarter("ready\n");
       },

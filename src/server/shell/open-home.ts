@@ -1,19 +1,29 @@
 // Opens PBS_HOME for the only server that may use it: makes directories, takes the lock, opens the store. This file is in a
 // bundle of its own that is loaded before the service. While V8 loads the service, SQLite's threads already check the store
-// and read the first jobs.
+// and read the first jobs. The driver of PostgreSQL is in a further bundle, which a server with SQLite never loads.
 
 import { chmodSync, existsSync, mkdirSync } from "node:fs";
+import { hostname } from "node:os";
 import { join } from "node:path";
+import { markFile } from "#store/mark.ts";
 import { beginSqliteStore } from "#store/sqlite/sqlite-store.ts";
-import type { Store } from "#store/store.ts";
+import type { Store, StoreError } from "#store/store.ts";
+import { databaseFile, storeFile, storeKind } from "#store/store-choice.ts";
 import { messageOf } from "#support/caught.ts";
 import type { Conf } from "#support/conf.ts";
 import { returnLargeBlocks } from "#support/libc/large-blocks.ts";
 import { type HeldLock, takeLock } from "#support/libc/lock-file.ts";
-import { storeFile } from "./daemon-start.ts";
+import { systemUsers } from "#support/passwd.ts";
 
-/** A PBS_HOME that is open. opened: the store; may reject with a StoreError. notices: log lines about slow or unusual steps. */
-export type OpenHome = { readonly lock: HeldLock; readonly opened: Promise<Store>; readonly notices: readonly string[] };
+/**
+ * A PBS_HOME that is open. opened: the store; may reject with a StoreError. hear: passes on texts for the log about slow or unusual steps of the store, also those
+ * from before the call; ended: called if the store can write nothing more, because another server uses it now. Then the server must end at once.
+ */
+export type OpenHome = {
+  readonly lock: HeldLock;
+  readonly opened: Promise<Store>;
+  hear(note: (text: string) => void, ended: (error: StoreError) => void): void;
+};
 
 /**
  * Resolves when SQLite's threads have begun to work, or with the reason why this process may not serve. create: the store
@@ -28,14 +38,51 @@ export async function openHome(conf: Conf, create: boolean): Promise<OpenHome | 
   makeHome(conf);
   const lock = holdLock(conf);
   if (typeof lock === "string") return lock;
-  const notices: string[] = [];
-  const onNotice = (text: string): void => void notices.push(text);
-  const opened = await beginSqliteStore(storeFile(conf), { accept_loss: create, onNotice }).catch((error: unknown) => {
-    const none = Promise.reject(error);
-    none.catch(() => undefined);
-    return { opened: none };
-  });
-  return { lock, opened: opened.opened, notices };
+  const news = storeNews();
+  const { opened } = await beginStore(conf, create, news).catch((error: unknown) => ({ opened: Promise.reject<Store>(error) }));
+  opened.catch(() => undefined);
+  return { lock, opened, hear: news.hear };
+}
+
+type News = { readonly onNotice: (text: string) => void; readonly onEnd: (error: StoreError) => void; readonly hear: OpenHome["hear"] };
+
+/** Keeps what the store tells until there is somebody who hears it. */
+function storeNews(): News {
+  const kept: string[] = [];
+  let end: StoreError | null = null;
+  let hearer: Parameters<OpenHome["hear"]> | null = null;
+  return {
+    onNotice: (text) => (hearer === null ? void kept.push(text) : hearer[0](text)),
+    onEnd(error) {
+      end = error;
+      hearer?.[1](error);
+    },
+    hear(note, ended) {
+      hearer = [note, ended];
+      for (const text of kept.splice(0)) note(text);
+      if (end !== null) ended(end);
+    },
+  };
+}
+
+async function beginStore(conf: Conf, create: boolean, { onNotice, onEnd }: News): Promise<{ readonly opened: Promise<Store> }> {
+  const file = storeFile(conf);
+  if (storeKind(conf) === "sqlite") return beginSqliteStore(file, { accept_loss: create, onNotice });
+  const { openPostgresStore, readSettings } = await import("#store/postgres/postgres-store.ts");
+  const settings = readSettings(databaseFile(conf), systemUsers().userByUid(process.geteuid?.() ?? 0)?.name ?? "root");
+  const host = hostname();
+  return {
+    opened: openPostgresStore({
+      settings,
+      holder: `${host}:${conf.home}`,
+      host,
+      mark: markFile(file),
+      accept_loss: create,
+      waits: true,
+      onNotice,
+      onEnd,
+    }),
+  };
 }
 
 /** Makes the directories of the server that are missing (docs/reference/files.md 1). */

@@ -1,0 +1,359 @@
+// The writing side of a PostgreSQL store: its connection, its term as the leader, and its commits.
+//
+// Z1. Commits, beats and other writes are done one after the other.
+// Z2. If the connection is lost during a commit, the writer connects again, begins a new term and reads the number of the last
+//     commit. Only then is the commit acknowledged, or done again. The statement of the lost connection belongs to the former
+//     term: it has either taken effect before, or never will.
+// Z3. A writer that has lost its term, or finds that commits are missing, ends for good. It reports this once, before the
+//     promise of the commit settles.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Reader } from "../sql-history.ts";
+import { type Batch, isStoreError, StoreError } from "../store.ts";
+import { BATCH_FUNCTION, textsOf, WRITE_BATCH } from "./batch-function.ts";
+import { type Connection, connectDatabase, weaknesses } from "./connection.ts";
+import { afterReconnect, type Candidate, isAlive, type LeaderRow, mayTake, mustConfirm, type Sighting, seen } from "./leadership.ts";
+import { createSchema, fence, migrate, newer, readLeader, readVersion, type SchemaStep } from "./postgres-schema.ts";
+import { type DatabaseSettings, nameOfDatabase } from "./settings.ts";
+
+/** The process that writes. host, pid: shown to the administrator of another server that finds the database taken. */
+export type Writing = Candidate & { readonly host: string; readonly pid: number };
+
+export type WriterOptions = {
+  readonly settings: DatabaseSettings;
+  readonly me: Writing;
+  readonly steps: readonly SchemaStep[];
+  /** whether to wait for a database that cannot be reached, or a leader that may have ended; otherwise they are refused at once */
+  readonly waits: boolean;
+  /** Examines the store before anything is written to it. Throws the refusal. row: null if there is no store yet. */
+  readonly examine: (row: LeaderRow | null, name: string) => void;
+  readonly onNotice: (text: string) => void;
+  /** called once when the writer has ended for good (Z3) */
+  readonly onEnd: (error: StoreError) => void;
+};
+
+/** Pauses between attempts to reach the database. */
+const RETRY_MS = 250;
+const RETRY_MS_MAX = 2000;
+/** Interval at which a server repeats in its log that it waits. */
+const NOTICE_MS = 60_000;
+
+const now_ms = (): number => performance.now();
+
+export class Writer {
+  readonly #options: WriterOptions;
+  readonly #name: string;
+  #connection: Connection | null = null;
+  #leader: LeaderRow;
+  /** whether a commit may have taken effect although its answer was lost */
+  #is_open = false;
+  #ended: StoreError | null = null;
+  #closing = new AbortController();
+  #tail: Promise<unknown> = Promise.resolve();
+  /** when the statement that confirmed the term last was sent */
+  #confirmed_ms = now_ms();
+  #noticed_ms: number | null = null;
+  readonly #beats: NodeJS.Timeout;
+
+  private constructor(options: WriterOptions, connection: Connection, leader: LeaderRow) {
+    this.#options = options;
+    this.#name = nameOfDatabase(options.settings);
+    this.#connection = connection;
+    this.#leader = leader;
+    this.#beats = setInterval(() => void this.#beat(), options.settings.beat_s * 1000).unref();
+  }
+
+  /** Connects, becomes the leader and brings the tables up to date. Rejects with StoreError. */
+  static async open(options: WriterOptions, stop: AbortSignal): Promise<Writer> {
+    for (let waited: Waited = null; ; ) {
+      try {
+        return await Writer.#attempt(options, stop);
+      } catch (error) {
+        if (!options.waits || stop.aborted || !isStoreError(error) || error.fault !== "away") throw error;
+        waited = noticed(waited, error.message, options.onNotice);
+        await pause(RETRY_MS_MAX, stop);
+      }
+    }
+  }
+
+  static async #attempt(options: WriterOptions, stop: AbortSignal): Promise<Writer> {
+    const { settings, steps, onNotice } = options;
+    const connection = await connectDatabase(settings, "writer");
+    try {
+      let version = await readVersion(connection, settings.schema);
+      options.examine(version === null ? null : await readLeader(connection), connection.name);
+      if (version === null) {
+        await createSchema(connection, settings.schema);
+        version = (await readVersion(connection, settings.schema)) ?? 0;
+      }
+      if (version > steps.length) throw newer(connection, version, steps.length);
+      const leader = await lead(connection, options, stop);
+      await migrate(connection, version, steps, leader.term, onNotice);
+      await connection.exec(`${fence(leader.term)}; ${BATCH_FUNCTION}`);
+      for (const text of await weaknesses(connection)) onNotice(text);
+      return new Writer(options, connection, leader);
+    } catch (error) {
+      await connection.close();
+      throw error;
+    }
+  }
+
+  /** The number of the store, and of its last commit that is known. */
+  get standing(): { readonly store: number; readonly commit: number } {
+    return { store: this.#leader.store, commit: this.#leader.last_commit };
+  }
+
+  /** The present term of this leader. */
+  get term(): number {
+    return this.#leader.term;
+  }
+
+  /**
+   * Writes a batch. Resolves with the number of the commit, or null if there was nothing to write. Rejects with StoreError; `away`: the database could not be
+   * reached for the time of patience, and the batch may have been written.
+   */
+  commit(batch: Batch): Promise<number | null> {
+    const texts = textsOf(batch);
+    if (texts === null) return Promise.resolve(null);
+    return this.#inTurn(async () => {
+      const deadline_ms = now_ms() + this.#options.settings.patience_s * 1000;
+      await this.#connected(deadline_ms);
+      const number = this.#leader.last_commit + 1;
+      for (;;) {
+        const connection = await this.#connected(deadline_ms);
+        if (this.#leader.last_commit === number) break;
+        this.#is_open = true;
+        const begun_ms = now_ms();
+        try {
+          await connection.all(WRITE_BATCH, this.#leader.term, number, ...texts);
+          this.#is_open = false;
+          this.#confirmed(begun_ms, number);
+          break;
+        } catch (error) {
+          if (connection.isLost()) continue;
+          this.#is_open = false;
+          throw this.#failed(error, connection);
+        }
+      }
+      await this.#mustLead();
+      return number;
+    });
+  }
+
+  /** Does reads on the writing connection, after everything that was written before. */
+  read<T>(work: (reader: Reader) => Promise<T>): Promise<T> {
+    return this.#inTurn(async () => work(await this.#connected(now_ms() + this.#options.settings.patience_s * 1000)));
+  }
+
+  /** Does work as one transaction, in which the term cannot end. */
+  transaction<T>(work: (writer: Reader) => Promise<T>): Promise<T> {
+    return this.#inTurn(async () => {
+      const connection = await this.#connected(now_ms() + this.#options.settings.patience_s * 1000);
+      try {
+        await connection.exec("BEGIN");
+        await connection.exec(fence(this.#leader.term));
+        const result = await work(connection);
+        await connection.exec("COMMIT");
+        return result;
+      } catch (error) {
+        if (!connection.isLost()) await connection.exec("ROLLBACK").catch(() => undefined);
+        throw this.#failed(error, connection);
+      }
+    });
+  }
+
+  /** Makes operations that wait for the database fail soon. */
+  hurry(): void {
+    this.#closing.abort();
+  }
+
+  /** Gives up the leadership and closes the connection. */
+  close(): Promise<void> {
+    this.hurry();
+    clearInterval(this.#beats);
+    return this.#inTurn(async () => {
+      const connection = this.#connection;
+      if (connection === null) return;
+      const release = "UPDATE leader SET holder = NULL, instance = NULL, host = NULL, pid = NULL WHERE term = ?";
+      if (!connection.isLost()) await connection.all(release, this.#leader.term).catch(() => undefined);
+      await connection.close();
+    });
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#tail.then(work, work);
+    this.#tail = result.catch(() => undefined);
+    return result;
+  }
+
+  /** The connection. If it is lost, connects again until the deadline. */
+  async #connected(deadline_ms: number): Promise<Connection> {
+    for (let pause_ms = RETRY_MS; ; pause_ms = Math.min(2 * pause_ms, RETRY_MS_MAX)) {
+      if (this.#ended !== null) throw this.#ended;
+      if (this.#connection?.isLost() === false) return this.#connection;
+      try {
+        return await this.#reconnect();
+      } catch (error) {
+        if (this.#ended !== null || !isStoreError(error)) throw error;
+        // After the start, an administrator may repair any fault of the login: all of them are tried again.
+        this.#noticed_ms = noticed(this.#noticed_ms, error.message, this.#options.onNotice);
+        if (this.#closing.signal.aborted || now_ms() + pause_ms > deadline_ms) throw new StoreError("away", error.message, error);
+        await pause(pause_ms, this.#closing.signal);
+      }
+    }
+  }
+
+  async #reconnect(): Promise<Connection> {
+    const connection = await connectDatabase(this.#options.settings, "writer");
+    try {
+      const begun_ms = now_ms();
+      const leader = await takeAgain(connection, this.#options.me);
+      if (leader === null) throw this.#end(await deposedBy(connection));
+      const { last_commit: known, store } = this.#leader;
+      const found = leader.store === store ? afterReconnect(leader.last_commit, known, this.#is_open) : "lost";
+      if (found === "lost" || found === "foreign") throw this.#end(missing(connection.name, found, leader.last_commit, known));
+      this.#leader = leader;
+      this.#is_open = false;
+      this.#confirmed_ms = begun_ms;
+      this.#connection = connection;
+      if (this.#noticed_ms !== null) this.#options.onNotice(`${connection.name} answers again`);
+      this.#noticed_ms = null;
+      return connection;
+    } catch (error) {
+      await connection.close();
+      throw error;
+    }
+  }
+
+  #confirmed(begun_ms: number, last_commit: number): void {
+    this.#confirmed_ms = begun_ms;
+    this.#leader = { ...this.#leader, last_commit };
+  }
+
+  /** Confirms the term if its last confirmation is too old for acting on a commit (leadership.ts E4). */
+  async #mustLead(): Promise<void> {
+    const silence_ms = this.#options.settings.silence_s * 1000;
+    while (mustConfirm(this.#confirmed_ms, now_ms(), silence_ms)) await this.#confirm(now_ms() + silence_ms);
+  }
+
+  async #confirm(deadline_ms: number): Promise<void> {
+    const connection = await this.#connected(deadline_ms);
+    const begun_ms = now_ms();
+    try {
+      const rows = await connection.all("UPDATE leader SET beat = beat + 1 WHERE term = ? RETURNING term", this.#leader.term);
+      if (rows.length === 0) throw this.#end(await deposedBy(connection));
+      this.#confirmed_ms = begun_ms;
+    } catch (error) {
+      if (!connection.isLost()) throw error;
+    }
+  }
+
+  async #beat(): Promise<void> {
+    const beat_ms = this.#options.settings.beat_s * 1000;
+    if (this.#ended !== null || now_ms() - this.#confirmed_ms < beat_ms / 2) return;
+    // A fault is reported by #connected, or by the next commit.
+    await this.#inTurn(() => this.#confirm(now_ms())).catch(() => undefined);
+  }
+
+  /** The error for a statement that the database has undone. A database that accepts no writes may have a successor: the connection is made again. */
+  #failed(error: unknown, connection: Connection): unknown {
+    if (!isStoreError(error)) return error;
+    if (error.fault === "deposed") return this.#end(error);
+    if (error.fault === "permission") void connection.close();
+    return error;
+  }
+
+  #end(error: StoreError): StoreError {
+    if (this.#ended !== null) return this.#ended;
+    this.#ended = error;
+    clearInterval(this.#beats);
+    this.#options.onEnd(error);
+    return error;
+  }
+}
+
+/** When the wait was noticed in the log last; null: it was not. */
+type Waited = number | null;
+
+/** Writes into the log that the database cannot be reached: at first, and then from time to time. */
+function noticed(before: Waited, message: string, onNotice: (text: string) => void): Waited {
+  if (before !== null && now_ms() - before < NOTICE_MS) return before;
+  onNotice(`waiting for the database: ${message}`);
+  return now_ms();
+}
+
+const pause = (delay_ms: number, stop: AbortSignal): Promise<unknown> =>
+  sleep(delay_ms, undefined, { signal: stop }).catch(() => undefined);
+
+/** Becomes the leader, perhaps after the silence of the present one. Rejects with `locked` if it is alive. */
+async function lead(connection: Connection, { me, settings, waits, onNotice }: WriterOptions, stop: AbortSignal): Promise<LeaderRow> {
+  const silence_ms = settings.silence_s * 1000;
+  const first = await readLeader(connection);
+  let sighting: Sighting | null = null;
+  for (;;) {
+    const row = sighting === null ? first : await readLeader(connection);
+    if (isAlive(first, row)) throw taken(connection.name, row);
+    sighting = seen(sighting, row, now_ms());
+    const decision = mayTake(me, sighting, now_ms(), silence_ms);
+    if (decision.kind === "again") {
+      const leader = await takeAgain(connection, me);
+      if (leader !== null) return leader;
+    } else if (decision.kind === "take") {
+      const leader = await takeFrom(connection, row, me);
+      if (leader !== null) return leader;
+    } else {
+      if (!waits || stop.aborted) throw taken(connection.name, row);
+      if (sighting.row === first)
+        onNotice(`waiting up to ${settings.silence_s} s for a sign of life: ${connection.name} was used by ${whoOf(row)}`);
+      await pause(Math.min(settings.beat_s * 1000, Math.max(0, decision.until_ms - now_ms())), stop);
+    }
+  }
+}
+
+const whoOf = ({ host, pid }: LeaderRow): string => `the server on ${host ?? "an unknown host"} (pid ${pid ?? "unknown"})`;
+const taken = (name: string, row: LeaderRow): StoreError => new StoreError("locked", `${name}: ${whoOf(row)} uses this database`);
+
+const LEADER_COLUMNS = "store, term, last_commit, beat, holder, instance, host, pid";
+
+/** Takes the row as it was seen (leadership.ts E3). null: it has changed meanwhile. */
+async function takeFrom(connection: Connection, row: LeaderRow, me: Writing): Promise<LeaderRow | null> {
+  const [taken] = await connection.all<LeaderRow>(
+    `UPDATE leader SET term = term + 1, beat = 0, holder = ?, instance = ?, host = ?, pid = ? WHERE term = ? AND last_commit = ? AND beat = ?
+     RETURNING ${LEADER_COLUMNS}`,
+    me.holder,
+    me.instance,
+    me.host,
+    me.pid,
+    row.term,
+    row.last_commit,
+    row.beat,
+  );
+  return taken ?? null;
+}
+
+/** Begins a new term of the same leader. null: another one has taken over. */
+async function takeAgain(connection: Connection, me: Writing): Promise<LeaderRow | null> {
+  const [taken] = await connection.all<LeaderRow>(
+    `UPDATE leader SET term = term + 1, beat = 0 WHERE instance = ? RETURNING ${LEADER_COLUMNS}`,
+    me.instance,
+  );
+  return taken ?? null;
+}
+
+async function deposedBy(connection: Connection): Promise<StoreError> {
+  const row = await readLeader(connection).catch(() => null);
+  const who = row === null || row.holder === null ? "another server" : whoOf(row);
+  return new StoreError("deposed", `${connection.name}: ${who} has taken this database`);
+}
+
+function missing(name: string, found: "lost" | "foreign", last_commit: number, known: number): StoreError {
+  return found === "lost"
+    ? new StoreError(
+        "lost",
+        `${name}: the database has ${last_commit} commits, but ${known} were acknowledged (was a standby without them promoted?)`,
+      )
+    : new StoreError(
+        "corrupt",
+        `${name}: the database has ${last_commit} commits, but only ${known} were made: another program has written to it`,
+      );
+}

@@ -1,0 +1,87 @@
+// A relay between a store and its PostgreSQL, which cuts connections, holds back what is sent, and can be away.
+
+import { createConnection, createServer, type Socket } from "node:net";
+
+export type Relay = {
+  readonly port: number;
+  /** what happens to the next message that contains this text: see Fault */
+  next(text: string, fault: Fault): void;
+  /** ends all connections, and refuses new ones until back() is called */
+  away(): void;
+  back(): void;
+  /** passes on what was held back. Resolves when PostgreSQL has ended the connection */
+  release(): Promise<void>;
+  close(): Promise<void>;
+};
+
+/**
+ * unsent: the connection is cut, and the message does not reach PostgreSQL. unanswered: it reaches PostgreSQL, and the connection is cut instead of the answer. held:
+ * the store's side is cut; the message reaches PostgreSQL when release() is called. silent: the answer never comes, the connection stays.
+ */
+export type Fault = "unsent" | "unanswered" | "held" | "silent";
+
+/** Starts a relay to a unix socket. */
+export async function startRelay(socket: string): Promise<Relay> {
+  let wanted: { readonly text: Buffer; readonly fault: Fault } | null = null;
+  let held: { readonly inner: Socket; readonly message: Buffer } | null = null;
+  let is_away = false;
+  const sockets = new Set<Socket>();
+  const server = createServer((outer) => {
+    const inner = createConnection(socket);
+    for (const one of [outer, inner]) {
+      sockets.add(one);
+      one.on("error", () => undefined);
+      one.on("close", () => sockets.delete(one));
+    }
+    if (is_away) return void outer.destroy();
+    let fault: Fault | null = null;
+    outer.on("data", (message) => {
+      if (wanted === null || !message.includes(wanted.text)) return void inner.write(message);
+      fault = wanted.fault;
+      wanted = null;
+      if (fault === "unsent") outer.destroy();
+      else if (fault === "held") {
+        held = { inner, message };
+        outer.destroy();
+      } else inner.write(message);
+    });
+    inner.on("data", (message) => {
+      if (fault === "unanswered") outer.destroy();
+      else if (fault === null) outer.write(message);
+    });
+    outer.on("close", () => {
+      if (held?.inner !== inner) inner.destroy();
+    });
+    inner.on("close", () => outer.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the relay has no port");
+  return {
+    port: address.port,
+    next(text, fault) {
+      wanted = { text: Buffer.from(text), fault };
+    },
+    away() {
+      is_away = true;
+      for (const one of sockets) one.destroy();
+    },
+    back() {
+      is_away = false;
+    },
+    async release() {
+      if (held === null) throw new Error("nothing is held back");
+      const { inner, message } = held;
+      held = null;
+      const ended = new Promise<void>((resolve) => inner.on("close", () => resolve()));
+      // The message is followed by one that ends the session.
+      inner.end(Buffer.concat([message, Buffer.from([0x58, 0, 0, 0, 4])]));
+      inner.resume();
+      await ended;
+    },
+    async close() {
+      for (const one of sockets) one.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
