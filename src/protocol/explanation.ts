@@ -15,7 +15,7 @@ export type Obstacle = {
   readonly id: string | null;
   readonly from_s: number;
   readonly to_s: number;
-  /** the number of those vnodes that it holds and that the job could use */
+  /** the number of vnodes that this obstacle holds and that the job could use */
   readonly vnodes: number;
   /** for a job: see Explanation.learned_s */
   readonly learned_s?: number;

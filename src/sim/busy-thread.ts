@@ -29,7 +29,7 @@ export class BusyThread {
     return this.#is_alive && !this.#is_stopped && this.#world.now_ms >= this.#busy_until_ms;
   }
 
-  /** Handles input now or, if the thread is not free, when it is. */
+  /** Handles input now or, if the thread is not free, as soon as it is free. */
   do(act: Act): void {
     this.#in.push(act);
     this.#drain();

@@ -13,7 +13,7 @@ import type { Scenario } from "./drawn/scenario.ts";
 
 /** Time in ms after the faults within which everything that the complex waits for becomes due. It is longer than every delay and interval of the complex. */
 export const HORIZON_MS = 3 * 3_600_000;
-/** Number of runs for each submission: some submissions are arrays, and clients submit further jobs in batches. */
+/** The number of runs that is assumed for each submission: some submissions are arrays, and clients submit further jobs in batches. */
 const RUNS_PER_JOB = 3;
 
 /**
@@ -62,8 +62,8 @@ function unrestOfMoms({ moms }: Complex): string | null {
 
 /**
  * Returns a reservation that must begin or end before the complex is at rest; null: none. An as-soon-as-possible reservation
- * begins when the last job has ended. A reservation made from a job ends with the job, which without a walltime is in five
- * years.
+ * begins when the last job has ended. A reservation made from a job ends with the job; if the job has no walltime, that is
+ * in five years.
  */
 function unrestOfResvs({ state }: Core, wall_ms: number, horizon_ms: number): string | null {
   for (const { id, attrs } of state.resvs.values()) {

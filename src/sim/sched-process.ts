@@ -30,7 +30,7 @@ type SchedLink = Link<"sched-to-server", "server-to-sched">;
 export type SchedOptions = {
   readonly book: PolicyBook;
   readonly cycle_ms_max: number;
-  /** its processes get the pids after this one */
+  /** the processes of the scheduler get the pids that follow this number */
   readonly first_pid: number;
   dial(name: string, pid: number, parent: number): SchedLink | null;
   /** Called when the process has ended by itself or was killed. */

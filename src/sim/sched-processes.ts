@@ -58,7 +58,10 @@ export class SchedProcesses {
     return { pid: sched.pid, process: sched.paused ? "stopped" : "runs" };
   }
 
-  /** Kills a process. Returns true if another process of the server started it: that process is not told of the end. */
+  /**
+   * Kills a process. Returns true if it was not started by `parent` but by an earlier process of the server. The present one
+   * is not told of the end by the system then.
+   */
   kill(name: string, pid: number, parent: number): boolean {
     const sched = this.#alive(name);
     if (sched?.pid !== pid) return false;

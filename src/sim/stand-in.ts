@@ -102,7 +102,7 @@ export class StandIn {
     return this.#ends;
   }
 
-  /** Returns the answer to a request after everything that follows from it at this instant; null: the request waits for something. */
+  /** Makes a request, and lets everything happen that follows from it at this instant. Returns the answer; null: the request waits for something. */
   ask(peer: Peer, request: Request): ClientFrame | null {
     const token = ++this.#tokens;
     this.#driver.request(peer, request, token);
@@ -117,7 +117,7 @@ export class StandIn {
     return this.#parts.get(token) ?? [];
   }
 
-  /** Lets time pass until then, or until no further event can occur. */
+  /** Lets time pass until until_s, or until no further event can occur. */
   run(until_s: number): void {
     let last_ms = this.#clock.now_ms;
     for (;;) {

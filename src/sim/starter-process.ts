@@ -67,7 +67,7 @@ export class StarterProcess {
   #life = 0;
   #alive = false;
   #tell: ((frame: Told) => void) | null = null;
-  /** tells the frames to a mom that is connected and has not said hello yet; null: there is no such mom */
+  /** passes frames to a mom that is connected and has not said hello yet; null: there is no such mom */
   #guest: ((frame: Told) => void) | null = null;
   #lost: (() => void) | null = null;
   #next_pid = 100;
@@ -202,7 +202,7 @@ export class StarterProcess {
     if (known !== undefined && known.run_count >= run_count) return;
     const at_ms = steadyMs(this.#world);
     const drawn = this.#options.behaviour(job, run_count);
-    // What stands for the job on a sister stays until it is removed.
+    // The placeholder that stands for the job on a sister runs until it is removed.
     const behaviour = path === PLACEHOLDER ? { ...drawn, run_ms: PLACE_MS } : drawn;
     const unreached = terminal !== null && (behaviour.terminal.refused || called.has(job)) ? NO_TERMINAL : null;
     const exit_status = behaviour.start_failure ?? unreached;

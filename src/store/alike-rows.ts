@@ -4,7 +4,7 @@
 //
 // A1. The result equals that of JSON.parse, also in the order of names. Each text gives a new record. Its values may be
 //     shared with other records and must not be changed in place.
-// A2. A text that JSON.parse refuses is refused, too.
+// A2. A text that JSON.parse refuses is refused here as well.
 //
 // A pattern describes similar texts as a sequence of runs and holes. A run is a piece of text with members (name and value)
 // that were equal in all these texts; it is compared as a whole. A hole is a member whose value differed; it has the value

@@ -5,7 +5,7 @@ export class AssertionFailed extends Error {
   override readonly name = "AssertionFailed";
 }
 
-/** Throws AssertionFailed unless the condition holds, in production too. message: the condition that should hold. */
+/** Throws AssertionFailed unless the condition holds, also in production. message: the condition that should hold. */
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new AssertionFailed(message);
 }

@@ -23,8 +23,8 @@ export type DayFileOptions = {
   readonly onOpen?: (now_ms: number) => string;
   readonly onClose?: (now_ms: number) => string;
   /**
-   * After a write, lines are collected for this many milliseconds before the next write (default GATHER_MS). A line that comes after a longer pause is written
-   * at the end of its turn. 0: every line is written at once
+   * After a write, lines are collected for this many milliseconds before the next write (default GATHER_MS). A line that
+   * comes after a longer pause is written at the end of the present turn of the event loop. 0: every line is written at once
    */
   readonly delay_ms?: number;
   /** returns a line for the log that says how many lines were lost, and why */
@@ -111,7 +111,7 @@ export class DayFile {
       try {
         fsyncSync(this.#fd);
       } catch {
-        // Some devices cannot sync. The log is complete without it.
+        // Some devices cannot sync. All lines were written without it.
       }
     }
     this.#shut();

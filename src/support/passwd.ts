@@ -25,7 +25,7 @@ export type UserDatabase = {
   groupByGid(gid: number): SystemGroup | null;
   /** group ids of a user: the primary group first, then the supplementary groups */
   gidsOf(user: SystemUser): readonly number[];
-  /** names of these groups; a group without a name is given by its number */
+  /** names of a user's groups; a group without a name is given by its number */
   groupsOf(user: SystemUser): readonly string[];
 };
 
@@ -145,7 +145,7 @@ export function libcSource(): UserSource {
   return declared;
 }
 
-/** Looks up in the two files, and reads them at every look-up (systemUsers caches the answers). */
+/** Looks users and groups up in the two files, which it reads again at every look-up (systemUsers caches the answers). */
 export function fileSource(readPasswd: () => string, readGroup: () => string): UserSource {
   const users = (): SystemUser[] => parsePasswd(readPasswd());
   const groups = () => parseGroup(readGroup());

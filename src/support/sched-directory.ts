@@ -32,8 +32,9 @@ export const checkLogDirectory = (dir: string, uid = ownUid()): string | null =>
 const ownUid = (): number => process.getuid?.() ?? 0;
 
 /**
- * Checks the owner and the mode of a file or directory. uid: the scheduler's user. It may also belong to root. But if another user than the scheduler's checks,
- * a directory of root is refused, because the scheduler could not use it.
+ * Checks the owner and the mode of a file or directory. uid: the scheduler's user. The file may also belong to root. But if
+ * the process that checks runs as another user than the scheduler (the server does), a directory of root is refused, because
+ * the scheduler could not use it.
  */
 function checkOwn(path: string, directory: boolean, uid: number): string | null {
   try {

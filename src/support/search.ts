@@ -3,8 +3,8 @@
 import { present } from "./assert.ts";
 
 /**
- * Returns the position of the first element for which a condition holds. The condition must hold for all later elements too. If it holds for none, returns the
- * length of the array.
+ * Returns the position of the first element for which a condition holds. The condition must also hold for all later
+ * elements. If it holds for none, returns the length of the array.
  */
 export function firstPlace<T>(sorted: readonly T[], holds: (element: T) => boolean): number {
   let [low, high] = [0, sorted.length];

@@ -35,7 +35,7 @@ function stateOf(pid: number): string | null {
   }
 }
 
-/** Returns all descendants of the given processes. The starter is the subreaper of its jobs, so that orphaned processes of jobs are its descendants too. */
+/** Returns all descendants of the given processes. The starter is the subreaper of its jobs, so that orphaned processes of jobs are also its descendants. */
 export function descendants(roots: readonly number[]): number[] {
   const children = new Map<number, number[]>();
   for (const name of readdirSync("/proc")) {
@@ -78,8 +78,8 @@ export function kill(pid: number, signal: NodeJS.Signals): void {
 }
 
 /**
- * How the end of processes is waited for. waits: called from time to time with the processes that still exist. burial: zombies are waited for too, for a short
- * time.
+ * How the end of processes is waited for. waits: called from time to time with the processes that still exist. burial:
+ * whether zombies are also waited for, for a short time.
  */
 export type Goodbye = { readonly burial: boolean; readonly waits?: (text: string) => void };
 

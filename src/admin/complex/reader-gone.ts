@@ -14,7 +14,7 @@ export function watchReader(): void {
   });
 }
 
-/** Has `work` done once before the process ends for this reason. Returns a function that undoes this. */
+/** Calls `work` once before the process ends because its output is no longer read. Returns a function that cancels this. */
 export function atReaderGone(work: () => Promise<void>): () => void {
   let leaving = false;
   const listener = (error: NodeJS.ErrnoException): void => {

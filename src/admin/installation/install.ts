@@ -98,8 +98,8 @@ const namesIn = (folder: string): readonly string[] =>
     : [];
 
 /**
- * Returns the paths below PBS_EXEC that the installation has made; files come before their directories. They are taken from the programs in PBS_EXEC, so files
- * of others are not among them.
+ * Returns the paths below PBS_EXEC that the installation has made; files come before their directories. They are taken from
+ * the programs in PBS_EXEC, so files of other origin are not among them.
  */
 export function installed(exec: string): readonly string[] {
   const library = join(exec, "lib/partita");
@@ -121,8 +121,8 @@ export function installed(exec: string): readonly string[] {
 }
 
 /**
- * Returns a sleep program, which is installed under a name that tools search for among the processes. If sleep is only one name of a program with many names,
- * it is a script.
+ * Returns a sleep program, which is installed under a name that tools search for among the processes. If the system's sleep
+ * is only one name of a program with many names, returns a script instead.
  */
 function sleepProgram(): Buffer {
   const sleep = realpathSync("/bin/sleep");

@@ -13,7 +13,7 @@ const GROUP_OR_WORLD_WRITES = 0o022;
 const RANDOM_CHARS = 8;
 const NAME_TRIES = 10;
 
-/** Does work with the owner's rights. The owner's identity stays in force afterwards, because the next call most likely needs it too. */
+/** Does work with the owner's rights. The owner's identity stays in force afterwards, because the next call most likely also needs it. */
 export function asOwner<T>(plan: Pick<FilePlan, "owner">, work: () => T): T {
   actAs(plan.owner);
   return work();
@@ -74,8 +74,8 @@ function makeDirectory(plan: FilePlan, path: string): string {
 }
 
 /**
- * Whether the directory was left by an earlier request or run of the job. It is not if other users can write to it: they may have moved it here with their own
- * files in it.
+ * Whether the directory was left by an earlier request or run of the job. Returns false if other users can write to it: they
+ * may have moved it here with their own files in it.
  */
 function isLeft(plan: FilePlan, path: string): boolean {
   const stat = asOwner(plan, () => lstatSync(path));

@@ -39,7 +39,7 @@ function tooLoaded(before: boolean, load: number, { ideal, max }: LoadLimits): b
 
 function typing(before: Typing, idle_s: number, { idle_wait_s, min_use_s, poll_s }: KeyboardLimits, now_ms: number): Typing {
   if (before.keyboard) return idle_s >= idle_wait_s ? NOBODY : { keyboard: true, in_use_since_ms: before.in_use_since_ms };
-  // If there was input since the last check, the host has been in use since then.
+  // There was input since the last check. Unless the host was already in use, its use began with that input.
   if (idle_s > poll_s) return NOBODY;
   const in_use_since_ms = before.in_use_since_ms ?? now_ms - idle_s * 1000;
   return { keyboard: now_ms - in_use_since_ms >= min_use_s * 1000, in_use_since_ms };

@@ -66,8 +66,8 @@ export class HostWatch {
   }
 
   /**
-   * Measures the use of the host by others if the configuration requests it. When the configuration no longer requests it, one more measurement ends the busy
-   * state.
+   * Measures how the host is used by others than jobs (load, keyboard), if the configuration requests it. When the
+   * configuration no longer requests it, one more measurement ends the busy state.
    */
   #measure(now_ms: number): void {
     const { state, settings, happen } = this.#tools;
@@ -79,7 +79,7 @@ export class HostWatch {
     happen({ kind: "measured", measure: this.#ports.host.measure(kbd_idle !== null) });
   }
 
-  /** Reads the site's resources and reports them. After the last one was removed from the configuration, this is reported once. */
+  /** Reads the site's resources and reports them. After the last resource was removed from the configuration, the empty list is reported once. */
   #readSite(now_ms: number): void {
     const { state, settings, happen } = this.#tools;
     const { site } = settings();

@@ -23,8 +23,9 @@ export function nextPoll_s(
 }
 
 /**
- * What to sample now: the pids of top processes, tasks and adopted sessions. owners: sessions in which only the processes of this user count. all: whether jobs
- * without watched limits are included. last_ms: the time at which those were sampled last.
+ * What to sample now: the pids of top processes, tasks and adopted sessions. owners: sessions in which only the processes of
+ * this user count. all: whether jobs without watched limits are included. last_ms: the time at which jobs without watched
+ * limits were sampled last.
  */
 export type Due = { readonly leaders: ReadonlySet<number>; readonly owners: ReadonlyMap<number, number>; readonly all: boolean };
 

@@ -10,7 +10,10 @@ export type Controller = (typeof CONTROLLERS)[number];
 /** A hierarchy. own: directory of the group in which this process is. top: directory in which the groups of our jobs are made. */
 export type Hierarchy = { readonly version: 1 | 2; readonly controllers: ReadonlySet<string>; readonly own: string; readonly top: string };
 
-/** Finds the hierarchies listed in /proc/PID/mounts, each with the group that /proc/PID/cgroup gives. name: of the directory to be made in each. */
+/**
+ * Finds the hierarchies listed in /proc/PID/mounts, each with the group that /proc/PID/cgroup gives. name: that of the
+ * directory to be made in each hierarchy.
+ */
 export function hierarchiesOf(mounts: string, cgroup: string, name: string): Hierarchy[] {
   const groups = cgroup
     .split("\n")

@@ -9,8 +9,8 @@ import { toolPath } from "./tool-path.ts";
 export type IdentityTool = "chroot" | "setpriv";
 
 /**
- * Returns those words. find: returns the path of a system program. tool: the program that takes on the identity; default: the better one of those that work
- * here.
+ * Returns the words that make a program run under the identity. find: returns the path of a system program. tool: the
+ * program that takes on the identity; default: the better one of those that work here.
  */
 export function identityWords(
   { uid, gid, groups }: FileIdentity,

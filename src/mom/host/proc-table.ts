@@ -36,7 +36,7 @@ export function kernelText(path: string, line = false): string {
   const fd = openSync(path, "r");
   try {
     let text = "";
-    // A read that returns less than asked does not mean the end: the kernel returns as many whole entries as it has ready.
+    // A read that returns fewer bytes than requested has not reached the end: the kernel returns as many whole entries as it has ready.
     for (let count = readSync(fd, page); count > 0; count = line ? 0 : readSync(fd, page)) text += page.toString("latin1", 0, count);
     return text;
   } finally {

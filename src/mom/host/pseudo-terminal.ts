@@ -1,5 +1,5 @@
-// Makes and writes pseudo terminals. The terminal relay makes one with its own identity: the kernel then gives the slave to that user, so nothing need change
-// its owner.
+// Makes and writes pseudo terminals. The terminal relay makes one with its own identity: the kernel then gives the slave to
+// that user, so the owner of the slave need not be changed.
 
 import { writeSync } from "node:fs";
 import { codeOf } from "#support/caught.ts";
@@ -30,7 +30,7 @@ export function openPseudoTerminal(): { readonly master: number; readonly path: 
 /** Whether a path is that of a pseudo terminal's slave. No other path is opened as a job's terminal. */
 export const isPseudoTerminal = (path: string): boolean => /^\/dev\/pts\/\d{1,9}$/.test(path);
 
-/** How often a full terminal is tried again. Nothing tells when it accepts more (libuv could only write to it by blocking). */
+/** Interval at which a full terminal is written to again. No event tells when it accepts more (libuv could only write to it by blocking). */
 const ASK_AGAIN_MS = 10;
 
 export type TerminalWriter = {

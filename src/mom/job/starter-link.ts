@@ -81,7 +81,7 @@ export type StarterRun = StartedRun &
   (
     | {
         readonly state: "running";
-        /** its terminal is gone */
+        /** the terminal of the run is gone */
         readonly hung_up?: true;
         readonly adopted?: readonly AdoptedSession[];
       }

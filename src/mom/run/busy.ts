@@ -1,5 +1,5 @@
-// A host that is in use by others (`$max_load`, `$kbd_idle`): the mom tells the server so. If the site wants it, the mom
-// also suspends the jobs of the host until the host is free again. Pure.
+// Handles a host that others use (`$max_load`, `$kbd_idle`): the mom reports this to the server. If the site wants it, the
+// mom also suspends the jobs of the host until the host is free again. Pure.
 
 import { hostsOf } from "#model/request/host-entry.ts";
 import { LOG_EVENT } from "#support/log-event.ts";

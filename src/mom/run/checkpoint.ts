@@ -115,7 +115,10 @@ export const hasInterval = (attrs: Attrs): boolean => intervalOf(attrs) !== null
 
 // ---- answers of scripts
 
-/** The result of a script that saved a run. saved: a checkpoint was made. leaving: the run was to end after it. text: the message about the script. */
+/**
+ * The result of a script that saved a run. saved: a checkpoint was made. leaving: the run was to end after the checkpoint.
+ * text: the message about the script.
+ */
 export type Taken = { readonly saved: boolean; readonly leaving: boolean; readonly text: string };
 
 export function taken(cx: Context, run: Run, end: ScriptEnd): Taken {

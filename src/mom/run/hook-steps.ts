@@ -101,7 +101,7 @@ export function askScript(cx: Context, script: ScriptName, run: Run, step: Step,
   });
 }
 
-/** Whether hooks or a script were asked this about the run and have not answered yet. */
+/** Whether hooks or a script were started for this step of the run and have not answered yet. */
 export function isAsking(state: MomState, run: Run, kind: Step["kind"]): boolean {
   for (const { step } of state.steps.values())
     if (step.kind === kind && "run" in step && step.run.job === run.job.id && step.run.run_count === run.job.run_count) return true;

@@ -60,7 +60,7 @@ export function purged({ state, actions }: Context, job: string): void {
 /** Whether the run does nothing more with its output. */
 export const isOver = (run: Run): boolean => run.phase.name === "ended" || run.phase.name === "leaving";
 
-/** Returns the kept output to report in the hello (O1), without that of runs under way: they take care of it themselves. */
+/** Returns the jobs whose kept output is reported in the hello (O1). Jobs with a run under way are left out: the run itself takes care of the output. */
 export function helloOutputs({ kept, runs }: MomState): Pick<MomHello, "outputs"> {
   const outputs = [...kept].filter((job) => {
     const run = runs.get(job);

@@ -90,7 +90,8 @@ function readText(path: string): string {
 }
 
 /**
- * Checks that only trusted users can write a file that root's mom obeys, or its directory of checkpoints. A missing one is not checked. Throws MomStartError.
+ * Checks that only trusted users can write a file that root's mom obeys, or its directory of checkpoints. A missing file or
+ * directory is not checked. Throws MomStartError.
  */
 function checkTrusted(check: () => void, what: string): void {
   try {

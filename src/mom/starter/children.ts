@@ -8,7 +8,7 @@ import { SIGKILL, signalSessions } from "../host/session-signals.ts";
 import { type RunKey, taskOf } from "../job/starter-link.ts";
 import type { JournalRun } from "./journal.ts";
 
-/** A process that lives, or has ended but is not reaped yet. script: kernel name of the restart script, if it was started as that. */
+/** A process that lives, or has ended but is not reaped yet. script: kernel name of the restart script, if the process was started as one. */
 export type Child = RunKey & { readonly cookie: string; readonly uid: number; readonly script?: string };
 
 export class Children {

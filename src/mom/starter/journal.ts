@@ -154,7 +154,7 @@ export function openJournal(path: string): { readonly journal: Journal; readonly
       bytes += writeWhole(fd, lines);
       torn = false;
     },
-    /** Only one sync runs at a time. Calls during a sync share the one after it. */
+    /** Only one sync runs at a time. All calls during a sync share the next sync. */
     sync() {
       if (running === null) return begin();
       waiting ??= running

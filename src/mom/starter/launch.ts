@@ -6,7 +6,8 @@
 //     or setpriv (host/identity-words.ts), then prlimit, then the program. Each executes the next without a fork. In this order each of them still has the
 //     right that it needs.
 // L3. If a program cannot be executed, the job's stderr says so, and the job ends with 254 (docs/reference/execution.md 6).
-// L4. Those programs that still run as root get no variables of the user that could influence them. env sets these variables once the identity is the owner's.
+// L4. Programs in this chain (L2) that still run as root get no variables of the user that could influence them. env sets
+//     these variables once the identity is the owner's.
 // L5. The start never waits for anything under the user's control: a FIFO in place of a file is refused, because the starter serves all jobs of the host.
 // L6. A restart script belongs to the site, not to the job: it runs with the starter's identity, and only if no other user could have written it.
 
@@ -228,7 +229,7 @@ export function commandOf(spec: Command, find = toolPath, directory: string | nu
   return { path: nth(wrapped, 0), argv: [...wrapped, spec.path, ...login, ...rest], env };
 }
 
-/** Whether the program needs no other program that sets identity or limits. (Only from such other programs are variables withheld.) */
+/** Whether the program needs no other program that sets identity or limits. (Variables are withheld only from such other programs.) */
 const isDirect = ({ owner, limits, nice }: Command): boolean => owner === null && nice === null && Object.keys(limits).length === 0;
 
 const LOGIN_OPTION: ReadonlySet<string> = new Set([

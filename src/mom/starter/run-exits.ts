@@ -1,5 +1,5 @@
-// Reports the ends of runs to the mom. Each end is on the disk before it is reported (job/starter-link.ts, S1). One sync serves all ends that came since the
-// sync before.
+// Reports the ends of runs to the mom. Each end is on the disk before it is reported (job/starter-link.ts, S1). One sync
+// serves all ends that came since the previous sync.
 
 import { messageOf } from "#support/caught.ts";
 import type { ExitedRun } from "../job/starter-link.ts";

@@ -4,7 +4,7 @@
 // I1. A job runs only as its owner; another user is refused with 15023, because there is no way yet to prove that two names
 //     are one person.
 // I2. Root owns jobs only if acl_roots allows it; in user mode the user of the complex owns all jobs.
-// I3. A group must be one of the owner's (15045).
+// I3. The group of a job must be one of its owner's groups; any other is refused with 15045.
 // I4. The address of the qsub that waits for an interactive job is sent to the mom with the job and is never shown.
 
 import { PBSE, reject } from "#model/pbse.ts";

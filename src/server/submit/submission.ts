@@ -123,7 +123,7 @@ export function refuseLater(def: AttributeDef, value: string): void {
   if (what !== undefined && value !== "") throw new Reject(PBSE.NOSUP, `${pbseText(PBSE.NOSUP)}: ${what}`);
 }
 
-/** Turns a job with indices into an array, and returns the end of its default output paths, which follows the job's number. */
+/** Turns a job with indices into an array. Returns the last part of the default output paths, which stands after the job's number. */
 function arraySuffix(attrs: Attrs, { Resource_List }: ResolvedRequest): string {
   const indices = attrs["array_indices_submitted"];
   if (indices === undefined) {

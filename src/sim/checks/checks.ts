@@ -7,13 +7,13 @@
 // K3. A job has one process at a time over all hosts, unless the server had given up the earlier start of the job (its host was
 //     silent too long, or a request forced it).
 // K4. The processes that really run on a vnode never oversubscribe it, and an exclusive job is alone.
-// K5. A job that a scheduler starts gets vnodes of the scheduler's partitions, and its queue is in them too. A suspended job
-//     continues on its old vnodes.
+// K5. A job that a scheduler starts gets vnodes of the scheduler's partitions, and the job's queue belongs to one of these
+//     partitions. A suspended job continues on its old vnodes.
 // K6. Accounting: one Q for a job (and one for each move), each S or T followed by one R, C or E before the next, and one
 //     record of the end. A subjob has no Q.
 // K7. What an idle scheduler knows equals the server's state, and the data that it derived from deltas equals the data derived
 //     from a snapshot (mirror.ts).
-// K8. A job that waits for others does not run, unless an operator runs it or a manager or a hook released it.
+// K8. A job that waits for other jobs does not run, unless an operator runs it or a manager or a hook released it.
 // K9. A job on several hosts starts on its first host only after it is present on all others.
 // K10. See promises.ts.
 // K11. A reservation whose submission was answered exists after every restart, until it has ended. Its accounting records: U
@@ -135,7 +135,7 @@ export class Checks {
     this.#seats.force(id);
   }
 
-  /** Called when the job may run although it waits for others. */
+  /** Called when the job may run although it waits for other jobs (K8). */
   letGo(id: string): void {
     this.#seats.letGo(id);
   }

@@ -90,7 +90,7 @@ export type PromiseCheck = {
 export function createPromiseCheck(scenario: Judged, now_ms: () => number): PromiseCheck {
   const tracks = new WeakMap<SchedRuntime, Track>();
   const counts = { promises: 0, moved: 0 };
-  /** for each start of a job, by `job/run_count`, how long after the cycle that decided it the job started */
+  /** by `job/run_count`: the time between the cycle that decided to start the job and the start itself */
   const late = new Map<string, number>();
   const judges = isPlain(scenario);
   return {

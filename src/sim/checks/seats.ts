@@ -44,12 +44,12 @@ export class Seats {
     this.#forced.add(id);
   }
 
-  /** Called when the job may run although it waits for others. */
+  /** Called when the job may run although it waits for other jobs (K8). */
   letGo(id: string): void {
     this.#let_go.add(id);
   }
 
-  /** Called when the server gives up the present start of the job. Earlier starts are then given up too. */
+  /** Called when the server gives up the present start of the job. Its earlier starts are then also given up. */
   giveUp(id: string, job: Job | undefined): void {
     const run = job?.attrs.run_count;
     for (const { process } of this.#seats)

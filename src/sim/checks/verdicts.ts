@@ -1,5 +1,5 @@
 // Checks K5: a job whose start a scheduler decided and the server accepted gets vnodes of the scheduler's partitions, and
-// its queue is in them too.
+// the job's queue belongs to one of these partitions.
 
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
 import type { Decision } from "#protocol/sched-link.ts";
