@@ -5,8 +5,8 @@
 //
 // K1. The mark is never ahead of the store: it is written after a commit is durable and before the commit is acknowledged.
 // K2. The mark of a running store is written in place and is not flushed to the disk, because a flush would cost as much as
-//     the commit. This is sufficient: - kill -9 of the server loses nothing, because the kernel has the bytes as soon as
-//     write(2) returns. - After a loss of power the mark may be older than the store (by K1 the commit was flushed first),
+//     the commit. This is sufficient. kill -9 of the server loses nothing, because the kernel has the bytes as soon as
+//     write(2) returns. After a loss of power the mark may be older than the store (by K1 the commit was flushed first),
 //     which is harmless. It may also be torn: this is reported, and its number is ignored. If the disk lost commits in spite
 //     of the flush, the server detects the loss only of those up to the mark on the disk. The first mark of a store, which
 //     records that the store exists, is flushed together with its directory.

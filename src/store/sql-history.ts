@@ -8,7 +8,7 @@ type Stored = Omit<HistoryRow, "data"> & { readonly data: string };
 const COLUMNS = "id, seq, idx, owner, queue, state, ended_s, data";
 
 export type Parameter = string | number | null;
-/** A connection to a database. name: of the store, in messages. all: `?` in the statement stands for a parameter. */
+/** A connection to a database. name: that of the store, for messages. all: `?` in the statement stands for a parameter. */
 export type Reader = { readonly name: string; all<T>(sql: string, ...parameters: readonly Parameter[]): Promise<T[]> };
 
 /** The texts in which databases differ. */
@@ -20,7 +20,7 @@ export type HistoryDialect = {
   readonly uses_resource: string;
 };
 
-/** Makes the history of a store. write: does its work as one transaction on the writing connection. */
+/** Makes the history of a store. write: does work as one transaction on the writing connection. */
 export function sqlHistory(
   reader: Reader,
   dialect: HistoryDialect,

@@ -13,7 +13,7 @@ export function storeKind({ file, values }: Pick<Conf, "file" | "values">): Stor
   throw new ConfError(`${file}: PARTITA_STORE=${stated}: one of sqlite, postgres`);
 }
 
-/** The file of the SQLite store. The mark of the store is beside it, whatever its kind. */
+/** The file of the SQLite store. The mark of a store is beside this file, whatever the kind of the store. */
 export const storeFile = ({ home }: Pick<Conf, "home">): string => join(home, "server_priv", "partita.db");
 
 /** The file with the settings of the PostgreSQL store. */

@@ -5,7 +5,7 @@
 // R1. commit() writes all of a batch or nothing. When it resolves, the batch is durable.
 // R2. Commits take effect in the order of the calls.
 // R3. After a failed commit, load() returns the state before that commit, and the store can still be used. Only the fault
-//     `away` leaves open whether the commit was written; load() then returns what was.
+//     `away` leaves open whether the commit was written; load() then returns the rows that really are in the database.
 
 /** A record as JSON can represent it. */
 export type Data = { readonly [name: string]: unknown };
@@ -111,7 +111,7 @@ export const asItIs: Keep = (_, value) => value;
 export type Store = {
   /** loads all live rows. keep: applied to the attributes of jobs, so that jobs can share values */
   load(keep?: Keep): Promise<Loaded>;
-  /** Writes a batch. Rejects with StoreError, in which case nothing of the batch is written. */
+  /** Writes a batch. Rejects with StoreError; nothing of the batch is then written (with `away`: perhaps all of it, R3). */
   commit(batch: Batch): Promise<void>;
   /** reads the scripts of jobs; a job without a script is absent from the result */
   scripts(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
@@ -129,8 +129,8 @@ export type Store = {
 };
 
 /**
- * away: the database cannot be reached. A commit that fails so may have been written: the next load() tells. deposed: another server has taken the database, and
- * this one can write nothing more.
+ * away: the database cannot be reached. A commit that fails with it may have been written: the next load() shows whether it
+ * was. deposed: another server has taken the database, and this one can write nothing more.
  */
 export type StoreFault = "disk-full" | "corrupt" | "newer" | "lost" | "locked" | "permission" | "io" | "exists" | "away" | "deposed";
 

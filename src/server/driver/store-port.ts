@@ -1,4 +1,4 @@
-// Makes a store, whose methods return promises, into the port that the driver uses.
+// Turns a store, whose methods return promises, into the port that the driver uses.
 
 import { isStoreError, type Loaded, type Store } from "#store/store.ts";
 import { shared } from "../state/intern.ts";
@@ -28,7 +28,7 @@ export function storePort(store: Store, name: string, settle: Settle): StorePort
       (result) => {
         if (result.ok) return done(result.value);
         if (is_closed) return;
-        // The store itself has waited for its database for a while. A server that cannot reach it goes on waiting.
+        // The store itself has waited for its database for a while. A server that cannot reach its database goes on waiting.
         if (isStoreError(result.error) && result.error.fault === "away") return load(done);
         throw result.error;
       },

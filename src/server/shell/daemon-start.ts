@@ -9,10 +9,10 @@ export const READY_ENV = "PARTITA_READY_FD";
 /** A file in server_priv with attributes that the installation wants to be set at the first start, when the store is empty. Lines NAME=VALUE. */
 export const FIRST_START = "first_start";
 
-/** The beginning of a line that tells the process that waits for the start why it still waits. */
+/** The beginning of a line that says why the server has not started yet. */
 export const WAITING = "pbs_server: waiting";
 
-/** Tells the process that waits for the start why it still waits. text: a line that begins with WAITING. */
+/** Tells the process that waits for the start why the server has not started yet. text: a line that begins with WAITING. */
 export function tellWaiting(text: string): void {
   try {
     writeSync(process.env[READY_ENV] === undefined ? 2 : READY_FD, `${text}\n`);

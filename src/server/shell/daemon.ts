@@ -25,7 +25,7 @@ import type { OpenHome } from "./open-home.ts";
 import { startService } from "./service.ts";
 import { timeZone } from "./time-zone.ts";
 
-/** The mode of the server's log. Only its user and group may read it, because it names jobs and owners. pbs.conf can set another (three octal digits). */
+/** The mode of the server's log. Only its user and group may read it, because it names jobs and owners. pbs.conf can set another mode (three octal digits). */
 export function logMode(stated: string | undefined): number {
   return /^0?[0-7]{3}$/.test(stated ?? "") ? (Number.parseInt(stated as string, 8) & 0o666) | 0o600 : 0o640;
 }
@@ -60,7 +60,7 @@ export async function serve(options: ServerOptions, conf: Conf, { lock, opened, 
       if (starting && text.startsWith("waiting")) tellWaiting(`pbs_server: ${text}`);
     },
     (error) => {
-      // Another server leads. Not even an answer may leave: what was not confirmed may be otherwise there.
+      // Another server leads now. Not even an answer may be sent: the other server may lack commits that were not confirmed here.
       note(LOG_EVENT.ERROR, `the server ends at once: ${error.message}`);
       log.close();
       if (starting) fail(error.message);

@@ -16,8 +16,9 @@ import { type HeldLock, takeLock } from "#support/libc/lock-file.ts";
 import { systemUsers } from "#support/passwd.ts";
 
 /**
- * A PBS_HOME that is open. opened: the store; may reject with a StoreError. hear: passes on texts for the log about slow or unusual steps of the store, also those
- * from before the call; ended: called if the store can write nothing more, because another server uses it now. Then the server must end at once.
+ * A PBS_HOME that is open. opened: the store; may reject with a StoreError. hear: from now on, passes texts for the log
+ * about slow or unusual steps of the store to `note`, first those that came before the call. ended: called if the store can
+ * write nothing more, because another server uses it now; the server must then end at once.
  */
 export type OpenHome = {
   readonly lock: HeldLock;
@@ -46,7 +47,7 @@ export async function openHome(conf: Conf, create: boolean): Promise<OpenHome | 
 
 type News = { readonly onNotice: (text: string) => void; readonly onEnd: (error: StoreError) => void; readonly hear: OpenHome["hear"] };
 
-/** Keeps what the store tells until there is somebody who hears it. */
+/** Keeps the messages of the store until hear() is called. */
 function storeNews(): News {
   const kept: string[] = [];
   let end: StoreError | null = null;

@@ -10,13 +10,13 @@
 import { type Batch, OBJECT_TABLES } from "../store.ts";
 import { DEPOSED, WRONG_NUMBER } from "./faults.ts";
 
-/** A list of values that the function gets. of: the values in a batch. */
+/** A list of values that the function gets. of: returns these values from a batch. */
 type Column = { readonly name: string; readonly of: (batch: Batch) => readonly unknown[] | undefined };
 /** A statement for some rows of a batch. It runs if the column `when` has values. Statements run in the order of PARTS. */
 type Part = { readonly when: string; readonly columns: readonly Column[]; readonly statement: string };
 
 const elements = (column: string): string => `json_array_elements_text(a_${column})`;
-/** The rows that columns form. names: of the columns in the statement. */
+/** The rows that columns form. names: those of the columns in the statement. */
 const rows = (columns: readonly Column[], names: string): string =>
   `ROWS FROM (${columns.map(({ name }) => elements(name)).join(", ")}) AS r (${names})`;
 
@@ -31,7 +31,10 @@ function drop(table: string, key: string, column: string, of: Column["of"]): Par
   };
 }
 
-/** Rows of a table by key; a row that is there already gets the new values. types: of columns that are not text. */
+/**
+ * Writes rows of a table; a row that exists already gets the new values. fields: the columns, the first of which is the key.
+ * type: given for a column that is not text.
+ */
 function upsert<T>(
   table: string,
   all: (batch: Batch) => readonly T[] | undefined,

@@ -22,7 +22,7 @@ export type Connection = Reader & {
   close(): Promise<void>;
 };
 
-/** What a connection is for. writer: its plans always use the indexes, because they are made while the tables are still empty. */
+/** What a connection is for. writer: its query plans always use the indexes, because the plans are made while the tables are still empty. */
 export type ConnectionUse = "writer" | "reader";
 
 /** Time that a statement may take beyond its limit in the database before the connection is given up. */
@@ -124,7 +124,8 @@ function connectionOf(settings: DatabaseSettings, host: DatabaseHost, client: pg
     try {
       return await work();
     } catch (error) {
-      // The texts of severities are translated. Only if an error is not known to be harmless, the connection is tried.
+      // The database translates the texts of severities, so isUndone() may not recognise an undone statement. A test query
+      // then shows whether the connection still works.
       if (!isUndone(error) && !isLost()) await client.query("SELECT 1").catch(giveUp);
       throw databaseError(name, error);
     } finally {
@@ -153,8 +154,8 @@ function connectionOf(settings: DatabaseSettings, host: DatabaseHost, client: pg
 }
 
 /**
- * Refuses a database that accepts no writes, and makes the settings of the session. Commits must survive a crash whatever the database's own setting is; with
- * synchronous standbys they must be on them, too.
+ * Refuses a database that accepts no writes, and makes the settings of the session. Commits must survive a crash whatever
+ * the database's own setting is; if there are synchronous standbys, commits must be on these as well.
  */
 async function prepareSession(connection: Connection, settings: DatabaseSettings, use: ConnectionUse): Promise<void> {
   const statement_ms = String(Math.round(settings.statement_s * 1000));

@@ -22,13 +22,13 @@ export type LeaderRow = {
   readonly pid: number | null;
 };
 
-/** A server that would lead. holder: as in LeaderRow. Only one process at a time can have a PBS_HOME, because it locks it. */
+/** A server that wants to lead. holder: as in LeaderRow. Only one process at a time can have a PBS_HOME, because the process locks it. */
 export type Candidate = { readonly holder: string; readonly instance: string };
 
-/** A row, and the time of the monotonic clock at which it was first seen as it is. */
+/** A row, and the time of the monotonic clock at which the row was first seen in this form. */
 export type Sighting = { readonly row: LeaderRow; readonly since_ms: number };
 
-/** Adds a look at the row to what was seen before. */
+/** Combines a new look at the row with what was seen before. */
 export function seen(before: Sighting | null, row: LeaderRow, now_ms: number): Sighting {
   return before !== null && isUnchanged(before.row, row) ? before : { row, since_ms: now_ms };
 }
@@ -36,7 +36,7 @@ export function seen(before: Sighting | null, row: LeaderRow, now_ms: number): S
 const isUnchanged = (a: LeaderRow, b: LeaderRow): boolean =>
   a.store === b.store && a.term === b.term && a.last_commit === b.last_commit && a.beat === b.beat && a.instance === b.instance;
 
-/** take: the candidate may take the row as it was seen. again: it leads already. wait: the leader has until then to change the row. */
+/** take: the candidate may take the row as it was seen. again: the candidate leads already. wait: the leader has until then to change the row. */
 export type Decision =
   | { readonly kind: "take"; readonly why: "nobody leads" | "same PBS_HOME" | "silence" }
   | { readonly kind: "again" }

@@ -11,7 +11,7 @@ export type SchemaStep = readonly string[];
 
 /** Column of texts that are compared byte by byte, as in SQLite, whatever the collation of the database is. */
 const TEXT = 'text COLLATE "C"';
-/** place: the order in which rows were added. */
+/** The statement that makes a table of objects. place: the order in which rows were added. */
 const object = (table: string): string =>
   `CREATE TABLE ${table} (name ${TEXT} PRIMARY KEY, data text NOT NULL, place bigint GENERATED ALWAYS AS IDENTITY)`;
 
@@ -39,7 +39,7 @@ const FIRST_TABLES = [
      beat bigint NOT NULL, holder text, instance text, host text, pid int) WITH (fillfactor = 10)`,
 ];
 
-/** version: of the tables. null: the schema has no tables. Rejects with StoreError if the schema has tables of another program. */
+/** Returns the version of the tables; null: the schema has no tables. Rejects with StoreError if the schema has tables of another program. */
 export async function readVersion(connection: Connection, schema: string): Promise<number | null> {
   const tables = await connection.all<{ readonly name: string }>("SELECT tablename AS name FROM pg_tables WHERE schemaname = ?", schema);
   if (tables.length === 0) return null;
@@ -67,7 +67,7 @@ export async function createSchema(connection: Connection, schema: string): Prom
   );
 }
 
-/** Brings the tables to the present version, in one transaction of the leader. term: of the caller. */
+/** Brings the tables to the present version, in one transaction of the leader. term: that of the caller. */
 export async function migrate(
   connection: Connection,
   version: number,
@@ -81,7 +81,7 @@ export async function migrate(
   if (version > 0) onNotice(`the tables of ${connection.name} were changed from version ${version} to version ${steps.length}`);
 }
 
-/** A statement that fails if the term has ended, and keeps it from ending before the transaction does. */
+/** A statement that fails if the term has ended, and that keeps the term from ending before the transaction ends. */
 export const fence = (term: number): string =>
   `DO $fence$ BEGIN PERFORM 1 FROM leader WHERE term = ${term} FOR UPDATE;
      IF NOT FOUND THEN RAISE EXCEPTION 'term ${term} has ended' USING ERRCODE = 'PT001'; END IF; END $fence$`;

@@ -21,7 +21,7 @@ export type DatabaseSettings = {
   readonly schema: string;
   /** undefined: verify-full for hosts that are not this machine */
   readonly tls: TlsMode | undefined;
-  /** files in PEM: certificates to trust, own certificate and key; null: those of the system, none */
+  /** paths of files in PEM: the certificates to trust (null: those of the system), and the server's own certificate and key (null: none) */
   readonly root_cert: string | null;
   readonly cert: string | null;
   readonly key: string | null;
@@ -39,7 +39,7 @@ export type DatabaseSettings = {
 
 const DATABASE_PORT_DEFAULT = 5432;
 
-/** Names of lines with a number: its default, its smallest and largest value. */
+/** The settings that are numbers: default, smallest and largest value of each. */
 const NUMBERS = {
   connect_timeout: [5, 1, 600],
   statement_timeout: [30, 1, 3600],
@@ -106,7 +106,7 @@ export const isLocal = (host: string): boolean => host.startsWith("/") || host =
 export const nameOfDatabase = ({ hosts, database, schema }: DatabaseSettings): string =>
   `PostgreSQL ${hosts.map(({ host, port }) => (host.startsWith("/") ? host : `${host}:${port}`)).join(",")}/${database}.${schema}`;
 
-/** Reads the file of settings. Throws StoreError: it is missing, others may read it, it has a mistake. */
+/** Reads the file of settings. Throws StoreError if the file is missing, if others may read it, or if it has a mistake. */
 export function readSettings(file: string, own_user: string): DatabaseSettings {
   let text: string;
   try {

@@ -23,7 +23,7 @@ export type WriterOptions = {
   readonly settings: DatabaseSettings;
   readonly me: Writing;
   readonly steps: readonly SchemaStep[];
-  /** whether to wait for a database that cannot be reached, or a leader that may have ended; otherwise they are refused at once */
+  /** whether open() waits for a database that cannot be reached, or for a leader that may have ended; otherwise it fails at once */
   readonly waits: boolean;
   /** Examines the store before anything is written to it. Throws the refusal. row: null if there is no store yet. */
   readonly examine: (row: LeaderRow | null, name: string) => void;
@@ -195,7 +195,7 @@ export class Writer {
         return await this.#reconnect();
       } catch (error) {
         if (this.#ended !== null || !isStoreError(error)) throw error;
-        // After the start, an administrator may repair any fault of the login: all of them are tried again.
+        // The server has started, and an administrator may repair any fault of the login: so the login is tried again, whatever the fault.
         this.#noticed_ms = noticed(this.#noticed_ms, error.message, this.#options.onNotice);
         if (this.#closing.signal.aborted || now_ms() + pause_ms > deadline_ms) throw new StoreError("away", error.message, error);
         await pause(pause_ms, this.#closing.signal);
@@ -272,7 +272,7 @@ export class Writer {
   }
 }
 
-/** When the wait was noticed in the log last; null: it was not. */
+/** When the log was last told that the server waits; null: it was not. */
 type Waited = number | null;
 
 /** Writes into the log that the database cannot be reached: at first, and then from time to time. */
@@ -315,7 +315,7 @@ const taken = (name: string, row: LeaderRow): StoreError => new StoreError("lock
 
 const LEADER_COLUMNS = "store, term, last_commit, beat, holder, instance, host, pid";
 
-/** Takes the row as it was seen (leadership.ts E3). null: it has changed meanwhile. */
+/** Becomes the leader if the row is still as it was seen (leadership.ts E3). null: it has changed meanwhile. */
 async function takeFrom(connection: Connection, row: LeaderRow, me: Writing): Promise<LeaderRow | null> {
   const [taken] = await connection.all<LeaderRow>(
     `UPDATE leader SET term = term + 1, beat = 0, holder = ?, instance = ?, host = ?, pid = ? WHERE term = ? AND last_commit = ? AND beat = ?
@@ -331,7 +331,7 @@ async function takeFrom(connection: Connection, row: LeaderRow, me: Writing): Pr
   return taken ?? null;
 }
 
-/** Begins a new term of the same leader. null: another one has taken over. */
+/** Begins a new term of the same leader. null: another server has taken over. */
 async function takeAgain(connection: Connection, me: Writing): Promise<LeaderRow | null> {
   const [taken] = await connection.all<LeaderRow>(
     `UPDATE leader SET term = term + 1, beat = 0 WHERE instance = ? RETURNING ${LEADER_COLUMNS}`,
