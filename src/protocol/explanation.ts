@@ -125,6 +125,6 @@ export type Kept = {
   readonly until_s: number | null;
   /** jobs that must start or end first. state: only for a job of the same owner; absent also if that job no longer exists */
   readonly after: readonly { readonly type: string; readonly id: string; readonly state?: string }[];
-  /** number of other jobs that must still name the job (depend=on) */
+  /** depend=on: how many further jobs must still name this job in a dependency before... */
   readonly on: number;
 };

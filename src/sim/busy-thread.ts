@@ -41,7 +41,7 @@ export class BusyThread {
     this.#drain();
   }
 
-  /** Makes the present work take this time. */
+  /** Makes the present work take for_ms milliseconds of simulated time. */
   work(for_ms: number): void {
     const whole_ms = Math.ceil(for_ms);
     if (whole_ms <= 0) return;

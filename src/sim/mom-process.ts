@@ -21,7 +21,7 @@ export class MomProcess {
   #life: MomLife | null = null;
   #lives = 0;
   #boot = 1;
-  /** time in ms after which the mom is started again after a kill in an event; null: no such kill is to come */
+  /** how long the mom stays dead after the kill that killInEvent() has requested, in ms; null: no kill is requested */
   #doomed_ms: number | null = null;
 
   constructor(world: World, options: MomOptions) {

@@ -17,8 +17,8 @@ export const HORIZON_MS = 3 * 3_600_000;
 const RUNS_PER_JOB = 3;
 
 /**
- * Returns the longest time in ms that a complex may take to come to rest after the faults: the horizon, and the time of all jobs one after the
- * other, because a limit may let only one of them run.
+ * Returns the longest time in ms that a complex may take to come to rest after the faults: the horizon, and the time of all
+ * jobs one after the other, because a limit may let only one of them run at a time.
  */
 export const restMs = ({ jobs, run_ms_max }: Scenario): number => HORIZON_MS + jobs * RUNS_PER_JOB * run_ms_max;
 

@@ -25,7 +25,7 @@ type Pattern = {
 
 /** The number of patterns that are tried for a text. The pattern that fitted last is tried first. */
 const PATTERNS_MAX = 4;
-/** When the texts that fitted no pattern are this many more than those that fitted one, the reader no longer uses patterns. */
+/** The reader stops using patterns when it has found this many more texts that fit no pattern than texts that fit one. */
 const MISSES_MAX = 200;
 
 /** Returns a reader of records. The reader throws SyntaxError for a text that is not JSON. */

@@ -10,7 +10,7 @@ export type IdentityTool = "chroot" | "setpriv";
 
 /**
  * Returns the words that make a program run under the identity. find: returns the path of a system program. tool: the
- * program that takes on the identity; default: the better one of those that work here.
+ * program that takes on the identity; default: the better of the programs that work on this host.
  */
 export function identityWords(
   { uid, gid, groups }: FileIdentity,

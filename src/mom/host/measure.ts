@@ -1,4 +1,4 @@
-// How others use this host: its load, the last input, and the owners of its processes.
+// Measures how this host is used: its load, the last input at a terminal, and the owners of its processes.
 
 import { readdirSync, statSync } from "node:fs";
 import { loadavg } from "node:os";

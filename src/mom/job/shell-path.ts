@@ -27,8 +27,8 @@ export function pathLine(shell: string, directory: string): string {
 }
 
 /**
- * Returns an environment entry whose command bash runs on a terminal before its first prompt. For other shells there is no such entry that login files leave
- * alone.
+ * Returns an environment entry whose command bash runs on a terminal before its first prompt. Other shells have no such
+ * entry that survives their login files.
  */
 export function promptEntry(attrs: Attrs, shell: string, directory: string): readonly string[] {
   if (!isInteractive(attrs) || nameOf(shell) !== "bash") return [];

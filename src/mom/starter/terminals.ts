@@ -104,7 +104,7 @@ export class Terminals {
     return [...this.#relays.values()].find(({ key }) => key.job === job);
   }
 
-  /** Starts a relay. Later one of the two answers is called, once. */
+  /** Starts a relay. Later calls one of the two functions in `answers`, once. */
   open(spec: StartSpec & { readonly terminal: TerminalTicket }, answers: TerminalAnswers): void {
     const started = startRelay(spec);
     if ("text" in started) return queueMicrotask(() => answers.failed(started.text));

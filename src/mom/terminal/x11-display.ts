@@ -15,7 +15,7 @@ import { tcpOwner } from "./tcp-owner.ts";
 const DISPLAYS_MAX = 1000;
 /** Largest number of clients that the display has not answered yet. */
 const UNANSWERED_MAX = 32;
-/** The time in which such a client must have shown its cookie. */
+/** The time in which a client without an answer from the display must have shown its cookie. */
 const UNANSWERED_MS_MAX = 30_000;
 
 export type JobDisplay = {

@@ -21,7 +21,7 @@ export type Turns = {
   add(uid: number, connection: number, work: Work, dropped?: Work): void;
   /** removes a connection that is gone, with its work */
   drop(uid: number, connection: number): void;
-  /** Does work for about this time, at least one piece. Returns whether more work waits. */
+  /** Does work for about ms_max milliseconds, but at least one piece. Returns whether more work waits. */
   serve(ms_max: number): boolean;
 };
 

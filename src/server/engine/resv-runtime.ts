@@ -4,7 +4,7 @@
 export type ResvRuntime = {
   /** reservation id -> tokens of requests that wait for its outcome */
   readonly waiters: Map<string, number[]>;
-  /** reservation id -> schedulers that have refused to confirm it this time */
+  /** reservation id -> schedulers that have refused the present question about it (to confirm or alter it, or to find other vnodes) */
   readonly refusals: Map<string, Set<string>>;
   /** reservation id -> how often the server has refused a scheduler's confirmation */
   readonly vain_confirms: Map<string, number>;

@@ -26,7 +26,10 @@ export const mustAsk = (kernel: Kernel, job: string): boolean =>
 
 const isStopped = (job: Job | undefined): boolean => job !== undefined && isSuspended(job);
 
-/** Waits for the job's postqueuejob hooks, then asks the runjob hooks. then: gets null if the job may run. The job may be gone when it is called. */
+/**
+ * Waits for the job's postqueuejob hooks, then asks the runjob hooks. then: called with null if the job may run, otherwise
+ * with the refusal. By then, the job may be gone.
+ */
 export function askBeforeRun(
   kernel: Kernel,
   tx: Transaction,

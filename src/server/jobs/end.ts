@@ -241,7 +241,7 @@ export function endWaiting(tx: Transaction, job: Job, keep: boolean, set: Attrs 
 /** The Exit_status of a run; undefined: the job never ran, or its end is unknown. */
 export const statusOfRun = ({ stime, Exit_status }: JobAttrs): number | undefined => (stime === undefined ? undefined : Exit_status);
 
-/** Removes a live job, and puts it into the history if there is one. */
+/** Removes a live job, and puts it into the history if the server keeps one. */
 export function leave(tx: Transaction, job: Job, how: HowOver, set: Attrs, keep: boolean): void {
   const history = keep && tx.state.server["job_history_enable"] === true;
   if (!history)

@@ -113,5 +113,5 @@ export function standingOf(tx: Transaction, attrs: Attrs, times: Times): { reado
 /** Seconds for cleaning up that are added to the end of every reservation (resv_post_processing_time). */
 export const postProcessing_s = ({ state }: Transaction): number => Number(state.server["resv_post_processing_time"] ?? 0);
 
-/** The attribute that keeps this number of seconds, because the server's value may change later. */
+/** The attribute that keeps the seconds for cleaning up with the reservation, because the server's value may change later. */
 export const postAttrs = (post_s: number): Attrs => (post_s > 0 ? { post_processing: post_s } : {});

@@ -7,7 +7,7 @@
 //     or held by somebody other than its owner.
 // I2. A clock is stopped while one more running job of its owner would exceed a run limit on users, groups or projects.
 //     Limits for all jobs together (o:PBS_ALL) do not stop it.
-// I3. The derived values here are what a new computation gives (checkAccrual).
+// I3. The derived values here always equal the result of a new computation (checkAccrual).
 
 import { ENTITY_KINDS, type EntityKind, type LimitTable, limitOf, limitTable, lookedAt } from "#model/limits/run-limits.ts";
 import { assert } from "#support/assert.ts";

@@ -19,7 +19,7 @@ export type EntityUsage = {
 
 export const noUsage = (): EntityUsage => ({ tracked: false, resources: new Set(), scopes: new Map() });
 
-/** What the jobs of a clock have in common. null: no limit depends on the user, group or project, so jobs of different ones share the clock. */
+/** What the jobs of a clock have in common. A field is null if no limit depends on it, for example user; jobs of different users then share the clock. */
 export type ClockKey = {
   readonly queue: string;
   readonly user: string | null;

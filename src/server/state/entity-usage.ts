@@ -3,7 +3,7 @@
 // needs it. Then all jobs are counted once, and each later change of a job updates the sums (apply.ts).
 //
 // I1. The cost of an update, and of reading a sum, does not depend on the number of jobs.
-// I2. The sums are what a new computation gives (checkUsage).
+// I2. The sums always equal the result of a new count (checkUsage).
 
 import type { EntityUse, JobEntities, LimitFamily } from "#model/limits/limits.ts";
 import type { ResourceDef } from "#model/resource-table.ts";

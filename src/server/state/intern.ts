@@ -30,7 +30,7 @@ const SHARED: ReadonlySet<string> = new Set([
 /** How the comments of running jobs begin. They name the job's own vnodes, so they are not shared. */
 const OWN_COMMENT = "Job ";
 
-/** The value to store for an attribute of a job: an equal one that other jobs have, or the given one. */
+/** The value to store for an attribute of a job: an equal value that other jobs already have, otherwise the given value. */
 export function shared(name: string, value: unknown): unknown {
   if (!SHARED.has(name)) return value;
   if (typeof value === "string") {
@@ -50,7 +50,7 @@ export function shared(name: string, value: unknown): unknown {
   return kept;
 }
 
-/** A new record with these attributes, whose values are shared. */
+/** A new record with these attributes, whose values are shared with other jobs. */
 export function sharedAttrs<A extends { readonly [name: string]: unknown }>(attrs: A): A {
   const copy: { [name: string]: unknown } = { ...attrs };
   for (const name in copy) copy[name] = shared(name, copy[name]);

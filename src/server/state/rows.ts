@@ -29,7 +29,7 @@ const ACCOUNTING_ROW = ".accounting";
 /** The beginning of the names of rows of table `server` that have the clocks of eligible time, one each. */
 export const CLOCK_ROW = ".clock ";
 
-/** The rows of a batch; null: there is nothing to write. due: its accounting records, which are stored until the next batch with such records. */
+/** The rows of a batch; null: there is nothing to write. due: its accounting records, which are stored until the next batch that has accounting records. */
 export function rowsOf(state: ServerState, changes: Changes, due: readonly DueRecord[] = []): Batch | null {
   if (!hasRows(changes)) return null;
   const put: { table: ObjectTable; name: string; data: Data }[] = [];

@@ -3,7 +3,7 @@
 // (counts, assigned resources, indexes) are called derived: apply.ts updates them, and core/invariants.ts checks them.
 //
 // I1. The state changes only in apply(). Request handlers read the state and apply events (engine/transaction.ts).
-// I2. Derived values are what a new computation gives (checkInvariants).
+// I2. Derived values always equal the result of a new computation (checkInvariants).
 // I3. The value of an attribute is never changed in place but replaced, because many jobs may share a record or list
 //     (intern.ts).
 // I4. A record of attributes is not changed in place either, because others may still use it, for example a start that is on
@@ -114,9 +114,12 @@ export type ResvAttrs = Attrs & {
   promised?: Promised;
   /** ours: start of the present occurrence; absent: it has not begun */
   begun?: number;
-  /** private: names of vnodes that now have less than was promised of them to the reservation */
+  /** private: names of vnodes that no longer have the amounts that were promised to the reservation */
   short?: readonly string[];
-  /** ours: the seconds for cleaning up at the end of every occurrence (resv_post_processing_time at its creation). cleaning: this time has begun */
+  /**
+   * ours: the seconds for cleaning up at the end of every occurrence (resv_post_processing_time at its creation). cleaning:
+   * the time for cleaning up has begun
+   */
   post_processing?: number;
   cleaning?: true;
   /** ours: the values to restore if the requested alteration is denied */

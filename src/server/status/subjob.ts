@@ -78,7 +78,7 @@ export type Expansion = {
   rest(): Shown[];
 };
 
-/** Begins a walk. asked: only these indices, in order. Subjobs with equal attributes share one record of them. */
+/** Begins a walk. asked: only these indices, in order. Subjobs with equal attributes share one record of attributes. */
 export function expansionOf(state: ServerState, array: ShownArray, asked: Iterable<number> = allIndices(array.subjobs)): Expansion {
   const { subjobs, job } = array;
   const indices = asked[Symbol.iterator]();

@@ -117,7 +117,7 @@ const LATER: { readonly [name: string]: string } = {
   cred: "credentials of jobs",
 };
 
-/** Refuses with 15029 an attribute that needs one of these features, and names the feature. */
+/** Refuses with 15029 an attribute that needs one of the features in LATER, and names the feature. */
 export function refuseLater(def: AttributeDef, value: string): void {
   const what = LATER[def.name];
   if (what !== undefined && value !== "") throw new Reject(PBSE.NOSUP, `${pbseText(PBSE.NOSUP)}: ${what}`);

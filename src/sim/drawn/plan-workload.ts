@@ -72,7 +72,7 @@ export function planningAttributes(random: Prng): AttrValueText[] {
   return attrs;
 }
 
-/** Draws a request of a manager that changes these settings while the complex works. */
+/** Draws a request of a manager that changes settings of planning while the complex works. */
 export function planningChange(random: Prng, { scheds, queues }: Pick<Scenario, "scheds" | "queues">): Request {
   const sched = random.pick(["default", ...scheds.map(({ name }) => name)]);
   const queue = random.pick(queues.filter(({ destinations }) => destinations === undefined)).name;

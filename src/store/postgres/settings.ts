@@ -89,7 +89,7 @@ export function parseSettings(text: string, own_user: string): DatabaseSettings 
   };
 }
 
-/** `a,b` and `5432` or `5432,5433`: the hosts with their ports. */
+/** Combines hosts such as `a,b` with their ports: one port for all (`5432`), or one for each (`5432,5433`). Returns a text if they are wrong. */
 function hostsOf(hosts: string, ports: string): readonly DatabaseHost[] | string {
   const names = hosts.split(",").map((name) => name.trim());
   const numbers = ports.split(",").map(Number);

@@ -285,7 +285,7 @@ function noticed(before: Waited, message: string, onNotice: (text: string) => vo
 const pause = (delay_ms: number, stop: AbortSignal): Promise<unknown> =>
   sleep(delay_ms, undefined, { signal: stop }).catch(() => undefined);
 
-/** Becomes the leader, perhaps after the silence of the present one. Rejects with `locked` if it is alive. */
+/** Becomes the leader, perhaps after the silence of the present one. Rejects with `locked` if the present leader is alive. */
 async function lead(connection: Connection, { me, settings, waits, onNotice }: WriterOptions, stop: AbortSignal): Promise<LeaderRow> {
   const silence_ms = settings.silence_s * 1000;
   const first = await readLeader(connection);

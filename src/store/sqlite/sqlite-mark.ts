@@ -7,7 +7,7 @@ import { type Mark, markFile, type Standing } from "../mark.ts";
 import { StoreError } from "../store.ts";
 import type { Connection } from "./sqlite.ts";
 
-/** The names of these two rows. */
+/** The names of the rows with the number of the store and the number of its last commit. */
 const STORE_NUMBER = "store_number";
 export const LAST_COMMIT = "store_commit";
 export const OWN_COUNTERS: ReadonlySet<string> = new Set([STORE_NUMBER, LAST_COMMIT]);
@@ -29,8 +29,8 @@ export async function readStanding(connection: Connection): Promise<Standing> {
 }
 
 /**
- * Reads the two numbers of a store that is open for writing. A store without a number gets one. That number is written into
- * the store's file itself, so that it is known even if the WAL is lost.
+ * Reads the number of a store that is open for writing, and the number of its last commit. A store without a number gets
+ * one. That number is written into the store's file itself, so that it is known even if the WAL is lost.
  */
 export async function takeStanding(writer: Connection): Promise<NonNullable<Standing>> {
   const found = await readStanding(writer);

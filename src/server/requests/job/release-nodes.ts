@@ -44,7 +44,7 @@ function wanted(tx: Transaction, job: Job, request: ReleaseNodesRequest, hosts: 
   });
 }
 
-/** The vnodes to give up if some must be kept. keep: the number of sisters to keep, or a select for the chunks to keep. */
+/** The vnodes to give up if the request says what to keep (-k). keep: the number of sisters to keep, or a select for the chunks to keep. */
 function beyond(tx: Transaction, job: Job, keep: string, first: readonly string[], others: HostVnodes): readonly string[] {
   if (/^\d{1,9}$/.test(keep)) {
     if (Number(keep) > others.length) throw new Reject(PBSE.IVALREQ, `the job has no ${keep} nodes beside its first`);
