@@ -21,10 +21,7 @@ export type Obstacle = {
   readonly learned_s?: number;
 };
 
-/**
- * A group of equal hosts. Hosts are equal if their vnodes have equal states and equal amounts, also booked ones, or if the
- * answer to this job is the same for them.
- */
+/** A group of hosts for which the answer to this job is the same, for example hosts whose vnodes have equal states and equal amounts. */
 export type NodeClass = {
   readonly hosts: number;
   /** names of the first hosts */

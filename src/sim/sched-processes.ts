@@ -59,8 +59,8 @@ export class SchedProcesses {
   }
 
   /**
-   * Kills a process. Returns true if it was not started by `parent` but by an earlier process of the server. The present one
-   * is not told of the end by the system then.
+   * Kills a process. Returns true if it was not started by `parent` but by an earlier process of the server. The operating
+   * system then does not tell the present process of the server that the scheduler has ended.
    */
   kill(name: string, pid: number, parent: number): boolean {
     const sched = this.#alive(name);

@@ -125,7 +125,7 @@ function somePlace(random: Prng): string {
   return placeText({ arrangement, ...(sharing === undefined ? {} : { sharing }), ...(group === undefined ? {} : { group }) });
 }
 
-/** Returns a running job in preference, because a hold of a running job may checkpoint and end it. */
+/** Returns in half of the cases a running job instead of the given job, because a hold of a running job may checkpoint and end it. */
 function heldJob(random: Prng, state: ServerState, job: string): string {
   const running = [...state.jobs.values()].filter(({ attrs }) => attrs.job_state === "R").map(({ id }) => id);
   return running.length > 0 && random.chance(0.5) ? random.pick(running) : job;
@@ -223,7 +223,7 @@ function jobOp(random: Prng, op: Op, scenario: Scenario, state: ServerState, now
     case "select":
       return by({ kind: "select-jobs", criteria: [], states: "QR", ...(random.chance(0.5) ? { subjobs: true } : {}) });
     case "batch": {
-      // With a long queue, the simulation would only take longer.
+      // While the queue is long, no bulk is submitted: the simulation would only take longer.
       if (ids.length > BACKLOG_MAX) return null;
       const jobs = Array.from({ length: random.int(1, 4) }, () => jobRequest(random, scenario, now_ms));
       return by({ kind: "queue-jobs", jobs }, peerOf(random.pick(USERS)));

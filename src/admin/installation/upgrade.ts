@@ -58,7 +58,7 @@ async function restart(conf: Conf): Promise<readonly DaemonName[]> {
 
 const say_nothing = (): void => undefined;
 
-/** Whether a mom may have running jobs. If the server does not answer, it may. */
+/** Whether a mom may have running jobs. If the server does not answer, returns true. */
 async function hasRunningJobs(conf: Conf): Promise<boolean> {
   try {
     const link = await connectServer(conf);

@@ -41,7 +41,10 @@ import type { SimOptions } from "./sim-options.ts";
 
 const UNTIL_DEFAULT_S = 30 * 86_400;
 
-/** Saves the state of the complex. Or simulates it twice, with and without the requested changes, and compares the results. Returns the text to print. */
+/**
+ * Either saves the state of the complex, or simulates the complex twice, with and without the requested changes, and
+ * compares the results. Returns the text to print.
+ */
 export async function whatIf(options: SimOptions): Promise<string> {
   if (options.live === true && options.state !== undefined) throw new AdminError("--live or --state, not both");
   const saved = options.state === undefined ? await saveLive(complexConf(options.home)) : readState(options.state);

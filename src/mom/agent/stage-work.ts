@@ -78,7 +78,7 @@ function removeStaged(path: string): void {
   try {
     rmSync(path, { recursive: lstatSync(path).isDirectory(), force: true });
   } catch {
-    // The job has removed it, or its owner has taken away the right to remove it.
+    // The job has removed the file, or the owner of its directory has taken away the right to remove it.
   }
 }
 

@@ -14,7 +14,7 @@ export type StallWatch = {
    * long; otherwise 0.
    */
   look(now_ms: number): number;
-  /** Sets the time after which the server gives up. silence_s: the value in the server's mom-ping; 0: the server does not ask */
+  /** Sets the time after which the server gives this mom up. silence_s: the value in the server's mom-ping; 0: the server does not ask */
   setSilence(silence_s: number): void;
   /** how often look() must be called */
   readonly period_ms: number;

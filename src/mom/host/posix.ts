@@ -87,7 +87,7 @@ export function actAs(identity: FileIdentity | null): void {
   setThreadGroups(native, identity.groups);
   native.setfsgid(identity.gid);
   native.setfsuid(identity.uid);
-  // Neither of the two calls reports a failure. A call with an impossible id changes nothing and returns the present id.
+  // setfsuid and setfsgid do not report a failure. A call with an impossible id changes nothing and returns the present id.
   const uid = Number(native.setfsuid(IMPOSSIBLE_ID)) >>> 0;
   const gid = Number(native.setfsgid(IMPOSSIBLE_ID)) >>> 0;
   if (uid !== identity.uid || gid !== identity.gid) {

@@ -14,7 +14,10 @@ type Request = Extract<MomAction, { kind: "run-script" }>;
 const NOT_THE_OWNERS = 0o022;
 const EXECUTABLE = 0o100;
 
-/** Runs a script. path: its path. system: the script must belong to root, otherwise to us. running: called when the script exists and was started. */
+/**
+ * Runs a script. path: its path. system: the script must belong to root; otherwise to the mom's own user. running: called
+ * when the script exists and was started.
+ */
 export function runScript(path: string, system: boolean, request: Request, running: () => void): Promise<ScriptEnd> {
   const stat = look(path);
   if (stat === null) return Promise.resolve({ kind: "none" });

@@ -17,5 +17,5 @@ export function nextLook(now_ms: number, silence_ms: number, heard_ms: Iterable<
   return next_ms;
 }
 
-/** Whether the server itself stood still since the check that was due; then no daemon counts as silent. */
+/** Whether a check comes so late that the server itself must have stood still. Then no daemon counts as silent. */
 export const stoodStill = (now_ms: number, due_ms: number, silence_ms: number): boolean => now_ms - due_ms > silence_ms / BEATS;

@@ -6,7 +6,7 @@
 import { heapPop, heapPush } from "#support/heap.ts";
 
 export type Timers = {
-  /** at: in the unit of the caller (the core: epoch milliseconds) */
+  /** at: the time, in the unit of the caller (in the core: epoch milliseconds) */
   set(name: string, at: number): void;
   clear(name: string): void;
   at(name: string): number | undefined;

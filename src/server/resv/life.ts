@@ -122,7 +122,7 @@ function giveUp(tx: Transaction, resv: Resv): void {
   logResv(tx, LOG_EVENT.DEBUG, resv.id, "reservation deleted");
 }
 
-/** Takes an alteration back that was denied: restores the reservation. */
+/** Takes back an alteration that was denied: restores the reservation. */
 function takeBack(tx: Transaction, resv: Resv): void {
   const { alteration, reserve_substate } = resv.attrs;
   const before = alteration?.before ?? {};

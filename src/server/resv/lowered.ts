@@ -47,7 +47,7 @@ function shortOn(state: ServerState, name: string): ReadonlySet<string> {
 
 const mayBeShort = ({ id, attrs }: Resv): boolean => parseResvId(id)?.letter !== "M" && attrs["forced"] !== true;
 
-/** The order in which promises are kept: running reservations first, then older ones. */
+/** The reservations in the order in which promises are kept: running ones first; otherwise the older one first. */
 export function inTurn(state: ServerState, ids: Iterable<string>): readonly Resv[] {
   const resvs = [...ids].flatMap((id) => state.resvs.get(id) ?? []);
   const sequence = ({ id }: Resv): number => parseResvId(id)?.seq ?? 0;

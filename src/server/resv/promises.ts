@@ -42,7 +42,10 @@ export function checkPromises(state: ServerState, claimant: Claimant, promised: 
   }
 }
 
-/** A text that is equal for vnodes which need only one check: their amounts of the requested resources, what is requested of them, and their promises. */
+/**
+ * A text that is equal for vnodes of which only one need be checked. It consists of a vnode's amounts of the requested
+ * resources, what is requested of the vnode, and its promises.
+ */
 function likeness(state: ServerState, name: string, spots: readonly ReadonlyMap<string, ResvSpot>[], there: readonly Grant[]): string {
   const vnode = state.vnodes.get(name);
   const wanted = new Set(spots.flatMap((vnodes) => [...(vnodes.get(name)?.amounts.keys() ?? [])]));

@@ -31,7 +31,10 @@ function nextSchedState(state: SchedState, happening: SchedHappening): SchedStat
   }
 }
 
-/** The value of server_state: what the default scheduler is doing, unless the server is ending. If scheduling is False, it is Active, as in OpenPBS. */
+/**
+ * The value of server_state: what the default scheduler is doing, unless the server is ending. While scheduling is False,
+ * server_state is Active, as in OpenPBS.
+ */
 function serverState(server: { readonly defaultSched: SchedState; readonly ending?: "immediate" | "delay" | "quick" }): ServerStateWord {
   if (server.ending === "delay") return "Terminating_Delayed";
   if (server.ending !== undefined) return "Terminating";

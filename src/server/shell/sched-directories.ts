@@ -100,7 +100,7 @@ function makeFile(path: string, bytes: Uint8Array, owner: SchedDirectories["owne
   }
 }
 
-/** Opens sched_out for appending, which gets stdout and stderr of the scheduler. null: it is not a plain file that belongs to the scheduler. */
+/** Opens sched_out, the file for stdout and stderr of the scheduler, for appending. null: it is not a plain file that belongs to the scheduler. */
 export function openSchedOut(sched_priv: string): number | null {
   const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
   let fd: number;

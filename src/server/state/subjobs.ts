@@ -8,7 +8,7 @@
 import { type IndexRange, indexAt, indexCount, indexListText, parseArrayIndices, positionOf, rangesOf } from "#model/array-indices.ts";
 import { assert, present } from "#support/assert.ts";
 
-/** The letters in the row; the index of a letter is the byte of that state. */
+/** The letters of the states in the row. The index of a letter is the byte of that state in memory. */
 const LETTERS = "QRFXD";
 export const SUBJOB = {
   /** the subjob waits and has never started */

@@ -198,7 +198,7 @@ function askedFor(tx: Transaction, named: Named, subjobs: boolean): Asked {
   return subjobsAsked(tx, array, named, job.id === id ? [whole] : []);
 }
 
-/** What an id names if it is an array with its subjobs, a subjob, or a range. */
+/** What an id names if it names an array with its subjobs, a subjob, or a range. */
 function subjobsAsked(
   tx: Transaction,
   array: ShownArray,

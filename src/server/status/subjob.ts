@@ -23,7 +23,7 @@ import {
 /** An array with its subjobs. live: it is a live job; else it is in the history. */
 export type ShownArray = { readonly job: Job; readonly live: boolean; readonly subjobs: Subjobs };
 
-/** The array that a job is; null: the job is not an array. */
+/** A job as an array with its subjobs; null: the job is not an array. */
 export function shownArray(job: Job, live: boolean): ShownArray | null {
   if (job.subjobs !== undefined) return { job, live, subjobs: job.subjobs };
   if (job.attrs["array"] !== true) return null;
@@ -72,7 +72,7 @@ export type Shown = { readonly id: string; readonly attrs: Attrs };
 /** A walk through an array's subjobs in order of index. The caller reads their records from the history and supplies them in that order. */
 export type Expansion = {
   readonly array: ShownArray;
-  /** returns the subjobs before that of the record, and then that of the record; nothing if it was already passed or is not requested */
+  /** returns the subjobs before the one of the record, and then that one; nothing if the walk has already passed it or it is not requested */
   record(record: Job): Shown[];
   /** returns the subjobs after the last record */
   rest(): Shown[];

@@ -189,7 +189,7 @@ const WRITER_SETTINGS: readonly (readonly [name: string, value: string])[] = [
   ["plan_cache_mode", "force_generic_plan"],
 ];
 
-/** What a database's settings do not promise, one sentence for each; for the log of the server and for partita doctor. */
+/** The guarantees that a database does not give because of its settings, one sentence for each; for the log of the server and for partita doctor. */
 export async function weaknesses(connection: Connection): Promise<readonly string[]> {
   const [found] = await connection.all<{ readonly fsync: string; readonly pages: string; readonly standbys: string }>(
     "SELECT current_setting('fsync') AS fsync, current_setting('full_page_writes') AS pages, current_setting('synchronous_standby_names') AS standbys",

@@ -95,7 +95,7 @@ function deleteRange(tx: Transaction, target: Extract<Target, { kind: "range" }>
   const waiting = indices.filter((index) => subjobState(array.subjobs, index) === SUBJOB.QUEUED);
   const started = startedJobs(tx, target);
   if (waiting.length + started.length === 0) throw reject(PBSE.NOHISTARRAYSUBJOB);
-  // Waiting subjobs are deleted first, because the array still exists while a subjob runs.
+  // Waiting subjobs are deleted first: to delete them, the array must exist, and it ends with its last running subjob.
   if (waiting.length > 0) deleteWaiting(tx, array, waiting, request);
   for (const job of started) deleteOne(tx, job, request);
 }

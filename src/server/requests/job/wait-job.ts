@@ -25,7 +25,10 @@ export function waitJob(tx: Transaction, request: WaitJobRequest): Answer {
   return { value: status === undefined ? { message: "Job deleted" } : { exit_status: status } };
 }
 
-/** Sets the attribute block: a qsub -W block=true waits for the job. The qsub of an interactive job waits only to learn whether the job still exists. */
+/**
+ * Sets the attribute block, which shows that a qsub -W block=true waits for the job. It is not set for the qsub of an
+ * interactive job, which waits only to learn whether the job still exists.
+ */
 function markWaited(tx: Transaction, job: Job): void {
   if (job.attrs["interactive"] === undefined && job.attrs["block"] !== 1)
     tx.apply({ kind: "job-changed", id: job.id, set: { block: 1 }, unset: [] });

@@ -1,7 +1,7 @@
 // qmgr create|delete|set|unset resource (docs/reference/attributes.md 8 and 10).
 //
 // I1. Built-in resources cannot be changed or deleted (15004).
-// I2. While a job or reservation requests a resource, also a finished job of the history, the resource cannot be deleted,
+// I2. While a job (also a finished one in the history) or reservation requests a resource, the resource cannot be deleted,
 //     and its type and flags cannot be changed. While any object has a value of it, its type cannot be changed (15174). When
 //     a resource is deleted, its values are removed from server, queues and vnodes.
 
