@@ -9,6 +9,7 @@ import type { Conf } from "#support/conf.ts";
 import { PARTITA_VERSION, PBS_VERSION } from "#support/version.ts";
 import { AdminError, complexConf, confOf, mustBeRoot, programTree, quote } from "./complex/complex-home.ts";
 import { complexEnv, programOf, runningText, startDaemons, stopDaemons, waitUntilUp } from "./complex/daemons.ts";
+import { certCommand } from "./hosts/cert-command.ts";
 import { simCommand } from "./sim/sim-command.ts";
 
 const out = (text: string): void => void process.stdout.write(`${text}\n`);
@@ -221,6 +222,8 @@ const TOP = call(
   },
 );
 
+const CERT: Call = (y) => y.command(certCommand);
+
 const SIM: Call = (y) => y.command(simCommand);
 
 const BENCH = call(
@@ -264,6 +267,7 @@ const CALLS: readonly Call[] = [
   BACKUP,
   RESTORE,
   DOCTOR,
+  CERT,
   UPGRADE,
   UNINSTALL,
   SHELL,

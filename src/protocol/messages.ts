@@ -9,6 +9,7 @@
 // I1. No request names its user: the server takes user and groups from the peer credentials of the socket.
 // I2. Attribute values are sent as the text that the user typed; only the server parses them.
 
+import type { IdentityAsk } from "./identity-link.ts";
 import type { TerminalTicket } from "./terminal/link.ts";
 
 /** One attribute operation as typed by the user. */
@@ -173,6 +174,8 @@ export type ShutdownRequest = {
 };
 /** Writes a consistent copy of the store into a file. file: an absolute path on the server host; nothing may exist there yet. Managers only. */
 export type BackupRequest = { readonly kind: "backup"; readonly file: string };
+/** `partita cert`: a question or an order to the certificate authority. Only root may send it. Reply value: IdentityAnswers (identity-link.ts). */
+export type IdentityRequest = { readonly kind: "identity"; readonly ask: IdentityAsk };
 /**
  * pbs_rsub. reserve_start and reserve_end are epoch seconds; the duration is Resource_List.walltime; `partition` is option -p;
  * reserve_rrule comes with reserve_timezone; reserve_job or qmove make a reservation from a job. hosts: the hosts of a
@@ -223,6 +226,7 @@ export type Request =
   | ViewUnservedRequest
   | ShutdownRequest
   | BackupRequest
+  | IdentityRequest
   | SubmitResvRequest
   | DeleteResvRequest
   | ModifyResvRequest;

@@ -5,6 +5,7 @@
 // S2. Each schema accepts exactly the type of messages.ts (checked by the compiler below).
 
 import * as z from "zod";
+import type { IdentityAsk } from "./identity-link.ts";
 import type { Request, RequestKind } from "./messages.ts";
 import { TICKET_SECRET, TICKET_SOCKET } from "./terminal/link.ts";
 import { LIMITS } from "./wire/limits.ts";
@@ -25,6 +26,14 @@ const attrOps = z.array(attrOp).max(LIMITS.attrs_max);
 const attrValues = z.array(z.strictObject({ name, resource: name.exactOptional(), value })).max(LIMITS.attrs_max);
 const terminal = z.strictObject({ socket: z.string().regex(TICKET_SOCKET), secret: z.string().regex(TICKET_SECRET) });
 const submission = { destination: name, attrs: attrValues, script, terminal: terminal.exactOptional() };
+/** lengths only: the server checks names and times */
+const identityAsk = z.discriminatedUnion("verb", [
+  z.strictObject({ verb: z.literal("list") }),
+  z.strictObject({ verb: z.literal("make-token"), host: name.nullable(), life_s: z.number().int().positive() }),
+  z.strictObject({ verb: z.literal("withdraw-token"), id: name }),
+  z.strictObject({ verb: z.literal("revoke-host"), host: name }),
+  z.strictObject({ verb: z.literal("renew-server") }),
+]) satisfies z.ZodType<IdentityAsk>;
 const criterion = z.strictObject({ name, resource: name.exactOptional(), op: z.enum(["eq", "ne", "ge", "gt", "le", "lt"]), value });
 
 /** One schema for each `kind` of request in messages.ts. */
@@ -90,6 +99,7 @@ const SCHEMAS = {
     moms: z.boolean(),
   }),
   backup: z.strictObject({ kind: z.literal("backup"), file: z.string().min(1).max(4096) }),
+  identity: z.strictObject({ kind: z.literal("identity"), ask: identityAsk }),
   "submit-resv": z.strictObject({
     kind: z.literal("submit-resv"),
     attrs: attrValues,

@@ -8,6 +8,7 @@ import type { FrameOf } from "#protocol/schema-link.ts";
 import type { Core } from "#server/core/core.ts";
 import { prepareStart } from "#server/core/first-start.ts";
 import { Gate } from "#server/driver/gate.ts";
+import { NO_AUTHORITY } from "#server/driver/immediate-ports.ts";
 import type { ServerPorts } from "#server/driver/ports.ts";
 import { ServerDriver } from "#server/driver/server-driver.ts";
 import { storePort } from "#server/driver/store-port.ts";
@@ -306,6 +307,7 @@ class ServerLife {
         lost: 0,
       },
       mail: { send: () => undefined },
+      identity: NO_AUTHORITY,
       resolve: (host, done) => void clock.after(random.int(0, 3), () => done(host.startsWith("nowhere") ? null : host)),
       onBug(error) {
         throw error;

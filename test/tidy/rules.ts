@@ -3,7 +3,7 @@
 /** Layers of src/, lowest first (ARCHITECTURE.md): imports point to lower layers; folders of one layer do not import one another. */
 export const LAYERS: readonly (readonly string[])[] = [
   ["support"],
-  ["model"],
+  ["model", "identity"],
   ["protocol"],
   ["store", "hooks"],
   ["server", "sched", "mom", "backends", "comm"],
@@ -34,6 +34,9 @@ export const NEVER_IMPORTS: Readonly<Record<string, readonly string[]>> = {
  */
 export const PURE: readonly string[] = [
   "src/model/**",
+  "src/identity/**",
+  "!src/identity/x509/**",
+  "!src/identity/files/**",
   "src/qmgr/language/**",
   "src/qmgr/session/**",
   "src/qmgr/shell/*.ts",

@@ -96,6 +96,7 @@ export function carryOut(kernel: Kernel, action: Action): void {
       break;
     }
     case "backup":
+    case "ask-authority":
       kernel.out.actions.push(action);
       break;
     default: {

@@ -206,6 +206,7 @@ const NUMBERS: { readonly [K in RequestKind]: number } = {
   "view-sched": 0,
   "view-unserved": 0,
   backup: 0,
+  identity: 0,
 };
 const STATUS: { readonly [K in StatusObject]: number } = {
   job: 19,

@@ -105,6 +105,11 @@ export class Delivery {
           if (result.ok) this.#ports.clients.answer([{ kind: "ok", token: action.token }]);
           else this.#driver.refuse(action.token, `${pbseText(PBSE.SYSTEM) ?? ""}${result.error.message}`);
         });
+      case "ask-authority":
+        return this.#ports.identity.ask(action.ask, (result) => {
+          if (result.ok) this.#ports.clients.answer([{ kind: "ok", token: action.token, value: result.value }]);
+          else this.#driver.refuse(action.token, result.error.message);
+        });
       case "shutdown":
         return this.#driver.end(action.scheds);
       default: {

@@ -2,7 +2,7 @@
 // they need to observe.
 
 import { NO_REQUESTS } from "#hooks/run/hook-input.ts";
-import type { ClockPort, ProcessesPort, ServerPorts } from "./ports.ts";
+import type { ClockPort, IdentityPort, ProcessesPort, ServerPorts } from "./ports.ts";
 
 /** The ports that the caller must provide: the destinations of frames and answers. It may replace the others. */
 export type OwnPorts = Pick<ServerPorts, "links" | "clients"> &
@@ -18,6 +18,7 @@ export function immediatePorts(clock: ClockPort, own: OwnPorts): ServerPorts {
     log: { note: () => undefined, records: () => undefined, setMask: () => undefined },
     accounting: { record: () => undefined, flush: () => undefined, lost: 0 },
     mail: { send: () => undefined },
+    identity: NO_AUTHORITY,
     resolve: (host, done) => done(host),
     onBug(error) {
       throw error;
@@ -39,6 +40,11 @@ const NO_PROCESSES: ProcessesPort = {
   stopAll: (_scheds, done) => done(),
   isChild: () => true,
   isAlive: () => true,
+};
+
+/** For worlds on one host. */
+export const NO_AUTHORITY: IdentityPort = {
+  ask: (_ask, done) => done({ ok: false, error: new Error("there is no certificate authority in this world") }),
 };
 
 /** A store in which each commit succeeds and the history is empty. */

@@ -7,6 +7,7 @@
 import type { HookOutcome, HookRun } from "#hooks/run/hook-input.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
 import type { Hook } from "#model/tables/hook.ts";
+import type { IdentityAsk } from "#protocol/identity-link.ts";
 import type { Batch as Rows } from "#store/store.ts";
 import type { AccountingLog } from "#support/accounting-log.ts";
 import type { LogRecord } from "#support/log-event.ts";
@@ -123,6 +124,12 @@ export type LogPort = {
   setMask(mask: number): void;
 };
 
+/** The certificate authority of the complex. */
+export type IdentityPort = {
+  /** value: as IdentityAnswers has it for the verb. error: why not, in words for the caller */
+  ask(ask: IdentityAsk, done: Done<unknown>): void;
+};
+
 /** Observes the core between its calls: checks of the simulator and of tests. */
 export type Watch = {
   /** called after each call of the core; none of the resulting changes is committed yet */
@@ -146,6 +153,7 @@ export type ServerPorts = {
   readonly log: LogPort;
   readonly accounting: Pick<AccountingLog, "record" | "flush" | "lost">;
   readonly mail: { send(mail: Mail): void };
+  readonly identity: IdentityPort;
   /** Finds the host that a text means. name: the text itself if it is a name that has an address; the name of the host if it is an address; null: unknown. */
   resolve(host: string, done: (name: string | null) => void): void;
   /** called for a program error inside the core; afterwards uncommitted changes are dropped */

@@ -34,7 +34,7 @@ const FAULT_PAUSE_MS_MAX = 30_000;
 /** Interval at which a store that refused a write is tried again. */
 const PROBE_MS = 1000;
 /** Requests that can be answered without a write; shutdown is one of them, because it must always be possible. */
-const WITHOUT_STORE: ReadonlySet<Request["kind"]> = new Set(["status", "select-jobs", "locate-job", "backup", "shutdown"]);
+const WITHOUT_STORE: ReadonlySet<Request["kind"]> = new Set(["status", "select-jobs", "locate-job", "backup", "identity", "shutdown"]);
 /** Time for which requests are served before their results are written and new requests are read. */
 const SLICE_MS = 10;
 /**

@@ -27,7 +27,7 @@ export type HistoryWalk = { readonly queue?: string; readonly seqs?: readonly nu
 
 /** Actions that only the shell can carry out. */
 export type ShellAction =
-  | Extract<Action, { kind: "backup" | "shutdown" | "start-sched" }>
+  | Extract<Action, { kind: "backup" | "ask-authority" | "shutdown" | "start-sched" }>
   /** make the scheduler's directories that have default names */
   | { readonly kind: "prepare-sched"; readonly sched: string }
   /** a scheduler that does not run writes this into its log */

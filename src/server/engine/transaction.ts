@@ -8,6 +8,7 @@ import type { HookChanges, HookInput } from "#hooks/run/hook-input.ts";
 import type { TimeZone } from "#model/civil-time.ts";
 import type { Reject } from "#model/pbse.ts";
 import type { HookEvent } from "#model/tables/hook.ts";
+import type { IdentityAsk } from "#protocol/identity-link.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { SchedQuestion } from "#protocol/sched-link.ts";
 import type { LogRecord } from "#support/log-event.ts";
@@ -110,6 +111,7 @@ export type Action =
   | { readonly kind: "mail"; readonly job: string; readonly point: string; readonly text: string }
   | { readonly kind: "mail-resv"; readonly resv: string; readonly point: string; readonly text: string }
   | { readonly kind: "backup"; readonly file: string; readonly token: number }
+  | { readonly kind: "ask-authority"; readonly ask: IdentityAsk; readonly token: number }
   | { readonly kind: "shutdown"; readonly manner: "immediate" | "delay" | "quick"; readonly scheds: boolean; readonly moms: boolean }
   | {
       readonly kind: "reply";

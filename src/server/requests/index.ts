@@ -7,6 +7,7 @@ import { backup } from "./backup.ts";
 import { explainJob } from "./explain/explain-job.ts";
 import { viewSched } from "./explain/view-sched.ts";
 import { viewUnserved } from "./explain/view-unserved.ts";
+import { identity } from "./identity.ts";
 import { deleteJob } from "./job/delete-job.ts";
 import { holdJob } from "./job/hold-job.ts";
 import { locateJob } from "./job/locate-job.ts";
@@ -60,6 +61,7 @@ const HANDLERS: Registry = {
   "export-hook": exportHook,
   shutdown: shutdownRequest,
   backup,
+  identity,
   "submit-resv": submitResv,
   "delete-resv": deleteResv,
   "modify-resv": modifyResv,

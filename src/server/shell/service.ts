@@ -24,6 +24,7 @@ import type { ServerState } from "../state/state.ts";
 import { hookFiles } from "./hook-files.ts";
 import { hookRuns } from "./hook-runs.ts";
 import { hostLookup } from "./host-lookup.ts";
+import { identityPort } from "./identity-port.ts";
 import { mailer } from "./mailer.ts";
 import { keepResourceFile } from "./resource-file.ts";
 import { schedProcesses } from "./sched-processes.ts";
@@ -92,6 +93,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       identity: system ? unprivilegedUser(users, "PBS_MAIL_USER", conf.values["PBS_MAIL_USER"]) : null,
       problem: complain,
     }),
+    identity: identityPort({ home: config.home, server: conf.own_server, now_s: () => Math.floor(Date.now() / 1000) }),
     resolve: hostLookup(conf.mom_node_name),
     onBug: (error: unknown) => complain(`internal error: ${error instanceof Error ? error.stack : String(error)}`),
     ended: options.ended,

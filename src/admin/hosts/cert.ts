@@ -1,0 +1,105 @@
+// `partita cert`: tokens for new hosts, and certificates of hosts. The server on this host carries the orders out; `show` reads the files of this host.
+
+import { connectServer } from "#protocol/client.ts";
+import type { CertificateView, IdentityAnswers, IdentityAsk, TokenView } from "#protocol/identity-link.ts";
+import type { Conf } from "#support/conf.ts";
+import { localStamper } from "#support/local-time.ts";
+import { AdminError } from "../complex/complex-home.ts";
+
+/** Asks the server. Throws AdminError with its refusal. */
+async function ask<V extends IdentityAsk["verb"]>(conf: Conf, what: IdentityAsk & { readonly verb: V }): Promise<IdentityAnswers[V]> {
+  const link = await connectServer(conf);
+  try {
+    const reply = await link.request({ kind: "identity", ask: what });
+    if (!reply.ok) throw new AdminError(reply.text?.trim() ?? `error ${reply.code}`);
+    return reply.value as IdentityAnswers[V];
+  } finally {
+    link.close();
+  }
+}
+
+export async function certList(conf: Conf, json: boolean): Promise<string> {
+  const list = await ask(conf, { verb: "list" });
+  if (json) return JSON.stringify(list, null, 2);
+  const { authority, certificates, tokens } = list;
+  if (authority === null) return "The complex has no certificate authority yet: the first token makes it (partita cert token).";
+  const lines = [`Authority ${colons(authority.fingerprint)}, until ${time(authority.until_s)}`];
+  if (certificates.length > 0) lines.push("", ...table(CERTIFICATE_HEAD, certificates.map(certificateCells)));
+  if (tokens.length > 0) lines.push("", ...table(TOKEN_HEAD, tokens.map(tokenCells)));
+  return lines.join("\n");
+}
+
+const CERTIFICATE_HEAD = ["host", "role", "standing", "until", "serial"];
+const certificateCells = (each: CertificateView): readonly string[] => [
+  each.host,
+  each.role,
+  each.standing,
+  time(each.until_s),
+  each.serial,
+];
+const TOKEN_HEAD = ["token", "for", "standing", "until"];
+const tokenCells = (each: TokenView): readonly string[] => [each.id, each.host ?? "any new host", each.standing, time(each.expires_s)];
+
+/** host null: the token gives any name that has no certificate. */
+export async function certToken(conf: Conf, host: string | null, hours: number): Promise<string> {
+  const life_s = Math.round(hours * 3600);
+  if (!(life_s >= 1)) throw new AdminError("--hours: a token must be valid for a second at least");
+  const { token, id, expires_s } = await ask(conf, { verb: "make-token", host, life_s });
+  return [
+    `Token ${id} for ${host ?? "any new host"}, until ${time(expires_s)}. On the new host:`,
+    "",
+    `    partita join ${conf.server_host} --token ${token}`,
+  ].join("\n");
+}
+
+export async function certWithdraw(conf: Conf, token: string): Promise<string> {
+  await ask(conf, { verb: "withdraw-token", id: token });
+  return `Token ${token} is withdrawn.`;
+}
+
+export async function certRevoke(conf: Conf, host: string): Promise<string> {
+  const { revoked } = await ask(conf, { verb: "revoke-host", host });
+  return revoked === 0
+    ? `${host} had no valid certificate.`
+    : `${host}: ${revoked === 1 ? "1 certificate" : `${revoked} certificates`} revoked.`;
+}
+
+/** A new certificate for the server itself. */
+export async function certRenew(conf: Conf): Promise<string> {
+  const { until_s } = await ask(conf, { verb: "renew-server" });
+  return `The server has a new certificate, until ${time(until_s)}.`;
+}
+
+/** The identity of this host, from its files. */
+export async function certShow(conf: Conf, json: boolean): Promise<string> {
+  const { readCredentials } = await import("#identity/files/credentials.ts");
+  const { readCertificate } = await import("#identity/x509/certificate.ts");
+  const credentials = readCredentials(conf.home);
+  if (credentials === null)
+    throw new AdminError(`${conf.home}/identity holds no certificate: this host has not joined a complex over the network`);
+  const { identity, serial, from_s, until_s, fingerprint } = readCertificate(credentials.certificate);
+  const authority = readCertificate(credentials.authority);
+  if (identity === null) throw new AdminError("the certificate is not one of a Partita host");
+  const facts = { host: identity.host, role: identity.role, serial, from_s, until_s, fingerprint, authority: authority.fingerprint };
+  if (json) return JSON.stringify(facts, null, 2);
+  return table(["host", "role", "until", "serial"], [[facts.host, facts.role, time(until_s), serial]])
+    .concat("", `Authority ${colons(authority.fingerprint)}, until ${time(authority.until_s)}`)
+    .join("\n");
+}
+
+/** `AB:CD`, as openssl prints fingerprints. */
+const colons = (digits: string): string => (digits.toUpperCase().match(/../g) ?? []).join(":");
+
+const stamper = localStamper();
+const time = (at_s: number): string => stamper.stamp(at_s * 1000);
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
+  const all = [head, ...rows];
+  const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
+  return all.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
+}

@@ -1,0 +1,85 @@
+// The identity of this host on its disk: PBS_HOME/identity. Texts are PEM.
+//
+// F1. Key and certificate are one file that is replaced in one step, so that they always belong together.
+// F2. A key that group or others may read is not used.
+
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { chmodSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { codeOf, messageOf } from "#support/caught.ts";
+import { removeIfThere, writeWholeFile } from "#support/whole-file.ts";
+
+export type Credentials = {
+  readonly key: string;
+  readonly certificate: string;
+  /** certificate of the authority that this host trusts */
+  readonly authority: string;
+};
+
+/** The files cannot be used. The message names the file. */
+class CredentialsError extends Error {
+  override readonly name = "CredentialsError";
+}
+
+const HOST_FILE = "host.pem";
+const AUTHORITY_FILE = "ca.crt";
+const JOIN_KEY = "join.key";
+const PEM_BLOCK = /-----BEGIN (CERTIFICATE|PRIVATE KEY)-----[\s\S]*?-----END \1-----\n?/g;
+const OTHERS_READ = 0o077;
+
+const directoryOf = (home: string): string => join(home, "identity");
+
+/** home: PBS_HOME. null: this host has no identity. Throws CredentialsError. */
+export function readCredentials(home: string): Credentials | null {
+  const path = join(directoryOf(home), HOST_FILE);
+  const text = readSecret(path);
+  if (text === null) return null;
+  const blocks = new Map([...text.matchAll(PEM_BLOCK)].map(([block, label]) => [label, block]));
+  const [certificate, key] = [blocks.get("CERTIFICATE"), blocks.get("PRIVATE KEY")];
+  if (certificate === undefined || key === undefined) throw new CredentialsError(`${path} holds no certificate with its key`);
+  try {
+    const authority = readFileSync(join(directoryOf(home), AUTHORITY_FILE), "utf8");
+    check({ key, certificate, authority });
+    return { key, certificate, authority };
+  } catch (error) {
+    throw new CredentialsError(`${directoryOf(home)}: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+function check({ key, certificate, authority }: Credentials): void {
+  const own = new X509Certificate(certificate);
+  if (!own.checkPrivateKey(createPrivateKey(key))) throw new Error("the key is not that of the certificate");
+  if (!own.verify(new X509Certificate(authority).publicKey)) throw new Error("the certificate is not signed by the authority in ca.crt");
+}
+
+/** Throws the file system's error. */
+export function writeCredentials(home: string, { key, certificate, authority }: Credentials): void {
+  makeDirectory(home);
+  writeWholeFile(join(directoryOf(home), AUTHORITY_FILE), authority);
+  writeWholeFile(join(directoryOf(home), HOST_FILE), `${certificate}${key}`, 0o600);
+  removeIfThere(join(directoryOf(home), JOIN_KEY));
+}
+
+/** The key of a host that has asked to join and has no answer yet; null: there is none. Throws CredentialsError. */
+export const readJoinKey = (home: string): string | null => readSecret(join(directoryOf(home), JOIN_KEY));
+
+/** Throws the file system's error. */
+export function writeJoinKey(home: string, key: string): void {
+  makeDirectory(home);
+  writeWholeFile(join(directoryOf(home), JOIN_KEY), key, 0o600);
+}
+
+function makeDirectory(home: string): void {
+  mkdirSync(directoryOf(home), { recursive: true, mode: 0o755 });
+  chmodSync(directoryOf(home), 0o755);
+}
+
+function readSecret(path: string): string | null {
+  try {
+    if ((statSync(path).mode & OTHERS_READ) !== 0) throw new CredentialsError(`${path} can be read by group or others: it is not used`);
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return null;
+    throw error instanceof CredentialsError ? error : new CredentialsError(messageOf(error), { cause: error });
+  }
+}

@@ -1,0 +1,66 @@
+// The identity that a certificate gives to the peer of a link. Pure: the facts of the certificate come from x509/certificate.ts or from TLS, after the chain
+// of signatures was checked.
+//
+// N1. A certificate names exactly one host and one role. A certificate with more or fewer names is refused, not interpreted.
+
+import { hostName } from "./host-name.ts";
+import { certificateOf, type Ledger, type Role, standingOf } from "./ledger.ts";
+
+/** Names of a certificate: alternative names by kind. */
+export type CertificateNames = { readonly dns: readonly string[]; readonly uri: readonly string[]; readonly other: number };
+
+export type HostIdentity = { readonly host: string; readonly role: Role; readonly serial: string };
+
+const ROLES: Readonly<Record<string, Role>> = { "partita:host": "host", "partita:server": "server" };
+
+export const roleName = (role: Role): string => `partita:${role}`;
+
+/** null: the names are not those of a host's certificate (N1). */
+export function identityIn(names: CertificateNames, serial: string): HostIdentity | null {
+  const [dns, uri] = [names.dns[0], names.uri[0]];
+  if (dns === undefined || uri === undefined || names.dns.length + names.uri.length + names.other !== 2) return null;
+  const host = hostName(dns);
+  const role = Object.hasOwn(ROLES, uri) ? ROLES[uri] : undefined;
+  return host === null || host !== dns || role === undefined ? null : { host, role, serial: serial.toLowerCase() };
+}
+
+/**
+ * Reads the alternative names as Node prints them (`DNS:a, URI:b`). Node quotes a name with unusual characters; no such name is one of ours, so it counts as
+ * another.
+ */
+export function namesIn(subjectAltName: string | undefined): CertificateNames {
+  const dns: string[] = [];
+  const uri: string[] = [];
+  let other = 0;
+  for (const entry of subjectAltName === undefined ? [] : subjectAltName.split(", ")) {
+    const [, kind, name = ""] = /^(DNS|URI):([A-Za-z0-9_.:-]+)$/.exec(entry) ?? [];
+    if (kind === "DNS") dns.push(name);
+    else if (kind === "URI") uri.push(name);
+    else other++;
+  }
+  return { dns, uri, other };
+}
+
+/** Why the server refuses a peer with that identity, in words for the log; null: it is welcome. */
+export function peerFault(ledger: Ledger, identity: HostIdentity, now_s: number): string | null {
+  const certificate = certificateOf(ledger, identity.serial);
+  if (certificate === undefined) return `the certificate ${identity.serial} of ${identity.host} is not in the ledger`;
+  if (certificate.host !== identity.host || certificate.role !== identity.role)
+    return `the certificate ${identity.serial} was signed for ${certificate.host}`;
+  const standing = standingOf(certificate, now_s);
+  return standing === "valid" ? null : `the certificate ${identity.serial} of ${identity.host} ${STANDING_TEXT[standing]}`;
+}
+
+const STANDING_TEXT = {
+  early: "is not valid yet",
+  over: "has expired",
+  revoked: "was revoked",
+  replaced: "was replaced by another one",
+} as const;
+
+/** Why a host refuses a peer that should be its server; null: it is the server. server: PBS_SERVER of the host. */
+export function serverFault(identity: HostIdentity | null, server: string): string | null {
+  if (identity === null) return "the certificate is not one of a Partita host";
+  if (identity.role !== "server") return `the peer is the host ${identity.host} and no server`;
+  return identity.host === hostName(server) ? null : `the peer is the server ${identity.host}, not ${server}`;
+}

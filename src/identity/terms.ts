@@ -1,0 +1,18 @@
+// How long things are valid, in seconds. Pure.
+
+const HOUR_S = 3600;
+const DAY_S = 24 * HOUR_S;
+
+export const TERMS = Object.freeze({
+  /** a certificate of a host */
+  certificate_s: 365 * DAY_S,
+  /** the certificate of an authority */
+  authority_s: 3650 * DAY_S,
+  /** certificates begin this long before they are signed, for hosts whose clock is late */
+  skew_s: HOUR_S,
+  /** a token, unless its maker says otherwise; the longest that a maker can say */
+  token_s: HOUR_S,
+  token_s_max: 30 * DAY_S,
+  /** what has ended stays in the ledger for this long, to be listed */
+  kept_s: 30 * DAY_S,
+});

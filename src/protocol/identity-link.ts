@@ -1,0 +1,41 @@
+// What `partita cert` asks the server, and the answers. Times are epoch seconds; ids and serials are those of src/identity.
+
+import type { Role, Standing } from "#identity/ledger.ts";
+
+/** host: as the caller wrote it; life_s: how long the token is valid */
+export type IdentityAsk =
+  | { readonly verb: "list" }
+  | { readonly verb: "make-token"; readonly host: string | null; readonly life_s: number }
+  | { readonly verb: "withdraw-token"; readonly id: string }
+  | { readonly verb: "revoke-host"; readonly host: string }
+  | { readonly verb: "renew-server" };
+
+export type CertificateView = {
+  readonly serial: string;
+  readonly host: string;
+  readonly role: Role;
+  readonly from_s: number;
+  readonly until_s: number;
+  readonly standing: Standing;
+};
+export type TokenView = {
+  readonly id: string;
+  readonly host: string | null;
+  readonly expires_s: number;
+  readonly standing: "open" | "used" | "expired" | "withdrawn";
+};
+export type AuthorityView = { readonly fingerprint: string; readonly until_s: number };
+
+/** The reply value by verb. authority null: the complex has none yet. */
+export type IdentityAnswers = {
+  list: {
+    readonly authority: AuthorityView | null;
+    readonly certificates: readonly CertificateView[];
+    readonly tokens: readonly TokenView[];
+  };
+  "make-token": { readonly token: string; readonly id: string; readonly expires_s: number };
+  "withdraw-token": Record<string, never>;
+  /** certificates that were valid until now */
+  "revoke-host": { readonly revoked: number };
+  "renew-server": { readonly until_s: number };
+};

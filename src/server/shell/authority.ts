@@ -1,0 +1,258 @@
+// The certificate authority of the complex (docs/identity.md): its files, its ledger, and what it signs. It is in a bundle of its own, because only a complex with
+// several hosts needs it.
+//
+// C1. Nothing leaves before the ledger that knows of it is on the disk.
+// C2. An authority whose files cannot be read in full serves nobody.
+
+import { createPublicKey, randomBytes } from "node:crypto";
+import { mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { readCredentials, writeCredentials } from "#identity/files/credentials.ts";
+import { hostName } from "#identity/host-name.ts";
+import {
+  addToken,
+  type Certificate,
+  EMPTY_LEDGER,
+  forgetBefore,
+  judgeJoin,
+  type Ledger,
+  type Refusal,
+  type Role,
+  recordCertificate,
+  recordJoin,
+  revokeHost,
+  standingOf,
+  type Token,
+  withdrawToken,
+} from "#identity/ledger.ts";
+import { readLedger, writeLedger } from "#identity/ledger-text.ts";
+import { type HostIdentity, peerFault } from "#identity/peer.ts";
+import { TERMS } from "#identity/terms.ts";
+import { formatToken } from "#identity/token.ts";
+import { type Authority, makeAuthority, signCertificate } from "#identity/x509/authority.ts";
+import { readCertificate } from "#identity/x509/certificate.ts";
+import { sha256, spki } from "#identity/x509/encoding.ts";
+import { type HostRequest, newKey, readRequest } from "#identity/x509/request.ts";
+import type { AuthorityView, IdentityAnswers, TokenView } from "#protocol/identity-link.ts";
+import { syncDirectory, writeWholeFile } from "#support/whole-file.ts";
+
+/** Tokens that have not expired. */
+const TOKENS_MAX = 1000;
+
+export type AuthorityOptions = {
+  /** PBS_HOME */
+  readonly home: string;
+  /** PBS_SERVER */
+  readonly server: string;
+  readonly now_s: () => number;
+};
+
+/** A refusal for the caller, in words. */
+class AuthorityError extends Error {
+  override readonly name = "AuthorityError";
+}
+
+/** What a host sends to join. secret: as in its token; request: PEM. */
+export type Joining = { readonly token: string; readonly secret: string; readonly request: string };
+export type Signed = { readonly certificate: string; readonly authority: string };
+
+const directoryOf = (home: string): string => join(home, "server_priv", "ca");
+
+/** Creates the authority of a complex that has none: all of its files, or nothing. Throws the file system's error. */
+export function createAuthority({ home, server, now_s }: AuthorityOptions): void {
+  const beside = `${directoryOf(home)}.new`;
+  rmSync(beside, { recursive: true, force: true });
+  mkdirSync(beside, { mode: 0o700 });
+  const made = makeAuthority(`Partita CA of ${nameOf(server)} ${randomBytes(4).toString("hex")}`, newKey(), newSerial(), now_s());
+  writeWholeFile(join(beside, "ca.key"), made.key, 0o600);
+  writeWholeFile(join(beside, "ca.crt"), made.certificate);
+  writeWholeFile(join(beside, "ledger.json"), writeLedger(EMPTY_LEDGER), 0o600);
+  renameSync(beside, directoryOf(home));
+  syncDirectory(join(home, "server_priv"));
+}
+
+/** The authority of a complex. */
+export class CertificateAuthority {
+  readonly #options: AuthorityOptions;
+  readonly #directory: string;
+  readonly #authority: Authority;
+  readonly #view: AuthorityView;
+  #ledger: Ledger;
+
+  /** Throws AuthorityError if its files cannot be used (C2). */
+  constructor(options: AuthorityOptions) {
+    this.#options = options;
+    this.#directory = directoryOf(options.home);
+    const certificate = this.#read("ca.crt");
+    const { common_name: name, fingerprint, until_s, is_authority } = readCertificate(certificate);
+    if (!is_authority) throw new AuthorityError(`${this.#directory}/ca.crt is not the certificate of an authority`);
+    this.#authority = { name, key: this.#read("ca.key"), certificate };
+    this.#view = { fingerprint, until_s };
+    const read = readLedger(this.#read("ledger.json"));
+    if (!read.ok) throw new AuthorityError(`${this.#directory}/ledger.json cannot be used: ${read.fault}`);
+    this.#ledger = read.ledger;
+  }
+
+  get certificate(): string {
+    return this.#authority.certificate;
+  }
+
+  #read(name: string): string {
+    try {
+      return readFileSync(join(this.#directory, name), "utf8");
+    } catch (error) {
+      throw new AuthorityError(`${join(this.#directory, name)} cannot be read`, { cause: error });
+    }
+  }
+
+  /** C1. */
+  #keep(ledger: Ledger): void {
+    const kept = forgetBefore(ledger, this.#options.now_s() - TERMS.kept_s);
+    writeWholeFile(join(this.#directory, "ledger.json"), writeLedger(kept), 0o600);
+    this.#ledger = kept;
+  }
+
+  #sign(request: HostRequest, role: Role): { readonly record: Certificate; readonly text: string } {
+    const now_s = this.#options.now_s();
+    const { host, key, key_sha256 } = request;
+    const times = { from_s: now_s - TERMS.skew_s, until_s: now_s + TERMS.certificate_s };
+    const facts = { host, role, serial: newSerial(), ...times };
+    return { record: { ...facts, key_sha256, end: null }, text: signCertificate(this.#authority, { ...facts, key }) };
+  }
+
+  // --- what hosts ask
+
+  /** Why the peer of a link is refused, in words for the log; null: it is welcome. */
+  fault(identity: HostIdentity): string | null {
+    return peerFault(this.#ledger, identity, this.#options.now_s());
+  }
+
+  /** Gives a host its certificate for a token. Throws AuthorityError. */
+  join({ token, secret, request: text }: Joining): Signed & { readonly host: string } {
+    const request = readable(text);
+    const ask = { token, secret_sha256: secretDigest(secret), host: request.host, key_sha256: request.key_sha256 };
+    const now_s = this.#options.now_s();
+    const verdict = judgeJoin(this.#ledger, ask, now_s);
+    if (!verdict.ok) throw new AuthorityError(REFUSALS[verdict.why](request.host));
+    const { record, text: certificate } = this.#sign(request, "host");
+    this.#keep(recordJoin(this.#ledger, token, record, now_s));
+    return { host: request.host, certificate, authority: this.certificate };
+  }
+
+  /** Gives a host a new certificate, because its present one is good. Throws AuthorityError. */
+  renew(identity: HostIdentity, text: string): Signed {
+    const fault = this.fault(identity);
+    if (fault !== null) throw new AuthorityError(fault);
+    const request = readable(text);
+    if (identity.role !== "host" || request.host !== identity.host)
+      throw new AuthorityError(`${identity.host} asks for a certificate of ${request.host}`);
+    const { record, text: certificate } = this.#sign(request, "host");
+    this.#keep(recordCertificate(this.#ledger, record));
+    return { certificate, authority: this.certificate };
+  }
+
+  // --- what the administrator asks
+
+  list(): IdentityAnswers["list"] {
+    const now_s = this.#options.now_s();
+    return {
+      authority: this.#view,
+      certificates: this.#ledger.certificates.map((each) => {
+        const { serial, host, role, from_s, until_s } = each;
+        return { serial, host, role, from_s, until_s, standing: standingOf(each, now_s) };
+      }),
+      tokens: this.#ledger.tokens.map((each) => {
+        const { id, host, expires_s } = each;
+        return { id, host, expires_s, standing: tokenStanding(each, now_s) };
+      }),
+    };
+  }
+
+  /** Throws AuthorityError. */
+  makeToken(host: string | null, life_s: number): IdentityAnswers["make-token"] {
+    const now_s = this.#options.now_s();
+    if (host !== null && host === nameOf(this.#options.server)) throw new AuthorityError(`${host} is the server: it needs no token`);
+    if (this.#ledger.tokens.filter(({ expires_s }) => expires_s > now_s).length >= TOKENS_MAX)
+      throw new AuthorityError(`${TOKENS_MAX} tokens have not expired yet`);
+    const [id, secret] = [randomBytes(8).toString("hex"), randomBytes(20).toString("hex")];
+    const expires_s = now_s + life_s;
+    this.#keep(addToken(this.#ledger, { id, secret_sha256: secretDigest(secret), host, created_s: now_s, expires_s }));
+    return { token: formatToken({ id, secret, fingerprint: this.#view.fingerprint }), id, expires_s };
+  }
+
+  /** Throws AuthorityError. */
+  withdraw(id: string): IdentityAnswers["withdraw-token"] {
+    if (!this.#ledger.tokens.some((each) => each.id === id)) throw new AuthorityError(`there is no token ${id}`);
+    this.#keep(withdrawToken(this.#ledger, id, this.#options.now_s()));
+    return {};
+  }
+
+  /** Throws AuthorityError. */
+  revoke(host: string): IdentityAnswers["revoke-host"] {
+    const now_s = this.#options.now_s();
+    if (host === nameOf(this.#options.server))
+      throw new AuthorityError(`${host} is the server: hosts would not learn of it (docs/identity.md)`);
+    const count = (ledger: Ledger): number =>
+      ledger.certificates.filter((each) => each.host === host && standingOf(each, now_s) === "valid").length;
+    if (!this.#ledger.certificates.some((each) => each.host === host)) throw new AuthorityError(`${host} has no certificate`);
+    const before = count(this.#ledger);
+    this.#keep(revokeHost(this.#ledger, host, now_s));
+    return { revoked: before };
+  }
+
+  /** A new key and certificate of the server itself. */
+  renewServer(): IdentityAnswers["renew-server"] {
+    const key = newKey();
+    const public_key = createPublicKey(key);
+    const host = nameOf(this.#options.server);
+    const { record, text } = this.#sign({ host, key: public_key, key_sha256: sha256(spki(public_key)) }, "server");
+    this.#keep(recordCertificate(this.#ledger, record));
+    writeCredentials(this.#options.home, { key, certificate: text, authority: this.certificate });
+    return { until_s: record.until_s };
+  }
+
+  /** Whether the server's own certificate is missing, is not one of this authority's, or has less than a third of its time left. */
+  needsServerCertificate(): boolean {
+    const present = readCredentials(this.#options.home);
+    if (present === null || present.authority !== this.certificate) return true;
+    const { identity, until_s } = readCertificate(present.certificate);
+    return identity?.role !== "server" || this.fault(identity) !== null || until_s - this.#options.now_s() < TERMS.certificate_s / 3;
+  }
+}
+
+const REFUSALS: { readonly [K in Refusal]: (host: string) => string } = {
+  "token-unknown": () => "the token is not known here",
+  "token-used": () => "the token was used already",
+  "token-expired": () => "the token has expired",
+  "token-for-another": (host) => `the token was made for another host than ${host}`,
+  "name-of-server": (host) => `${host} is the name of the server`,
+  "name-taken": (host) => `${host} has a certificate: a host that was reinstalled needs a token made for its name`,
+};
+
+function tokenStanding({ used, withdrawn_s, expires_s }: Token, now_s: number): TokenView["standing"] {
+  if (withdrawn_s !== null) return "withdrawn";
+  if (used !== null) return "used";
+  return now_s >= expires_s ? "expired" : "open";
+}
+
+function readable(text: string): HostRequest {
+  const read = readRequest(text);
+  if (!read.ok) throw new AuthorityError(`the request for a certificate: ${read.fault}`);
+  return read.request;
+}
+
+const secretDigest = (secret: string): string => sha256(Buffer.from(secret, "hex"));
+
+/** The name in the server's certificate. PBS_SERVER cannot name a host if it is longer than 63 characters, for example. */
+function nameOf(server: string): string {
+  const name = hostName(server);
+  if (name === null) throw new AuthorityError(`PBS_SERVER=${server} cannot be the name in a certificate`);
+  return name;
+}
+
+/** x509/authority.ts: SERIAL. */
+function newSerial(): string {
+  const bytes = randomBytes(16);
+  bytes[0] = 0x40 | (bytes.readUInt8(0) & 0x3f);
+  return bytes.toString("hex");
+}

@@ -1,0 +1,217 @@
+// The authority of a complex with real files and keys: what it signs, what it keeps, and when it serves nobody.
+
+import assert from "node:assert/strict";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { readCredentials, readJoinKey, writeCredentials, writeJoinKey } from "#identity/files/credentials.ts";
+import { TERMS } from "#identity/terms.ts";
+import { parseToken } from "#identity/token.ts";
+import { readCertificate } from "#identity/x509/certificate.ts";
+import { makeRequest, newKey } from "#identity/x509/request.ts";
+import { CertificateAuthority, createAuthority } from "#server/shell/authority.ts";
+import { identityPort } from "#server/shell/identity-port.ts";
+
+/** A PBS_HOME with an authority whose clock the test sets. */
+function authorityIn(work: (bed: Bed) => void): void {
+  const home = mkdtempSync(join(tmpdir(), "partita-ca-"));
+  try {
+    mkdirSync(join(home, "server_priv"));
+    let now_s = 1_800_000_000;
+    const options = { home, server: "Head", now_s: () => now_s };
+    createAuthority(options);
+    work({
+      home,
+      file: (name) => join(home, "server_priv/ca", name),
+      open: () => new CertificateAuthority(options),
+      wait: (s) => {
+        now_s += s;
+      },
+    });
+  } finally {
+    rmSync(home, { recursive: true });
+  }
+}
+type Bed = {
+  readonly home: string;
+  file(name: string): string;
+  open(): CertificateAuthority;
+  wait(s: number): void;
+};
+
+/** What `partita join` sends. */
+function joining(token: string, host: string, key = newKey()) {
+  const read = parseToken(token);
+  assert.ok(read !== null);
+  return { token: read.id, secret: read.secret, request: makeRequest(host, key) };
+}
+
+const identityOf = (certificate: string) => {
+  const { identity } = readCertificate(certificate);
+  assert.ok(identity !== null);
+  return identity;
+};
+
+test("authority: its key and its ledger are closed to others", () => {
+  authorityIn(({ home, file }) => {
+    const mode = (path: string): string => (statSync(path).mode & 0o777).toString(8);
+    assert.deepEqual([mode(join(home, "server_priv/ca")), mode(file("ca.key")), mode(file("ledger.json"))], ["700", "600", "600"]);
+  });
+});
+
+test("authority: a token gives one certificate for one key, and nothing once it has expired", () => {
+  authorityIn(({ open, file, wait }) => {
+    const authority = open();
+    const { token, expires_s } = authority.makeToken(null, 60);
+    assert.equal(parseToken(token)?.fingerprint, readCertificate(authority.certificate).fingerprint);
+    assert.ok(!readFileSync(file("ledger.json"), "utf8").includes(parseToken(token)?.secret ?? ""), "the ledger holds no secret");
+    const key = newKey();
+    const first = authority.join(joining(token, "node7", key));
+    assert.deepEqual([identityOf(first.certificate).host, identityOf(first.certificate).role], ["node7", "host"]);
+    assert.equal(authority.fault(identityOf(first.certificate)), null);
+    assert.throws(() => authority.join(joining(token, "node7")), /the token was used already/);
+    assert.throws(() => authority.join(joining(token, "node8", key)), /the token was used already/);
+    const again = authority.join(joining(token, "node7", key));
+    assert.equal(authority.fault(identityOf(again.certificate)), null);
+    assert.match(authority.fault(identityOf(first.certificate)) ?? "", /was replaced/);
+    const { token: late } = authority.makeToken(null, 60);
+    wait(60);
+    assert.throws(() => authority.join(joining(late, "node9")), /the token has expired/);
+    assert.equal(expires_s, 1_800_000_060);
+  });
+});
+
+test("authority: what it knows survives its restart", () => {
+  authorityIn(({ open }) => {
+    const before = open();
+    const { token } = before.makeToken("node7", 60);
+    const { certificate } = before.join(joining(token, "node7"));
+    const other = before.join(joining(before.makeToken(null, 60).token, "node8")).certificate;
+    assert.equal(before.revoke("node7").revoked, 1);
+    const after = open();
+    assert.deepEqual(after.list(), before.list());
+    assert.throws(() => after.join(joining(token, "node7")), /the token was used already/);
+    assert.match(after.fault(identityOf(certificate)) ?? "", /was revoked/);
+    assert.equal(after.fault(identityOf(other)), null);
+  });
+});
+
+test("authority: a renewal is for the host that asks, and leaves its present certificate valid", () => {
+  authorityIn(({ open, wait }) => {
+    const authority = open();
+    const { certificate } = authority.join(joining(authority.makeToken(null, 60).token, "node7"));
+    const identity = identityOf(certificate);
+    wait(TERMS.certificate_s - 10);
+    const renewed = identityOf(authority.renew(identity, makeRequest("node7", newKey())).certificate);
+    assert.deepEqual([authority.fault(identity), authority.fault(renewed)], [null, null]);
+    assert.throws(() => authority.renew(identity, makeRequest("node8", newKey())), /node7 asks for a certificate of node8/);
+    assert.throws(() => authority.renew(identity, "x"), /not a certificate request/);
+    wait(10);
+    assert.match(authority.fault(identity) ?? "", /has expired/);
+    assert.throws(() => authority.renew(identity, makeRequest("node7", newKey())), /has expired/);
+    authority.revoke("node7");
+    assert.throws(() => authority.renew(renewed, makeRequest("node7", newKey())), /was revoked/);
+  });
+});
+
+test("authority: the server's own certificate, and nobody else's with its name or its role", () => {
+  authorityIn(({ home, open, wait }) => {
+    const authority = open();
+    assert.ok(authority.needsServerCertificate());
+    authority.renewServer();
+    assert.ok(!authority.needsServerCertificate());
+    const own = readCredentials(home);
+    assert.ok(own !== null && own.authority === authority.certificate);
+    assert.deepEqual([identityOf(own.certificate).host, identityOf(own.certificate).role], ["head", "server"]);
+    assert.throws(() => authority.makeToken("head", 60), /needs no token/);
+    assert.throws(() => authority.join(joining(authority.makeToken(null, 60).token, "HEAD")), /head is the name of the server/);
+    assert.throws(() => authority.renew(identityOf(own.certificate), makeRequest("head", newKey())), /head asks for a certificate of head/);
+    assert.throws(() => authority.revoke("head"), /hosts would not learn of it/);
+    wait((TERMS.certificate_s * 3) / 4);
+    assert.ok(authority.needsServerCertificate(), "it is renewed long before its end");
+  });
+});
+
+test("authority: a certificate that the ledger does not know is refused, although the key of the authority signed it", () => {
+  authorityIn(({ open, file }) => {
+    const authority = open();
+    const { ledger, token } = { ledger: readFileSync(file("ledger.json"), "utf8"), token: authority.makeToken(null, 60).token };
+    const { certificate } = authority.join(joining(token, "node7"));
+    writeFileSync(file("ledger.json"), ledger);
+    assert.match(open().fault(identityOf(certificate)) ?? "", /is not in the ledger/);
+  });
+});
+
+test("authority: with a damaged or missing file it serves nobody (C2)", () => {
+  authorityIn(({ open, file }) => {
+    const text = readFileSync(file("ledger.json"), "utf8");
+    writeFileSync(file("ledger.json"), text.slice(0, -5));
+    assert.throws(open, /ledger\.json cannot be used/);
+    rmSync(file("ledger.json"));
+    assert.throws(open, /ledger\.json cannot be read/);
+    writeFileSync(file("ledger.json"), text);
+    open();
+    rmSync(file("ca.key"));
+    assert.throws(open, /ca\.key cannot be read/);
+  });
+});
+
+test("identity of a host: key and certificate belong together, and a key that others may read is not used", () => {
+  authorityIn(({ home, open }) => {
+    const authority = open();
+    const key = newKey();
+    const host = join(home, "other");
+    mkdirSync(host);
+    assert.deepEqual([readCredentials(host), readJoinKey(host)], [null, null]);
+    writeJoinKey(host, key);
+    assert.equal(readJoinKey(host), key);
+    const signed = authority.join(joining(authority.makeToken(null, 60).token, "node7", key));
+    writeCredentials(host, { key, certificate: signed.certificate, authority: signed.authority });
+    assert.deepEqual(readCredentials(host), { key, certificate: signed.certificate, authority: signed.authority });
+    assert.equal(readJoinKey(host), null, "it is the host's key now");
+    chmodSync(join(host, "identity/host.pem"), 0o640);
+    assert.throws(() => readCredentials(host), /can be read by group or others/);
+    writeCredentials(host, { key: newKey(), certificate: signed.certificate, authority: signed.authority });
+    assert.throws(() => readCredentials(host), /the key is not that of the certificate/);
+    authority.renewServer();
+    const own = readCredentials(home);
+    assert.ok(own !== null);
+    writeFileSync(join(home, "identity/ca.crt"), signed.certificate);
+    assert.throws(() => readCredentials(home), /not signed by the authority/);
+  });
+});
+
+test("identity port: nothing is made before the first token, and orders are answered in their order", async () => {
+  const home = mkdtempSync(join(tmpdir(), "partita-ca-"));
+  try {
+    mkdirSync(join(home, "server_priv"));
+    const port = identityPort({ home, server: "head", now_s: () => 1_800_000_000 });
+    const answers: unknown[] = [];
+    const ask = (what: Parameters<typeof port.ask>[0]): Promise<void> =>
+      new Promise((resolve) =>
+        port.ask(what, (result) => {
+          answers.push(result.ok ? result.value : result.error.message);
+          resolve();
+        }),
+      );
+    await ask({ verb: "list" });
+    await ask({ verb: "revoke-host", host: "node7" });
+    assert.deepEqual(answers, [
+      { authority: null, certificates: [], tokens: [] },
+      "the complex has no certificate authority yet: the first token makes it (partita cert token)",
+    ]);
+    assert.ok(!existsSync(join(home, "server_priv/ca")));
+    await Promise.all([
+      ask({ verb: "make-token", host: "node7", life_s: 60 }),
+      ask({ verb: "revoke-host", host: "node9" }),
+      ask({ verb: "list" }),
+    ]);
+    assert.match(JSON.stringify(answers[2]), /"token":"partita1\./);
+    assert.equal(answers[3], "node9 has no certificate");
+    assert.match(JSON.stringify(answers[4]), /"host":"head","role":"server".*"standing":"valid".*"host":"node7".*"standing":"open"/);
+    assert.ok(existsSync(join(home, "identity/host.pem")));
+  } finally {
+    rmSync(home, { recursive: true });
+  }
+});
