@@ -6,6 +6,7 @@
 // I2. The server may take a job for running that its mom does not have. If the start was never confirmed, the job is started
 //     again with the same run_count; otherwise the run is lost and the job is requeued. A job that only the mom has is
 //     killed (mom-link.ts I3).
+// I3. A mom speaks for its own host only: what it says about jobs and questions of other hosts has no effect.
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { Reject } from "#model/pbse.ts";
@@ -74,7 +75,7 @@ export function frame(kernel: Kernel, link: number, { type, data }: FrameOf<"mom
       report(kernel, tx, mom);
       break;
     case "mom-joined": {
-      const job = runOf(kernel, data);
+      const job = runOf(kernel, data, mom.host);
       if (job !== undefined) sisterReady(kernel, job, mom.host);
       break;
     }
@@ -90,7 +91,7 @@ export function frame(kernel: Kernel, link: number, { type, data }: FrameOf<"mom
       break;
     case "mom-idled": {
       const { idled, ...key } = data;
-      const job = runOf(kernel, key);
+      const job = runOf(kernel, key, mom.host);
       if (job !== undefined && !isSister(job, mom.host) && isIdled(job) !== idled)
         tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: [], own: { idled: idled ? true : null } });
       break;
@@ -99,7 +100,7 @@ export function frame(kernel: Kernel, link: number, { type, data }: FrameOf<"mom
       for (const told of data.jobs) usage(kernel, tx, mom.host, told);
       break;
     case "mom-staging-out": {
-      const job = runOf(kernel, data);
+      const job = runOf(kernel, data, mom.host);
       if (job !== undefined && isIn(job, "running") && isOnHost(kernel, job.id, mom.host)) releaseVnodes(tx, job, furtherVnodes(tx, job));
       break;
     }
@@ -107,18 +108,18 @@ export function frame(kernel: Kernel, link: number, { type, data }: FrameOf<"mom
       obit(kernel, tx, mom, data);
       break;
     case "mom-hook": {
-      const job = data.job === undefined ? undefined : runOf(kernel, data.job);
+      const job = data.job === undefined ? undefined : runOf(kernel, data.job, mom.host);
       hookReported(kernel, data, vnodesOf(kernel, mom.host), job);
       break;
     }
     case "mom-kept": {
-      const job = runOf(kernel, data);
+      const job = runOf(kernel, data, mom.host);
       if (job !== undefined && data.why === "checkpoint") notCheckpointed(kernel, tx, job, data.text);
       else if (job !== undefined) jobKept(kernel, job, data);
       break;
     }
     case "mom-result":
-      answered(kernel, tx, data);
+      answered(kernel, tx, mom.host, data);
       break;
   }
 }
@@ -322,10 +323,14 @@ function reserveForJob(tx: Transaction, job: Job): void {
   }
 }
 
-/** The job of a run; undefined: the run with this run_count is not with a mom. */
-function runOf(kernel: Kernel, { job: id, run_count }: { readonly job: string; readonly run_count: number }): Job | undefined {
+/** The job of a run; undefined: the run with this run_count is not with the mom of that host (I3). */
+function runOf(
+  kernel: Kernel,
+  { job: id, run_count }: { readonly job: string; readonly run_count: number },
+  host: string,
+): Job | undefined {
   const job = kernel.state.jobs.get(id);
-  return job !== undefined && isRunOf(job, run_count) ? job : undefined;
+  return job !== undefined && isRunOf(job, run_count) && (isSister(job, host) || isOnHost(kernel, id, host)) ? job : undefined;
 }
 
 function started(kernel: Kernel, tx: Transaction, host: string, data: MomToServer["mom-started"]): void {

@@ -15,10 +15,10 @@ import { hostOfJob } from "../state/job-hosts.ts";
 import type { Job } from "../state/state.ts";
 import { alignSisters } from "./sisters.ts";
 
-/** Called when a mom has answered a request. */
-export function answered(kernel: Kernel, tx: Transaction, data: MomToServer["mom-result"]): void {
+/** Called when the mom of that host has answered a request. It can answer requests about its own jobs only. */
+export function answered(kernel: Kernel, tx: Transaction, host: string, data: MomToServer["mom-result"]): void {
   const question = kernel.moms.questions.get(data.token);
-  if (question === undefined) return;
+  if (question === undefined || question.host.toLowerCase() !== host.toLowerCase()) return;
   kernel.moms.questions.delete(data.token);
   kernel.timers.clear(`question:${data.token}`);
   if (!data.ok) {

@@ -541,3 +541,33 @@ test("what a vnode gives follows the definition of a resource, also for jobs tha
   resource("hn");
   assert.equal(assigned(addJob(h)), 2);
 });
+
+test("a mom speaks for its own host only: its words about runs and questions of another host have no effect (I3)", () => {
+  const h = world();
+  const OTHER = addHost(h, "n2");
+  const id = addJob(h);
+  runOn(h, id, "n1", LINK);
+  const before = JSON.stringify([jobAttrs(h, id), jobOwn(h, id), statesOf(h, "n1")]);
+  const unchanged = (what: string): void => {
+    settle(h);
+    assert.equal(JSON.stringify([jobAttrs(h, id), jobOwn(h, id), statesOf(h, "n1")]), before, what);
+  };
+  mom(h, OTHER, "mom-idled", { job: id, run_count: 1, idled: true });
+  unchanged("mom-idled");
+  mom(h, OTHER, "mom-kept", { job: id, run_count: 1, text: "it stays" });
+  unchanged("mom-kept");
+  mom(h, OTHER, "mom-usage", { jobs: [{ job: id, run_count: 1, used: { cput: "01:00:00" } }] });
+  unchanged("mom-usage");
+  mom(h, OTHER, "mom-obit", { job: id, run_count: 1, exit_status: 0, used: {} });
+  unchanged("mom-obit");
+  const token = h.next_token;
+  ask(h, ROOT, { kind: "signal-job", job: id, signal: "suspend" });
+  const asked = sent(h, "mom-signal").at(-1);
+  assert.ok(asked !== undefined);
+  mom(h, OTHER, "mom-result", { token: asked.token, ok: true });
+  settle(h);
+  assert.deepEqual([stateOf(h, id), h.answers.has(token)], ["R 42", false]);
+  mom(h, LINK, "mom-result", { token: asked.token, ok: true });
+  settle(h);
+  assert.deepEqual([stateOf(h, id), h.answers.has(token)], ["S 43", true]);
+});
