@@ -1,5 +1,5 @@
-// Messages between server and mom, in frames like those of messages.ts. The mom connects to the server's socket and sends
-// mom-hello. Only moms on the server's host can connect; a later release will carry the same messages over TCP with TLS.
+// Messages between server and mom, in frames like those of messages.ts. The mom connects to the server and sends
+// mom-hello, over the server's socket on the same host, over TLS from another one.
 //
 // I1. A start request carries run_count. A mom refuses a run_count that is not larger than the last one it saw for that job.
 // I2. A mom repeats an obit at every reconnect until the server acknowledges it. To acknowledge an unknown obit is harmless.

@@ -17,7 +17,7 @@ export type Credentials = {
 };
 
 /** The files cannot be used. The message names the file. */
-class CredentialsError extends Error {
+export class CredentialsError extends Error {
   override readonly name = "CredentialsError";
 }
 

@@ -19,7 +19,7 @@ export type CertificateFacts = {
 /** Reads a certificate as PEM. Throws if it is not one. */
 export const readCertificate = (text: string): CertificateFacts => certificateFacts(new X509(text));
 
-function certificateFacts(certificate: X509Certificate): CertificateFacts {
+export function certificateFacts(certificate: X509Certificate): CertificateFacts {
   const serial = certificate.serialNumber.toLowerCase().padStart(32, "0");
   return {
     identity: identityIn(namesIn(certificate.subjectAltName), serial),

@@ -1,8 +1,5 @@
 // The mom's shell: implements the ports of its driver (../driver/ports.ts) on this machine, and handles the log and the signals of the process.
 
-import { frameTypes } from "#protocol/schema-link.ts";
-import { connectLink } from "#protocol/wire/ipc-transport.ts";
-import { serverSocketPath } from "#protocol/wire/socket-path.ts";
 import { messageOf } from "#support/caught.ts";
 import { steady_ms } from "#support/clock.ts";
 import type { Conf } from "#support/conf.ts";
@@ -11,7 +8,7 @@ import { systemUsers } from "#support/passwd.ts";
 import type { MomSettings } from "../config/config.ts";
 import type { MomOptions } from "../config/options.ts";
 import { MomDriver } from "../driver/mom-driver.ts";
-import type { ClockPort, DiskPort, HostPort, MomPorts, ScriptsPort, ServerPort, SetupPort, TasksPort } from "../driver/ports.ts";
+import type { ClockPort, DiskPort, HostPort, MomPorts, ScriptsPort, SetupPort, TasksPort } from "../driver/ports.ts";
 import { bootId, hostFacts } from "../host/facts.ts";
 import { measureHost, processOwners } from "../host/measure.ts";
 import { ownersOf } from "../host/owners.ts";
@@ -23,6 +20,7 @@ import { momHookShell } from "./hook-shell.ts";
 import { foundKept, noteKept } from "./kept-notes.ts";
 import { recordFile } from "./record-file.ts";
 import { runScript } from "./script-run.ts";
+import { serverPort } from "./server-port.ts";
 import { makeDirectories, momConfig, readSettings, vnodeReporter } from "./setup.ts";
 import { siteReader } from "./site-resources.ts";
 import { starterPort } from "./starter-port.ts";
@@ -104,7 +102,7 @@ export class Mom {
     const priv = `${this.#home}/mom_priv`;
     return {
       clock: CLOCK,
-      server: this.#serverPort(),
+      server: serverPort(this.#conf, this.#fault),
       starter: starterPort(priv),
       agent: agentPort(this.#fault),
       disk: this.#diskPort(priv),
@@ -123,29 +121,6 @@ export class Mom {
       },
       ready: () => this.#isReady.resolve(),
       ended: () => this.#hasEnded.resolve(0),
-    };
-  }
-
-  #serverPort(): ServerPort {
-    const { home } = this.#conf;
-    return {
-      dial(end) {
-        const link = connectLink({
-          path: serverSocketPath(home),
-          types: frameTypes("server-to-mom"),
-          onOpen: () => end.opened(),
-          onFrame: (type, data) => end.frame(type, data),
-          onClose: (why) => end.closed(why),
-        });
-        return {
-          get connected() {
-            return link.connected;
-          },
-          send: ({ type, data }) => link.send(type, data),
-          reconnect: () => link.reconnect(),
-          close: () => link.close(),
-        };
-      },
     };
   }
 

@@ -4,7 +4,7 @@
 // `assured` profile of node-ipc wants a socket that only one user can reach. Ours must be reachable by every user, so identity
 // comes from the kernel (peer-credentials.ts).
 
-import type { Socket } from "node:net";
+import type { Server, Socket } from "node:net";
 import nodeIpc from "node-ipc";
 import type { Frame } from "./frame.ts";
 import { encodeFrame } from "./frame.ts";
@@ -18,7 +18,8 @@ export function createIpc(allowed: ReadonlySet<string>) {
 
 type IpcEvents = { on(event: string, handler: (...args: never[]) => void): void };
 export type IpcServer = IpcEvents & {
-  readonly server: unknown;
+  /** while it listens */
+  readonly server: Server;
   readonly parser: IpcParser;
   write(socket: Socket, text: string): boolean;
   start(): void;
@@ -27,10 +28,20 @@ export type IpcServer = IpcEvents & {
 export type IpcClient = IpcEvents & {
   readonly socket: Socket;
   path: string;
+  /** begins an attempt; node-ipc calls it when its retry timer ends */
+  connect(): unknown;
   explicitlyDisconnected: boolean;
   retryTimer: NodeJS.Timeout | false;
   send(text: string): boolean;
 };
+
+type Ipc = ReturnType<typeof createIpc>;
+
+/** The server of an instance on which serve() or serveNet() was called. */
+export const serverOf = (ipc: Ipc): IpcServer => ipc.server as IpcServer;
+
+/** The client of an instance on which connectTo("server", ...) or connectToNet("server", ...) was called. */
+export const clientOf = (ipc: Ipc): IpcClient => ipc.of["server"] as IpcClient;
 
 /** Processes the chunks of a socket. It is called with a chunk and with a function of node-ipc that receives each frame. */
 export type Inbox = (chunk: string, receive: (frame: Frame) => void) => void;

@@ -36,6 +36,18 @@ export type Limits = {
   readonly stalled_reader_ms: number;
   /** the same time for a daemon, which may be in a long cycle */
   readonly stalled_daemon_ms: number;
+  /** TLS: time for a handshake; connections that have not shown a certificate yet, over all peers (waiting-room.ts) */
+  readonly handshake_ms_max: number;
+  readonly unproved_connections_max: number;
+  /** TLS: a question of a host for a certificate, and the time for question and answer (tls-listener.ts) */
+  readonly question_chars_max: number;
+  readonly question_ms_max: number;
+  /** TLS: time in which a dialled server must have shown its certificate */
+  readonly dial_ms_max: number;
+  /** wait of a daemon whose certificate the server refused */
+  readonly refused_retry_ms: number;
+  /** TLS: silence after which the kernel probes whether the other host is there */
+  readonly keepalive_ms: number;
   /** number of bytes handed to the socket at a time; further text waits in the queue */
   readonly write_ahead_bytes: number;
   /** largest number of jobs in one queue-jobs request */
@@ -74,6 +86,13 @@ export const LIMITS: Limits = Object.freeze({
   daemon_queue_chars_max: 1024 * MI,
   stalled_reader_ms: 60_000,
   stalled_daemon_ms: 600_000,
+  handshake_ms_max: 10_000,
+  unproved_connections_max: 256,
+  question_chars_max: 64 * 1024,
+  question_ms_max: 10_000,
+  dial_ms_max: 10_000,
+  refused_retry_ms: 30_000,
+  keepalive_ms: 10_000,
   write_ahead_bytes: 1 * MI,
   jobs_per_frame_max: 1000,
   script_chars_max: 4 * MI,

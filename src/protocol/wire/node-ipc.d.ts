@@ -5,7 +5,9 @@ declare module "node-ipc" {
     of: Record<string, unknown>;
     server: unknown;
     serve(path: string, callback?: () => void): void;
+    serveNet(host: string, port: number): void;
     connectTo(id: string, path: string, callback?: () => void): void;
+    connectToNet(id: string, host: string, port: number): void;
     disconnect(id: string): void;
   }
   const nodeIpc: { readonly IPC: typeof IPC };

@@ -9,6 +9,7 @@
 //     room. If no request is complete, one connection is read until its request is complete.
 
 import type { Socket } from "node:net";
+import type { HostIdentity } from "#identity/peer.ts";
 import { encodeFrame, encodePartFrame, type Frame, FrameError, frameDecoder } from "./frame.ts";
 import { allowedOf, type IpcServer, setInbox } from "./ipc.ts";
 import type { Limits } from "./limits.ts";
@@ -16,11 +17,20 @@ import { type Outbox, type OutboxLimits, outbox } from "./link.ts";
 import type { PeerCredentials } from "./peer-credentials.ts";
 import type { Reply } from "./reply.ts";
 
+/**
+ * The other end of a connection. A process of this host is known by the kernel. A daemon of another host is known by the certificate of its host; it has neither
+ * pid nor uid here.
+ */
+export type LinkPeer = PeerCredentials & { readonly host?: HostIdentity };
+
+/** The uid and gid of peers on other hosts: no user has it. */
+export const NO_UID = 0xffffffff;
+
 /** One connection, as the server sees it. */
 export type ServerLink = {
   /** a number that no other connection of this process has */
   readonly id: number;
-  readonly peer: PeerCredentials;
+  readonly peer: LinkPeer;
   readonly open: boolean;
   /** number of requests that were read and that reply() has not yet answered */
   readonly open_requests: number;
@@ -55,7 +65,7 @@ export type LinkHandlers = {
   onFrame(link: ServerLink, type: string, data: unknown): void;
   onClose?(link: ServerLink): void;
   /** Called when a connection was refused or ended for a reason that belongs in the log. */
-  onProblem?(text: string, peer: PeerCredentials | null): void;
+  onProblem?(text: string, peer: LinkPeer | null): void;
 };
 
 /** Totals over all connections of a user. */
@@ -91,7 +101,7 @@ let next_link_id = 1;
  */
 export class ServerConnection implements ServerLink {
   readonly id = next_link_id++;
-  readonly peer: PeerCredentials;
+  readonly peer: LinkPeer;
   /** length of the latest frame passed to onFrame */
   frame_chars = 0;
   readonly #socket: Socket;
@@ -120,7 +130,7 @@ export class ServerConnection implements ServerLink {
   /** checks whether the client has read enough replies (L2) */
   #room_timer: NodeJS.Timeout | null = null;
 
-  constructor(server: IpcServer, socket: Socket, peer: PeerCredentials, limits: Limits, user: UserLoad, handlers: LinkHandlers) {
+  constructor(server: IpcServer, socket: Socket, peer: LinkPeer, limits: Limits, user: UserLoad, handlers: LinkHandlers) {
     this.peer = peer;
     this.#socket = socket;
     this.#limits = limits;

@@ -1,12 +1,15 @@
-// Connections (guests) whose peers have not proved their right to connect yet. Every user of this host can open such
-// connections, and no user may keep out those of another. Pure.
+// Connections (guests) whose peers have not proved their right to connect yet. Every user of this host, or every address of the
+// network, can open such connections, and none may keep out those of another. Pure.
 //
 // W1. A new connection is always admitted. If there are then too many, the oldest connection of the user who has most is turned
 //     out. Connections of own users are turned out only if there are no others.
 
+/** A uid of this host, or an address; null: the owner is unknown. */
+export type Owner = number | string | null;
+
 export type WaitingRoom<Guest> = {
-  /** Admits a connection. uid null: the owner is unknown. */
-  enter(guest: Guest, uid: number | null): void;
+  /** Admits a connection. */
+  enter(guest: Guest, owner: Owner): void;
   /** Called when the connection has proved its right, or has ended. */
   leave(guest: Guest): void;
   readonly guests: Iterable<Guest>;
@@ -20,19 +23,19 @@ export function waitingRoom<Guest>(options: {
 }): WaitingRoom<Guest> {
   const { max, own, turnOut } = options;
   /** the guests in the order of their arrival, oldest first */
-  const present = new Map<Guest, number | null>();
-  const isOwn = (uid: number | null): boolean => uid !== null && own.includes(uid);
+  const present = new Map<Guest, Owner>();
+  const isOwn = (owner: Owner): boolean => typeof owner === "number" && own.includes(owner);
   const oldestOfMost = (): Guest => {
-    const counts = new Map<number | null, number>();
+    const counts = new Map<Owner, number>();
     for (const uid of present.values()) counts.set(uid, (counts.get(uid) ?? 0) + 1);
     const users = [...counts].sort(([a, many], [b, others]) => Number(isOwn(a)) - Number(isOwn(b)) || others - many);
-    const [most] = users[0] as [number | null, number];
-    const [oldest] = [...present].find(([, uid]) => uid === most) as [Guest, number | null];
+    const [most] = users[0] as [Owner, number];
+    const [oldest] = [...present].find(([, uid]) => uid === most) as [Guest, Owner];
     return oldest;
   };
   return {
-    enter(guest, uid) {
-      present.set(guest, uid);
+    enter(guest, owner) {
+      present.set(guest, owner);
       if (present.size <= max) return;
       const out = oldestOfMost();
       present.delete(out);

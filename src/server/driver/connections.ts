@@ -1,9 +1,11 @@
 // Connections of the server. For each: whether it comes from a client, a scheduler or a mom, its user, and its unanswered
 // requests. For each user: how many listings of jobs are under way.
 //
-// I1. The operating system identifies the peer (SO_PEERCRED). A mom or scheduler must run as root or as the server's own
-//     user; a scheduler may also run as its sched_user.
+// I1. The operating system identifies a peer on this host (SO_PEERCRED). A mom or scheduler must run as root or as the server's
+//     own user; a scheduler may also run as its sched_user.
+// I2. A certificate identifies a peer on another host. Such a peer may be the mom of that host and nothing else.
 
+import { hostName } from "#identity/host-name.ts";
 import { limitOf } from "#model/limits/server-limits.ts";
 import type { Request } from "#protocol/messages.ts";
 import { identifyPeer, type PeerIdentity } from "#protocol/wire/identity.ts";
@@ -34,7 +36,7 @@ export type Link = Pick<
 
 export type Connection = {
   readonly link: Link;
-  /** the user behind the connection; null: the uid has no name */
+  /** the user behind the connection; null: the uid has no name, or it is on another host */
   readonly peer: Peer | null;
   readonly pid: number;
   role: "client" | "sched" | "mom";
@@ -59,6 +61,8 @@ export type Connections = {
   take(token: number): Pending | undefined;
   /** whether the peer may be a mom or scheduler (I1) */
   mayBeDaemon(connection: Connection): boolean;
+  /** I1, I2; host: the one that it says it speaks for */
+  mayBeMom(connection: Connection, host: string): boolean;
   /** whether the peer may be the scheduler that it claims to be (I1). sched_user: that scheduler's attribute */
   mayBeSched(connection: Connection, sched_user: unknown): boolean;
   /** the connections of schedulers and moms */
@@ -107,12 +111,17 @@ export function connections(options: {
 
   return {
     mayBeDaemon,
+    mayBeMom(connection, host) {
+      const certified = connection.link.peer.host;
+      if (certified === undefined) return mayBeDaemon(connection);
+      return certified.role === "host" && certified.host === hostName(host);
+    },
     mayBeSched: (connection, sched_user) =>
       mayBeDaemon(connection) || (options.system && typeof sched_user === "string" && connection.peer?.user === sched_user),
     add(link) {
       const connection: Connection = {
         link,
-        peer: peerOf(identifyPeer(link.peer, options.users, options.host)),
+        peer: link.peer.host === undefined ? peerOf(identifyPeer(link.peer, options.users, options.host)) : null,
         pid: link.peer.pid,
         role: "client",
         tokens: new Set(),

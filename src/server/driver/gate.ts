@@ -142,19 +142,19 @@ export class Gate implements LinksPort, ClientsPort {
 
   #momFrame(connection: Connection, type: string, data: unknown): void {
     const parsed = parseFrame("mom-to-server", type, data);
-    const hello = parsed.ok && parsed.frame.type === "mom-hello";
-    if (!parsed.ok || (hello ? !this.#connections.mayBeDaemon(connection) : connection.role !== "mom"))
-      return this.#intruder(connection, type);
-    if (hello) {
+    if (!parsed.ok) return this.#intruder(connection, type);
+    const { frame } = parsed;
+    if (frame.type === "mom-hello") {
+      if (!this.#connections.mayBeMom(connection, frame.data.host)) return this.#intruder(connection, `${type} of ${frame.data.host}`);
       connection.role = "mom";
       connection.link.welcome();
-    }
-    const { frame } = parsed;
+    } else if (connection.role !== "mom") return this.#intruder(connection, type);
     this.#driver.mom(connection.link.id, frame.type, frame.data as MomToServer[typeof frame.type]);
   }
 
   #intruder({ link, pid }: Connection, type: string): void {
-    this.#options.log.note(LOG_EVENT.SECURITY, `${type.slice(0, 40)} refused from uid ${link.peer.uid}, pid ${pid}`);
+    const whom = link.peer.host === undefined ? `uid ${link.peer.uid}, pid ${pid}` : `host ${link.peer.host.host}`;
+    this.#options.log.note(LOG_EVENT.SECURITY, `${type.slice(0, 80)} refused from ${whom}`);
     link.destroy();
   }
 

@@ -5,9 +5,9 @@
 // C2. An authority whose files cannot be read in full serves nobody.
 
 import { createPublicKey, randomBytes } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { readCredentials, writeCredentials } from "#identity/files/credentials.ts";
+import { type Credentials, readCredentials, writeCredentials } from "#identity/files/credentials.ts";
 import { hostName } from "#identity/host-name.ts";
 import {
   addToken,
@@ -36,6 +36,8 @@ import { type HostRequest, newKey, readRequest } from "#identity/x509/request.ts
 import type { AuthorityView, IdentityAnswers, TokenView } from "#protocol/identity-link.ts";
 import { syncDirectory, writeWholeFile } from "#support/whole-file.ts";
 
+/** Rights that nobody but the owner may have on the key and the ledger. */
+const OTHERS = 0o077;
 /** Tokens that have not expired. */
 const TOKENS_MAX = 1000;
 
@@ -98,11 +100,17 @@ export class CertificateAuthority {
   }
 
   #read(name: string): string {
+    const path = join(this.#directory, name);
+    let text: string;
+    let mode: number;
     try {
-      return readFileSync(join(this.#directory, name), "utf8");
+      text = readFileSync(path, "utf8");
+      mode = statSync(path).mode;
     } catch (error) {
-      throw new AuthorityError(`${join(this.#directory, name)} cannot be read`, { cause: error });
+      throw new AuthorityError(`${path} cannot be read`, { cause: error });
     }
+    if (name !== "ca.crt" && (mode & OTHERS) !== 0) throw new AuthorityError(`${path} is open to group or others: it is not used`);
+    return text;
   }
 
   /** C1. */
@@ -125,6 +133,13 @@ export class CertificateAuthority {
   /** Why the peer of a link is refused, in words for the log; null: it is welcome. */
   fault(identity: HostIdentity): string | null {
     return peerFault(this.#ledger, identity, this.#options.now_s());
+  }
+
+  /** Whether a host of that name has a valid certificate. */
+  hasHost(name: string): boolean {
+    const now_s = this.#options.now_s();
+    const host = hostName(name);
+    return this.#ledger.certificates.some((each) => each.host === host && standingOf(each, now_s) === "valid");
   }
 
   /** Gives a host its certificate for a token. Throws AuthorityError. */
@@ -209,6 +224,13 @@ export class CertificateAuthority {
     this.#keep(recordCertificate(this.#ledger, record));
     writeCredentials(this.#options.home, { key, certificate: text, authority: this.certificate });
     return { until_s: record.until_s };
+  }
+
+  /** What the server shows to hosts. Throws CredentialsError. */
+  serverCredentials(): Credentials {
+    const present = readCredentials(this.#options.home);
+    if (present === null) throw new AuthorityError("the server has no certificate");
+    return present;
   }
 
   /** Whether the server's own certificate is missing, is not one of this authority's, or has less than a third of its time left. */

@@ -6,8 +6,23 @@ import type { IdentityAsk } from "#protocol/identity-link.ts";
 import type { IdentityPort } from "../driver/ports.ts";
 import type { AuthorityOptions, CertificateAuthority } from "./authority.ts";
 
+/** What depends on the authority: the port for other hosts (network.ts). */
+export type Door = {
+  /** Lets hosts in that the authority knows. Rejects if that is not possible now; it is tried again from time to time. */
+  open(authority: CertificateAuthority): Promise<void>;
+  /** certificates were revoked or renewed */
+  changed(): void;
+};
+
+export type OpenIdentity = IdentityPort & {
+  /** whether a host of that name has a certificate that is valid now */
+  hasHost(name: string): boolean;
+  /** At the start of the server: opens the authority if the complex has one, and the door. Rejects with the reason if it cannot. */
+  begin(): Promise<void>;
+};
+
 /** ask(): one order after another, each answered when its effects are on the disk. */
-export function identityPort(options: AuthorityOptions): IdentityPort {
+export function identityPort(options: AuthorityOptions, door: Door): OpenIdentity {
   let authority: CertificateAuthority | null = null;
   let last: Promise<unknown> = Promise.resolve();
 
@@ -25,9 +40,15 @@ export function identityPort(options: AuthorityOptions): IdentityPort {
 
   const answer = async (ask: IdentityAsk): Promise<unknown> => {
     const present = await open(ask.verb === "make-token");
-    if (present !== null) return carryOut(present, ask);
-    if (ask.verb === "list") return { authority: null, certificates: [], tokens: [] };
-    throw new Error("the complex has no certificate authority yet: the first token makes it (partita cert token)");
+    if (present === null) {
+      if (ask.verb === "list") return { authority: null, certificates: [], tokens: [] };
+      throw new Error("the complex has no certificate authority yet: the first token makes it (partita cert token)");
+    }
+    // A token is of no use while nobody can come in.
+    if (ask.verb === "make-token") await door.open(present);
+    const value = carryOut(present, ask);
+    if (ask.verb !== "list") door.changed();
+    return value;
   };
 
   return {
@@ -38,6 +59,11 @@ export function identityPort(options: AuthorityOptions): IdentityPort {
           (error: unknown) => done({ ok: false, error: error instanceof Error ? error : new Error(String(error)) }),
         ),
       );
+    },
+    hasHost: (name) => authority?.hasHost(name) ?? false,
+    async begin() {
+      const present = await open(false);
+      if (present !== null) await door.open(present);
     },
   };
 }

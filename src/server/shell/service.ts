@@ -4,10 +4,12 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { frameTypes } from "#protocol/schema-link.ts";
-import { type LinkServer, listenLinks } from "#protocol/wire/ipc-transport.ts";
+import { type LinkHandlers, type LinkServer, listenLinks } from "#protocol/wire/ipc-transport.ts";
+import type { LinkPeer } from "#protocol/wire/server-link.ts";
 import { serverSocketPath } from "#protocol/wire/socket-path.ts";
 import type { Store } from "#store/store.ts";
 import type { AccountingLog } from "#support/accounting-log.ts";
+import { messageOf } from "#support/caught.ts";
 import type { Conf } from "#support/conf.ts";
 import { keepFormulaFile } from "#support/formula-file.ts";
 import type { Log } from "#support/log.ts";
@@ -26,6 +28,7 @@ import { hookRuns } from "./hook-runs.ts";
 import { hostLookup } from "./host-lookup.ts";
 import { identityPort } from "./identity-port.ts";
 import { mailer } from "./mailer.ts";
+import { HostNetwork } from "./network.ts";
 import { keepResourceFile } from "./resource-file.ts";
 import { schedProcesses } from "./sched-processes.ts";
 import { unprivilegedUser } from "./unprivileged.ts";
@@ -60,6 +63,22 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const hook_files = hookFiles(`${config.home}/server_priv/hooks`, complain);
   const files = fileCopies(join(config.home, "server_priv"), complain);
   let listener: LinkServer | null = null;
+  const types = ["request", ...frameTypes("sched-to-server"), ...frameTypes("mom-to-server")];
+  const handlers: LinkHandlers = {
+    onLink: (link) => gate.opened(link),
+    onReady: (link) => gate.ready(link),
+    onFrame: (link, type, data) => gate.frame(link, type, data),
+    onClose: (link) => gate.closed(link),
+    onProblem: (text, peer) => log.note(LOG_EVENT.SECURITY, `connection ended: ${text}${peer === null ? "" : `, ${nameOf(peer)}`}`),
+  };
+  const network = new HostNetwork({
+    settings: { server: conf.own_server, port: conf.port.server, mode: conf.mode },
+    types,
+    handlers,
+    now_s: epoch_s,
+    note: log.note,
+  });
+  const identity = identityPort({ home: config.home, server: conf.own_server, now_s: epoch_s }, network);
   const gate = new Gate({
     driver: () => driver,
     users,
@@ -74,10 +93,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         .toString("hex")
         .toUpperCase(),
     listener: {
-      setLimits: (limits) => listener?.setLimits(limits),
-      close: (done) => void (listener?.close() ?? Promise.resolve()).then(done),
+      setLimits(limits) {
+        listener?.setLimits(limits);
+        network.setLimits(limits);
+      },
+      close: (done) => void Promise.all([listener?.close(), network.close()]).then(done),
     },
   });
+  const lookUp = hostLookup(conf.mom_node_name);
   const ports = {
     store: storePort(store, config.host, atOnce),
     clock: realTime,
@@ -93,8 +116,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       identity: system ? unprivilegedUser(users, "PBS_MAIL_USER", conf.values["PBS_MAIL_USER"]) : null,
       problem: complain,
     }),
-    identity: identityPort({ home: config.home, server: conf.own_server, now_s: () => Math.floor(Date.now() / 1000) }),
-    resolve: hostLookup(conf.mom_node_name),
+    identity,
+    // A host that has joined is known by its certificate: the server need not find its address.
+    resolve: (host: string, done: (name: string | null) => void) => (identity.hasHost(host) ? done(host) : lookUp(host, done)),
     onBug: (error: unknown) => complain(`internal error: ${error instanceof Error ? error.stack : String(error)}`),
     ended: options.ended,
   };
@@ -106,15 +130,13 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   if (typeof state.server["log_events"] === "number") log.setMask(state.server["log_events"]);
   listener = await listenLinks({
     path: serverSocketPath(config.home),
-    types: ["request", ...frameTypes("sched-to-server"), ...frameTypes("mom-to-server")],
+    types,
     everyone: system,
     limits: linkLimits(state),
-    onLink: (link) => gate.opened(link),
-    onReady: (link) => gate.ready(link),
-    onFrame: (link, type, data) => gate.frame(link, type, data),
-    onClose: (link) => gate.closed(link),
-    onProblem: (text, peer) => log.note(LOG_EVENT.SECURITY, `connection ended: ${text}${peer === null ? "" : `, uid ${peer.uid}`}`),
+    ...handlers,
   });
+  network.setLimits(linkLimits(state));
+  await identity.begin().catch((error: unknown) => complain(`other hosts cannot connect: ${messageOf(error)}`));
   driver.start();
   return {
     stop: () => driver.stop(),
@@ -124,6 +146,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     },
   };
 }
+
+/** The peer of a link, for the log. */
+const nameOf = ({ uid, host }: LinkPeer): string => (host === undefined ? `uid ${uid}` : `host ${host.host}`);
+
+const epoch_s = (): number => Math.floor(Date.now() / 1000);
 
 const realTime: ClockPort = {
   wall_ms: () => Date.now(),

@@ -88,7 +88,9 @@ test("authority: what it knows survives its restart", () => {
     const { token } = before.makeToken("node7", 60);
     const { certificate } = before.join(joining(token, "node7"));
     const other = before.join(joining(before.makeToken(null, 60).token, "node8")).certificate;
+    assert.deepEqual([before.hasHost("Node7"), before.hasHost("node9"), before.hasHost("node 7")], [true, false, false]);
     assert.equal(before.revoke("node7").revoked, 1);
+    assert.ok(!before.hasHost("node7"));
     const after = open();
     assert.deepEqual(after.list(), before.list());
     assert.throws(() => after.join(joining(token, "node7")), /the token was used already/);
@@ -150,10 +152,12 @@ test("authority: with a damaged or missing file it serves nobody (C2)", () => {
     assert.throws(open, /ledger\.json cannot be used/);
     rmSync(file("ledger.json"));
     assert.throws(open, /ledger\.json cannot be read/);
-    writeFileSync(file("ledger.json"), text);
+    writeFileSync(file("ledger.json"), text, { mode: 0o600 });
     open();
     rmSync(file("ca.key"));
     assert.throws(open, /ca\.key cannot be read/);
+    writeFileSync(file("ca.key"), newKey(), { mode: 0o640 });
+    assert.throws(open, /ca\.key is open to group or others/);
   });
 });
 
@@ -186,7 +190,9 @@ test("identity port: nothing is made before the first token, and orders are answ
   const home = mkdtempSync(join(tmpdir(), "partita-ca-"));
   try {
     mkdirSync(join(home, "server_priv"));
-    const port = identityPort({ home, server: "head", now_s: () => 1_800_000_000 });
+    const told: string[] = [];
+    const door = { open: async () => void told.push("open"), changed: () => void told.push("changed") };
+    const port = identityPort({ home, server: "head", now_s: () => 1_800_000_000 }, door);
     const answers: unknown[] = [];
     const ask = (what: Parameters<typeof port.ask>[0]): Promise<void> =>
       new Promise((resolve) =>
@@ -211,6 +217,7 @@ test("identity port: nothing is made before the first token, and orders are answ
     assert.equal(answers[3], "node9 has no certificate");
     assert.match(JSON.stringify(answers[4]), /"host":"head","role":"server".*"standing":"valid".*"host":"node7".*"standing":"open"/);
     assert.ok(existsSync(join(home, "identity/host.pem")));
+    assert.deepEqual(told, ["open", "changed"], "the door opens before the token, and refusals change nothing");
   } finally {
     rmSync(home, { recursive: true });
   }

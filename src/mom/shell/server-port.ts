@@ -1,0 +1,81 @@
+// The mom's way to its server: over the server's socket on the same host, over TLS from another one (docs/identity.md). On another host it also renews the
+// certificate long before its end.
+
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { CredentialsError, readCredentials } from "#identity/files/credentials.ts";
+import { TERMS } from "#identity/terms.ts";
+import { readCertificate } from "#identity/x509/certificate.ts";
+import { frameTypes } from "#protocol/schema-link.ts";
+import { connectLink, type DaemonLink } from "#protocol/wire/ipc-transport.ts";
+import { serverSocketPath } from "#protocol/wire/socket-path.ts";
+import { connectTls } from "#protocol/wire/tls-dialer.ts";
+import { messageOf } from "#support/caught.ts";
+import type { Conf } from "#support/conf.ts";
+import type { ServerEnd, ServerLink, ServerPort } from "../driver/ports.ts";
+
+const RENEWAL_LOOK_MS = 6 * 3600 * 1000;
+
+/** fault: writes a line into the log. */
+export function serverPort(conf: Conf, fault: (text: string) => void): ServerPort {
+  const isRemote = !conf.start.server && existsSync(join(conf.home, "identity", "host.pem"));
+  return { dial: (end) => mapped(isRemote ? dialTls(conf, end, fault) : dialSocket(conf, end)) };
+}
+
+const linkHandlers = (end: ServerEnd) => ({
+  types: frameTypes("server-to-mom"),
+  onOpen: () => end.opened(),
+  onFrame: (type: string, data: unknown) => end.frame(type, data),
+  onClose: (why: string) => end.closed(why),
+});
+
+const dialSocket = ({ home }: Conf, end: ServerEnd): DaemonLink => connectLink({ path: serverSocketPath(home), ...linkHandlers(end) });
+
+function dialTls({ home, server_host, port, own_server }: Conf, end: ServerEnd, fault: (text: string) => void): DaemonLink {
+  const credentials = () => {
+    const present = readCredentials(home);
+    if (present === null) throw new CredentialsError(`${home}/identity holds no certificate`);
+    return present;
+  };
+  const place = { host: server_host, port: port.server };
+  keepRenewed(home, place, own_server, fault);
+  let said = "";
+  const onRefused = ({ message }: Error): void => {
+    // Attempts follow one another every second: a reason is logged once.
+    if (message !== said) fault(`the server at ${server_host}, port ${port.server}, cannot be reached: ${message}`);
+    said = message;
+  };
+  const handlers = linkHandlers(end);
+  const onOpen = (): void => {
+    said = "";
+    handlers.onOpen();
+  };
+  return connectTls({ ...handlers, onOpen, onRefused }, { ...place, server: own_server, credentials });
+}
+
+/** Renews the certificate when less than a third of its time is left; tries again after some hours. */
+function keepRenewed(
+  home: string,
+  place: { readonly host: string; readonly port: number },
+  server: string,
+  fault: (text: string) => void,
+): void {
+  const look = async (): Promise<void> => {
+    const present = readCredentials(home);
+    if (present === null || readCertificate(present.certificate).until_s - Date.now() / 1000 > TERMS.certificate_s / 3) return;
+    const { renewCertificate } = await import("#protocol/certificate-renewal.ts");
+    await renewCertificate(home, place, server);
+  };
+  const tryLook = (): void => void look().catch((error: unknown) => fault(`the certificate is not renewed: ${messageOf(error)}`));
+  setInterval(tryLook, RENEWAL_LOOK_MS).unref();
+  tryLook();
+}
+
+const mapped = (link: DaemonLink): ServerLink => ({
+  get connected() {
+    return link.connected;
+  },
+  send: ({ type, data }) => link.send(type, data),
+  reconnect: () => link.reconnect(),
+  close: () => link.close(),
+});

@@ -1,0 +1,18 @@
+// Questions of hosts for certificates, over a TLS connection of its own: one frame, one answer (wire/tls-listener.ts). Certificates and requests are PEM.
+
+/** What a new host must know of its complex. server: PBS_SERVER; port: PBS_BATCH_SERVICE_PORT. */
+export type ComplexSettings = { readonly server: string; readonly port: number; readonly mode: "user" | "system" };
+
+export type HostToAuthority = {
+  /** of a host without certificate. token, secret: hexadecimal digits, as in its token (src/identity/token.ts) */
+  join: { readonly version: string; readonly token: string; readonly secret: string; readonly request: string };
+  /** of a host that has shown its present certificate */
+  renew: { readonly version: string; readonly request: string };
+};
+
+export type AuthorityToHost = {
+  /** now_s: the server's clock, epoch seconds */
+  joined: { readonly certificate: string; readonly authority: string; readonly now_s: number; readonly settings: ComplexSettings };
+  renewed: { readonly certificate: string; readonly authority: string };
+  "join-refused": { readonly text: string };
+};

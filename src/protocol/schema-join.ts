@@ -1,0 +1,44 @@
+// Schemas of questions for certificates and of their answers. Both ends check strictly: neither trusts the other yet.
+
+import * as z from "zod";
+import type { AuthorityToHost, HostToAuthority } from "./join-link.ts";
+import { firstIssue } from "./schema.ts";
+
+/** A certificate or a request takes about a thousand characters. */
+const pem = z.string().max(16 * 1024);
+const version = z.string().max(64);
+const name = z.string().min(1).max(255);
+
+const QUESTIONS = {
+  join: z.strictObject({ version, token: z.string().regex(/^[0-9a-f]{16}$/), secret: z.string().regex(/^[0-9a-f]{40}$/), request: pem }),
+  renew: z.strictObject({ version, request: pem }),
+} satisfies { readonly [K in keyof HostToAuthority]: z.ZodType<HostToAuthority[K]> };
+
+const settings = z.strictObject({ server: name, port: z.number().int().min(1).max(65535), mode: z.enum(["user", "system"]) });
+
+const ANSWERS = {
+  joined: z.strictObject({ certificate: pem, authority: pem, now_s: z.number().int().nonnegative(), settings }),
+  renewed: z.strictObject({ certificate: pem, authority: pem }),
+  "join-refused": z.strictObject({ text: z.string().max(1024) }),
+} satisfies { readonly [K in keyof AuthorityToHost]: z.ZodType<AuthorityToHost[K]> };
+
+type Message<Map> = { readonly [K in keyof Map]: { readonly type: K; readonly data: Map[K] } }[keyof Map];
+export type JoinQuestion = Message<HostToAuthority>;
+export type JoinAnswer = Message<AuthorityToHost>;
+
+type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly text: string };
+
+export const JOIN_QUESTIONS: readonly string[] = Object.keys(QUESTIONS);
+export const JOIN_ANSWERS: readonly string[] = Object.keys(ANSWERS);
+
+export const parseQuestion = (type: string, data: unknown): Parsed<JoinQuestion> => parse(QUESTIONS, type, data);
+export const parseAnswer = (type: string, data: unknown): Parsed<JoinAnswer> => parse(ANSWERS, type, data);
+
+function parse<T>(schemas: Readonly<Record<string, z.ZodType>>, type: string, data: unknown): Parsed<T> {
+  const schema = Object.hasOwn(schemas, type) ? schemas[type] : undefined;
+  if (schema === undefined) return { ok: false, text: `${type.slice(0, 40)} is not known here` };
+  const parsed = schema.safeParse(data);
+  return parsed.success
+    ? { ok: true, value: { type, data: parsed.data } as T }
+    : { ok: false, text: `${type}: ${firstIssue(parsed.error)}` };
+}

@@ -1,0 +1,104 @@
+// The server's side of links, whatever carries them: unix sockets (ipc-transport.ts) or TLS (tls-listener.ts). Who the peer of a connection is comes from there.
+//
+// T1. onFrame is called only between onLink and onClose of the same link, and in the order of the frames.
+// T2. A peer that breaks a rule loses its connection; nothing else happens.
+// T3. No user and no other host can use up all connections: each may have a limited number, and some are reserved for root, the
+//     user who owns the complex, and daemons of this host.
+
+import type { Socket } from "node:net";
+import { encodeFrame } from "./frame.ts";
+import { type IpcServer, setInbox } from "./ipc.ts";
+import type { Limits } from "./limits.ts";
+import { type LinkHandlers, type LinkPeer, ServerConnection, type ServerLink, type UserLoad, userLoad } from "./server-link.ts";
+
+/** problem: for the log; text: for the peer, with its PBS error number. */
+export type Refusal = { readonly problem: string; readonly code: number; readonly text: string };
+/** elsewhere: the connection is no link, and is taken care of. */
+export type Admission =
+  | { readonly kind: "peer"; readonly peer: LinkPeer }
+  | { readonly kind: "refused"; readonly refusal: Refusal }
+  | { readonly kind: "elsewhere" };
+
+export type LinkCarrier = {
+  readonly server: IpcServer;
+  /** accepted frame types */
+  readonly types: readonly string[];
+  /** read at each use */
+  readonly limits: Limits;
+  /** who is behind a new connection */
+  readonly admit: (socket: Socket) => Admission;
+};
+
+const PBSE_NOCONNECTS = 15033;
+export const PBSE_BADCRED = 15019;
+/** Time in which a refused peer can read why. */
+const REFUSED_MS = 1000;
+
+/** Takes the connections of a node-ipc server. Returns its links. */
+export function acceptLinks({ server, types, limits, admit }: LinkCarrier, handlers: LinkHandlers): ReadonlyMap<Socket, ServerLink> {
+  const links = new Map<Socket, ServerConnection>();
+  const users = new Map<number | string, UserLoad>();
+  const userOf = ({ uid, host }: LinkPeer): number | string => host?.host ?? uid;
+
+  server.on("connect", (socket: Socket) => {
+    const admission = admit(socket);
+    if (admission.kind === "refused") return refuse(socket, admission.refusal, null);
+    if (admission.kind === "peer") open(socket, admission.peer);
+  });
+  server.on("close", (socket: Socket) => dismiss(socket));
+  for (const type of types) {
+    server.on(type, (data: unknown, socket: Socket) => {
+      const link = links.get(socket);
+      if (link !== undefined && !link.refused) handlers.onFrame(link, type, data);
+    });
+  }
+
+  function open(socket: Socket, peer: LinkPeer): void {
+    const key = userOf(peer);
+    const user = users.get(key) ?? userLoad();
+    const privileged = peer.host === undefined && (peer.uid === 0 || peer.uid === process.getuid?.());
+    const full =
+      !privileged &&
+      (links.size >= limits.connections_max - limits.reserved_connections || user.connections >= limits.user_connections_max);
+    const whose = peer.host === undefined ? `uid ${peer.uid}` : `host ${peer.host.host}`;
+    if (full)
+      return refuse(socket, { problem: `too many connections of ${whose}`, code: PBSE_NOCONNECTS, text: "No free connections" }, peer);
+    users.set(key, user);
+    user.connections++;
+    const link = new ServerConnection(server, socket, peer, limits, user, handlers);
+    links.set(socket, link);
+    handlers.onLink?.(link);
+  }
+
+  function refuse(socket: Socket, { problem, code, text }: Refusal, peer: LinkPeer | null): void {
+    handlers.onProblem?.(problem, peer);
+    setInbox(socket, () => undefined);
+    socket.on("error", () => undefined);
+    socket.end(encodeFrame("refused", { code, text }));
+    setTimeout(() => socket.destroy(), REFUSED_MS).unref();
+  }
+
+  function dismiss(socket: Socket): void {
+    const link = links.get(socket);
+    if (link === undefined) return;
+    links.delete(socket);
+    link.closed();
+    const key = userOf(link.peer);
+    const user = users.get(key);
+    if (user !== undefined && --user.connections === 0) users.delete(key);
+    handlers.onClose?.(link);
+  }
+
+  return links;
+}
+
+/** Starts to listen. Rejects if the address cannot be bound. */
+export function startListening(server: IpcServer): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.on("start", () => resolve());
+    // node-ipc also reports every broken connection here. Once the server listens, the promise is settled, and these have no
+    // effect.
+    server.on("error", (error: Error) => reject(error));
+    server.start();
+  });
+}

@@ -1,0 +1,205 @@
+// Links over TLS 1.3: the server's side (docs/identity.md). The rules of link-server.ts hold, and:
+//
+// S1. A link needs a certificate of the authority that fault() accepts. Whoever has none can put one question, for a certificate; nothing else of it is read.
+// S2. Connections that have proved nothing are few, and each has little time. Whoever opens many of them drives out its own.
+// S3. An open link ends when its certificate is no longer accepted (review()).
+
+import type { Socket } from "node:net";
+import type { TLSSocket, Server as TlsServer } from "node:tls";
+import type { Credentials } from "#identity/files/credentials.ts";
+import type { HostIdentity } from "#identity/peer.ts";
+import { certificateFacts } from "#identity/x509/certificate.ts";
+import { codeOf, messageOf } from "#support/caught.ts";
+import { ALPN } from "./alpn.ts";
+import { encodeFrame, FrameError, frameDecoder } from "./frame.ts";
+import { createIpc, serverOf, setInbox } from "./ipc.ts";
+import type { LinkServer } from "./ipc-transport.ts";
+import { LIMITS, type Limits } from "./limits.ts";
+import { type Admission, acceptLinks, PBSE_BADCRED, startListening } from "./link-server.ts";
+import { type LinkHandlers, NO_UID } from "./server-link.ts";
+import { sparingly } from "./sparingly.ts";
+import { waitingRoom } from "./waiting-room.ts";
+
+export type Question = { readonly type: string; readonly data: unknown };
+export type Answer = { readonly type: string; readonly data: unknown };
+
+export type TlsListenOptions = LinkHandlers & {
+  /** not 0, which node-ipc does not take for a port */
+  readonly port: number;
+  /** `::`: every address of this host */
+  readonly address: string;
+  /** accepted frame types of links, and of questions */
+  readonly types: readonly string[];
+  readonly questions: readonly string[];
+  /** the server's own */
+  readonly credentials: Credentials;
+  /** why a host is refused, in words for the log; null: it is welcome */
+  fault(identity: HostIdentity): string | null;
+  /** identity null: the peer has shown no certificate */
+  onQuestion(question: Question, identity: HostIdentity | null): Promise<Answer>;
+  readonly limits?: Partial<Limits>;
+};
+
+export type TlsLinkServer = LinkServer & {
+  /** S3. Called when certificates were revoked, and from time to time because they expire. */
+  review(): void;
+  /** new connections are shown this certificate of the server */
+  show(credentials: Credentials): void;
+};
+
+/** Starts to listen. Rejects if the port cannot be opened. */
+export async function listenTls(options: TlsListenOptions): Promise<TlsLinkServer> {
+  const limits: Limits = { ...LIMITS, ...options.limits };
+  const ipc = createIpc(new Set([...options.types, ...options.questions]));
+  ipc.config.maxConnections = limits.connections_max;
+  ipc.config.tls = {
+    ...shown(options.credentials),
+    minVersion: "TLSv1.3",
+    requestCert: true,
+    // A host that joins has no certificate yet: admission tells them apart (S1).
+    rejectUnauthorized: false,
+    ALPNProtocols: [ALPN.link, ALPN.question],
+    handshakeTimeout: limits.handshake_ms_max,
+  };
+  ipc.serveNet(options.address, options.port);
+  const server = serverOf(ipc);
+  const say = sparingly((text) => options.onProblem?.(text, null));
+  const unproved = unprovedConnections(limits, say);
+  const door: Door = { options, limits, say, proved: unproved.leave };
+  const onProblem: LinkHandlers["onProblem"] = (text, peer) => (peer === null ? say(text) : options.onProblem?.(text, peer));
+  const carrier = { server, types: options.types, limits, admit: (socket: Socket) => admission(door, socket as TLSSocket) };
+  const links = acceptLinks(carrier, { ...options, onProblem });
+  const listening = startListening(server);
+  const tls = server.server as TlsServer;
+  tls.on("connection", (raw: Socket) => unproved.enter(raw));
+  tls.on("tlsClientError", (error: Error, socket: TLSSocket) => {
+    socket.destroy();
+    // A peer that only leaves is not worth a line: `partita join` looks at the authority and comes again.
+    if (codeOf(error) !== "ECONNRESET") say(`a handshake failed: ${error.message}`);
+  });
+  await listening;
+
+  return {
+    get links() {
+      return new Set(links.values());
+    },
+    setLimits: (changed) => void Object.assign(limits, changed),
+    review() {
+      for (const link of links.values()) {
+        const fault = link.peer.host === undefined ? null : options.fault(link.peer.host);
+        if (fault === null) continue;
+        options.onProblem?.(fault, link.peer);
+        link.destroy();
+      }
+    },
+    show: (credentials) => tls.setSecureContext({ ...shown(credentials), minVersion: "TLSv1.3" }),
+    close() {
+      return new Promise((resolve) => {
+        tls.once("close", () => resolve());
+        server.stop();
+        unproved.close();
+      });
+    },
+  };
+}
+
+/** say: for the log. proved: the connection of this socket has proved itself. */
+type Door = {
+  readonly options: TlsListenOptions;
+  readonly limits: Limits;
+  readonly say: (text: string) => void;
+  readonly proved: (socket: Socket) => void;
+};
+
+/** S1: a link, a question, or nothing. */
+function admission(door: Door, socket: TLSSocket): Admission {
+  socket.setKeepAlive(true, door.limits.keepalive_ms);
+  const identity = identityOf(socket);
+  const fault = identity === null ? null : door.options.fault(identity);
+  if (socket.alpnProtocol === ALPN.question && fault === null) {
+    takeQuestion(door, socket, identity);
+    return { kind: "elsewhere" };
+  }
+  if (identity !== null && fault === null && socket.alpnProtocol === ALPN.link) {
+    door.proved(socket);
+    return { kind: "peer", peer: { pid: 0, uid: NO_UID, gid: NO_UID, host: identity } };
+  }
+  const problem = `${fault ?? noIdentity(socket)}, from ${addressOf(socket)}`;
+  return { kind: "refused", refusal: { problem, code: PBSE_BADCRED, text: fault ?? "Invalid credential" } };
+}
+
+/** One frame, one answer, the end. */
+function takeQuestion({ options, limits, say }: Door, socket: TLSSocket, identity: HostIdentity | null): void {
+  const timer = setTimeout(() => socket.destroy(), limits.question_ms_max).unref();
+  socket.once("close", () => clearTimeout(timer));
+  const decoder = frameDecoder(limits.question_chars_max, new Set(options.questions));
+  let asked = false;
+  setInbox(socket, (chunk) => {
+    if (asked) return;
+    try {
+      decoder.add(chunk);
+      const taken = decoder.take();
+      if (taken === null) return;
+      asked = true;
+      void options.onQuestion(taken.frame, identity).then(
+        ({ type, data }) => socket.end(encodeFrame(type, data)),
+        () => socket.destroy(),
+      );
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error;
+      say(`${messageOf(error)}, from ${addressOf(socket)}`);
+      socket.destroy();
+    }
+  });
+}
+
+const addressOf = ({ remoteAddress }: Socket): string => remoteAddress ?? "an address that has gone";
+
+/** The authority's certificate goes along, so that a new host can compare it with its token. */
+const shown = ({ key, certificate, authority }: Credentials) => ({ key, cert: certificate + authority, ca: [authority] });
+
+/** null: the peer has shown no certificate, or one that is not of the authority or has no name of a host. */
+function identityOf(socket: TLSSocket): HostIdentity | null {
+  const certificate = socket.authorized ? socket.getPeerX509Certificate() : undefined;
+  return certificate === undefined ? null : certificateFacts(certificate).identity;
+}
+
+/** Why a peer that fault() accepts, or that it never saw, has no link. */
+function noIdentity(socket: TLSSocket): string {
+  if (socket.alpnProtocol === false || socket.alpnProtocol === null) return "a peer that speaks no protocol of ours";
+  if (socket.getPeerX509Certificate() === undefined) return "a peer without certificate";
+  return socket.authorized
+    ? "a certificate that names no host"
+    : `a certificate that is not accepted (${messageOf(socket.authorizationError)})`;
+}
+
+/** S2. Addresses stand for users. say: for the log. */
+function unprovedConnections(limits: Limits, say: (text: string) => void) {
+  const sockets = new Map<string, Socket>();
+  const room = waitingRoom<string>({
+    max: limits.unproved_connections_max,
+    own: [],
+    turnOut(key) {
+      say(`too many connections that prove nothing: one is ended, ${key}`);
+      sockets.get(key)?.destroy();
+    },
+  });
+  const keyOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress ?? ""} ${remotePort ?? ""}`;
+  return {
+    enter(raw: Socket): void {
+      const key = keyOf(raw);
+      sockets.set(key, raw);
+      raw.once("close", () => {
+        if (sockets.get(key) !== raw) return;
+        sockets.delete(key);
+        room.leave(key);
+      });
+      room.enter(key, raw.remoteAddress ?? null);
+    },
+    /** the connection of this TLS socket has proved itself */
+    leave: (socket: Socket): void => room.leave(keyOf(socket)),
+    close(): void {
+      for (const socket of sockets.values()) socket.destroy();
+    },
+  };
+}

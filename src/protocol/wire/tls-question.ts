@@ -1,0 +1,138 @@
+// A host's question for a certificate: one TLS connection, one frame, one answer. Commands and daemons load this file only when they ask, and node:tls with it.
+//
+// Q1. Nothing is sent before the server has proved itself by the authority that the host trusts, or that its token names.
+
+import type { ConnectionOptions, PeerCertificate, TLSSocket } from "node:tls";
+import type { Credentials } from "#identity/files/credentials.ts";
+import { identityIn, namesIn } from "#identity/peer.ts";
+import { codeOf, messageOf } from "#support/caught.ts";
+import { isRecord } from "#support/guards.ts";
+import { ALPN } from "./alpn.ts";
+import { encodeFrame, type Frame, frameDecoder } from "./frame.ts";
+import { LIMITS } from "./limits.ts";
+
+export type Place = { readonly host: string; readonly port: number };
+
+/** The question could not be put or was not answered. The message says why, for the user. */
+export class QuestionError extends Error {
+  override readonly name = "QuestionError";
+}
+
+/** The certificate (PEM) of the authority that the server at that place belongs to. Throws QuestionError unless it has that fingerprint. */
+export async function fetchAuthority(place: Place, fingerprint: string): Promise<string> {
+  // Nothing is trusted and nothing is sent here: whoever shows the certificate, its fingerprint decides.
+  const socket = await dial(place, { rejectUnauthorized: false });
+  try {
+    for (const certificate of chainOf(socket.getPeerCertificate(true)))
+      if (certificate.fingerprint256.replaceAll(":", "").toLowerCase() === fingerprint) return pemOf(certificate.raw);
+  } finally {
+    socket.destroy();
+  }
+  throw new QuestionError(`the server at ${place.host} belongs to another complex than the token, or the token is damaged`);
+}
+
+/** What the asking host trusts, and shows if it has a certificate. */
+export type Asker = { readonly authority: string; readonly own: Credentials | null };
+/** server: the name in the certificate of the server that answered. */
+export type Asked = { readonly answer: Frame; readonly server: string };
+
+/** Puts one question to the server at that place. answers: accepted types. Throws QuestionError. */
+export async function askAuthority(place: Place, asker: Asker, question: Frame, answers: readonly string[]): Promise<Asked> {
+  let server = "";
+  const socket = await dial(place, {
+    ca: [asker.authority],
+    ...(asker.own === null ? {} : { key: asker.own.key, cert: asker.own.certificate }),
+    checkServerIdentity: (_host, peer: PeerCertificate) => {
+      const identity = identityIn(namesIn(peer.subjectaltname), peer.serialNumber);
+      if (identity?.role !== "server") return new Error("its certificate is not that of a server");
+      server = identity.host;
+      return undefined;
+    },
+  });
+  try {
+    const answer = await exchange(socket, question, answers);
+    // The server does not listen to a host with this certificate.
+    if (answer.type === "refused") throw new QuestionError(`the server refuses: ${textIn(answer.data)}`);
+    return { answer, server };
+  } finally {
+    socket.destroy();
+  }
+}
+
+async function dial({ host, port }: Place, options: ConnectionOptions): Promise<TLSSocket> {
+  const { connect } = await import("node:tls");
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port, minVersion: "TLSv1.3", ALPNProtocols: [ALPN.question], ...options });
+    const fail = (error: Error): void => {
+      clearTimeout(timer);
+      socket.destroy();
+      reject(new QuestionError(`the server at ${host}, port ${port}: ${reasonOf(error)}`, { cause: error }));
+    };
+    const timer = setTimeout(() => fail(new Error("it does not answer")), LIMITS.dial_ms_max);
+    socket.once("error", fail);
+    socket.once("secureConnect", () => {
+      clearTimeout(timer);
+      socket.removeListener("error", fail);
+      resolve(socket);
+    });
+  });
+}
+
+function exchange(socket: TLSSocket, { type, data }: Frame, answers: readonly string[]): Promise<Frame> {
+  return new Promise((resolve, reject) => {
+    const decoder = frameDecoder(LIMITS.question_chars_max, new Set([...answers, "refused"]));
+    const fail = (error: Error): void => {
+      clearTimeout(timer);
+      reject(new QuestionError(`the server gives no answer: ${reasonOf(error)}`, { cause: error }));
+    };
+    const timer = setTimeout(() => fail(new Error("it takes too long")), LIMITS.question_ms_max);
+    socket.setEncoding("utf8");
+    socket.on("error", fail);
+    socket.on("close", () => fail(new Error("it closed the connection")));
+    socket.on("data", (chunk: string) => {
+      try {
+        decoder.add(chunk);
+        const taken = decoder.take();
+        if (taken === null) return;
+        clearTimeout(timer);
+        resolve(taken.frame);
+      } catch (error) {
+        fail(new Error(messageOf(error)));
+      }
+    });
+    socket.write(encodeFrame(type, data));
+  });
+}
+
+function textIn(refused: unknown): string {
+  const text = isRecord(refused) ? refused["text"] : undefined;
+  return typeof text === "string" ? text.slice(0, 1000) : "it gives no reason";
+}
+
+/** Faults of certificates in words for the administrator of a new host. */
+function reasonOf(error: Error): string {
+  const code = codeOf(error);
+  if (code === "CERT_NOT_YET_VALID" || code === "CERT_HAS_EXPIRED") {
+    const state = code === "CERT_HAS_EXPIRED" ? "has expired" : "is not valid yet";
+    return `its certificate ${state} by the clock of this host: compare the clocks of both hosts`;
+  }
+  return error.message;
+}
+
+/** The certificates that the peer showed, its own first. */
+function chainOf(peer: PeerCertificate | ReturnType<TLSSocket["getPeerCertificate"]>): readonly PeerCertificate[] {
+  const chain: PeerCertificate[] = [];
+  let next: unknown = peer;
+  while (isCertificate(next) && !chain.includes(next)) {
+    chain.push(next);
+    next = Reflect.get(next, "issuerCertificate");
+  }
+  return chain;
+}
+
+const isCertificate = (value: unknown): value is PeerCertificate => typeof value === "object" && value !== null && "raw" in value;
+
+function pemOf(der: Buffer): string {
+  const lines = der.toString("base64").match(/.{1,64}/g) ?? [];
+  return ["-----BEGIN CERTIFICATE-----", ...lines, "-----END CERTIFICATE-----", ""].join("\n");
+}

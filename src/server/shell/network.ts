@@ -1,0 +1,139 @@
+// The server's TCP port for other hosts (docs/identity.md). It is open only in a complex that has a certificate authority.
+//
+// N1. While the authority cannot say who is welcome, the port is closed.
+
+import type { HostIdentity } from "#identity/peer.ts";
+import type { ComplexSettings } from "#protocol/join-link.ts";
+import { JOIN_QUESTIONS, type JoinAnswer, type JoinQuestion, parseQuestion } from "#protocol/schema-join.ts";
+import type { LinkHandlers } from "#protocol/wire/ipc-transport.ts";
+import type { Limits } from "#protocol/wire/limits.ts";
+import { sparingly } from "#protocol/wire/sparingly.ts";
+import { listenTls, type Question, type TlsLinkServer } from "#protocol/wire/tls-listener.ts";
+import { codeOf, messageOf, nameOf } from "#support/caught.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import type { CertificateAuthority } from "./authority.ts";
+import type { Door } from "./identity-port.ts";
+
+/** How often certificates of open links are looked at, and a port that could not be opened is tried again. */
+const REVIEW_MS = 60_000;
+
+export type NetworkOptions = {
+  /** what a new host is told of the complex */
+  readonly settings: ComplexSettings;
+  /** frame types of links */
+  readonly types: readonly string[];
+  readonly handlers: LinkHandlers;
+  readonly now_s: () => number;
+  readonly note: (event: number, text: string) => void;
+};
+
+export class HostNetwork implements Door {
+  readonly #options: NetworkOptions;
+  readonly #limits: Partial<Limits> = {};
+  readonly #noteRefusal: (text: string) => void;
+  #authority: CertificateAuthority | null = null;
+  #listener: TlsLinkServer | null = null;
+  #opening: Promise<void> | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  #closed = false;
+
+  constructor(options: NetworkOptions) {
+    this.#options = options;
+    this.#noteRefusal = sparingly((text) => options.note(LOG_EVENT.SECURITY, text));
+  }
+
+  open(authority: CertificateAuthority): Promise<void> {
+    this.#authority = authority;
+    this.#timer ??= setInterval(() => this.changed(), REVIEW_MS).unref();
+    if (this.#listener !== null) return Promise.resolve();
+    this.#opening ??= this.#listen(authority).finally(() => {
+      this.#opening = null;
+    });
+    return this.#opening;
+  }
+
+  /** Looks at the server's certificate and at those of open links. */
+  changed(): void {
+    const authority = this.#authority;
+    if (authority === null) return;
+    try {
+      if (authority.needsServerCertificate()) {
+        authority.renewServer();
+        this.#options.note(LOG_EVENT.SYSTEM, "the server's certificate was renewed");
+      }
+      this.#listener?.show(authority.serverCredentials());
+      this.#listener?.review();
+      if (this.#listener === null) this.open(authority).catch(() => undefined);
+    } catch (error) {
+      this.#fault(error);
+    }
+  }
+
+  setLimits(changed: Partial<Limits>): void {
+    Object.assign(this.#limits, changed);
+    this.#listener?.setLimits(changed);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#timer !== null) clearInterval(this.#timer);
+    await this.#listener?.close();
+  }
+
+  async #listen(authority: CertificateAuthority): Promise<void> {
+    const { settings, types, handlers, note } = this.#options;
+    const options = {
+      port: settings.port,
+      types,
+      questions: JOIN_QUESTIONS,
+      credentials: authority.serverCredentials(),
+      limits: this.#limits,
+      ...handlers,
+      fault: (identity: HostIdentity) => authority.fault(identity),
+      onQuestion: async (question: Question, identity: HostIdentity | null) => this.#answer(authority, question, identity),
+    };
+    const opened = await listenTls({ ...options, address: "::" }).catch((error: unknown) => {
+      if (codeOf(error) !== "EAFNOSUPPORT" && codeOf(error) !== "EADDRNOTAVAIL") throw error;
+      return listenTls({ ...options, address: "0.0.0.0" });
+    });
+    if (this.#closed) return opened.close();
+    this.#listener = opened;
+    note(LOG_EVENT.SYSTEM, `listening on TCP port ${settings.port} for other hosts`);
+  }
+
+  #answer(authority: CertificateAuthority, question: Question, identity: HostIdentity | null): JoinAnswer {
+    const parsed = parseQuestion(question.type, question.data);
+    if (!parsed.ok) return this.#refused(parsed.text);
+    try {
+      return this.#reply(authority, parsed.value, identity);
+    } catch (error) {
+      if (nameOf(error) === "AuthorityError") return this.#refused(messageOf(error));
+      this.#fault(error);
+      return { type: "join-refused", data: { text: "the server cannot sign certificates now: see its log" } };
+    }
+  }
+
+  #reply(authority: CertificateAuthority, question: JoinQuestion, identity: HostIdentity | null): JoinAnswer {
+    const { settings, note, now_s } = this.#options;
+    if (question.type === "join") {
+      const { host, ...signed } = authority.join(question.data);
+      note(LOG_EVENT.SECURITY, `host ${host} joined with token ${question.data.token}`);
+      // Links of earlier certificates of the host end.
+      this.#listener?.review();
+      return { type: "joined", data: { ...signed, now_s: now_s(), settings } };
+    }
+    if (identity === null) return this.#refused("a host without certificate has nothing to renew");
+    const signed = authority.renew(identity, question.data.request);
+    note(LOG_EVENT.SECURITY, `the certificate of host ${identity.host} was renewed`);
+    return { type: "renewed", data: signed };
+  }
+
+  #refused(text: string): JoinAnswer {
+    this.#noteRefusal(`a certificate is refused: ${text}`);
+    return { type: "join-refused", data: { text: text.slice(0, 1000) } };
+  }
+
+  #fault(error: unknown): void {
+    this.#options.note(LOG_EVENT.ERROR, `certificates: ${messageOf(error)}`);
+  }
+}

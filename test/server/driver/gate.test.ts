@@ -1,0 +1,114 @@
+// Peers on other hosts at the server's entrance: each is known by the certificate of its host and may be the mom of that host, nothing else.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { HostIdentity } from "#identity/peer.ts";
+import type { Request } from "#protocol/messages.ts";
+import type { MomToServer } from "#protocol/mom-link.ts";
+import type { Reply } from "#protocol/wire/reply.ts";
+import { type LinkPeer, NO_UID } from "#protocol/wire/server-link.ts";
+import type { Link } from "#server/driver/connections.ts";
+import { Gate } from "#server/driver/gate.ts";
+import { addVnode, CONFIG, type Harness, HOST, harness } from "../harness.ts";
+
+const host = (name: string, role: HostIdentity["role"] = "host"): LinkPeer => ({
+  pid: 0,
+  uid: NO_UID,
+  gid: NO_UID,
+  host: { host: name, role, serial: "4a".repeat(16) },
+});
+const LOCAL: LinkPeer = { pid: 77, uid: 0, gid: 0 };
+
+type Seen = {
+  readonly gate: Gate;
+  readonly link: Link;
+  readonly notes: string[];
+  readonly replies: Reply[];
+  readonly fate: { welcome: boolean; destroyed: boolean };
+};
+
+/** A gate in system mode before the core of the harness, with one open link of that peer. */
+function gateFor(peer: LinkPeer, h: Harness = harness()): Seen {
+  const notes: string[] = [];
+  const replies: Reply[] = [];
+  const fate = { welcome: false, destroyed: false };
+  const root = { name: "root", uid: 0, gid: 0, home: "/root", shell: "/bin/sh" };
+  const gate = new Gate({
+    driver: () => h.driver,
+    users: {
+      userByName: () => root,
+      userByUid: () => root,
+      groupsOf: () => [],
+      gidsOf: () => [],
+      groupByName: () => null,
+      groupByGid: () => null,
+    },
+    host: HOST,
+    own_uid: 0,
+    system: CONFIG.own_user === null,
+    log: { note: (_event, text) => void notes.push(text) },
+    listener: { setLimits: () => undefined, close: (done) => done() },
+    scripts: (_ids, done) => done({ ok: true, value: new Map() }),
+    cookies: () => "",
+    clock: h.clock,
+  });
+  const link: Link = {
+    id: 900,
+    peer,
+    frame_chars: 0,
+    serveNext: () => false,
+    hold: () => undefined,
+    release: () => undefined,
+    send: () => undefined,
+    sendText: () => undefined,
+    reply: (reply) => void replies.push(reply),
+    part: () => undefined,
+    sendFrames: () => Promise.resolve(),
+    welcome: () => {
+      fate.welcome = true;
+    },
+    end: () => undefined,
+    destroy: () => {
+      fate.destroyed = true;
+    },
+  };
+  gate.opened(link);
+  return { gate, link, notes, replies, fate };
+}
+
+const hello = (name: string): MomToServer["mom-hello"] => ({ host: name, port: 15002, pid: 5, version: "1", vnodes: [], jobs: [] });
+
+test("a mom on another host is welcome under the name in its certificate only", () => {
+  // biome-ignore format: a table
+  const rows: readonly (readonly [what: string, peer: LinkPeer, says: string, welcome: boolean])[] = [
+    ["its own name",          host("node7"),          "node7",  true],
+    ["in other letters",      host("node7"),          "Node7",  true],
+    ["another host's name",   host("node7"),          "node8",  false],
+    ["the server's name",     host("node7"),          HOST,     false],
+    ["no name of a host",     host("node7"),          "node 7", false],
+    ["the server's certificate", host("svr", "server"), "svr",  false],
+    ["root on this host",     LOCAL,                  "node7",  true],
+  ];
+  for (const [what, peer, says, welcome] of rows) {
+    const h = harness();
+    addVnode(h, "node7");
+    const { gate, link, notes, fate } = gateFor(peer, h);
+    gate.frame(link, "mom-hello", hello(says));
+    assert.deepEqual(fate, { welcome, destroyed: !welcome }, what);
+    assert.equal(h.core.kernel.moms.by_host.has(says.toLowerCase()), welcome, what);
+    if (!welcome) assert.equal(notes[0], `mom-hello of ${says} refused from host ${peer.host?.host}`, what);
+  }
+});
+
+test("a peer on another host is no user and no scheduler, and no mom before its hello", () => {
+  const request: Request = { kind: "status", object: "server", ids: [] };
+  const asked = gateFor(host("node7"));
+  asked.gate.frame(asked.link, "request", { id: 1, ...request });
+  assert.deepEqual(asked.replies, [{ id: 1, ok: false, code: 15019, text: "Invalid credential" }]);
+  const sched = gateFor(host("node7"));
+  sched.gate.frame(sched.link, "sched-hello", { name: "default", pid: 5, version: "1" });
+  assert.deepEqual([sched.fate, sched.notes], [{ welcome: false, destroyed: true }, ["sched-hello refused from host node7"]]);
+  const early = gateFor(host("node7"));
+  early.gate.frame(early.link, "mom-busy", { busy: true });
+  assert.deepEqual([early.fate, early.notes], [{ welcome: false, destroyed: true }, ["mom-busy refused from host node7"]]);
+});
