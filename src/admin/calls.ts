@@ -5,9 +5,9 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import yargs, { type ArgumentsCamelCase, type Argv } from "yargs";
 import { hideBin } from "yargs/helpers";
-import type { Conf } from "#support/conf.ts";
+import { type Conf, SERVER_PORT_DEFAULT } from "#support/conf.ts";
 import { PARTITA_VERSION, PBS_VERSION } from "#support/version.ts";
-import { AdminError, complexConf, confOf, mustBeRoot, programTree, quote } from "./complex/complex-home.ts";
+import { AdminError, complexConf, confOf, isMember, mustBeRoot, programTree, quote } from "./complex/complex-home.ts";
 import { complexEnv, programOf, runningText, startDaemons, stopDaemons, waitUntilUp } from "./complex/daemons.ts";
 import { certCommand } from "./hosts/cert-command.ts";
 import { simCommand } from "./sim/sim-command.ts";
@@ -59,7 +59,7 @@ const START = call(
   async (argv) => {
     const conf = ownConf(argv.home);
     const started = await startDaemons(conf).catch(withRunning(conf));
-    await waitUntilUp(conf).catch(withRunning(conf));
+    if (!isMember(conf)) await waitUntilUp(conf).catch(withRunning(conf));
     out(started.length === 0 ? "Everything runs already." : `Started ${started.map((name) => `pbs_${name}`).join(", ")}.`);
   },
 );
@@ -222,6 +222,28 @@ const TOP = call(
   },
 );
 
+const JOIN = call(
+  "join <server>",
+  "make this host a part of the complex of a server, with a token from partita cert token: programs (system mode), pbs.conf, PBS_HOME, certificate",
+  (y) =>
+    y
+      .positional("server", { type: "string", demandOption: true, describe: "name or address of the server's host" })
+      .option("token", { type: "string", requiresArg: true, demandOption: true, describe: "what partita cert token printed on the server" })
+      .option("port", { type: "number", requiresArg: true, default: SERVER_PORT_DEFAULT, describe: "PBS_BATCH_SERVICE_PORT of the server" })
+      .option("name", { type: "string", requiresArg: true, describe: "name of this host in the complex (default: the short host name)" })
+      .option("prefix", {
+        type: "string",
+        requiresArg: true,
+        describe: "system mode: PBS_EXEC, the directory to install into (default: /opt/pbs)",
+      }),
+  async (argv) => {
+    const { joinComplex } = await import("./hosts/join.ts");
+    out(
+      await joinComplex({ server: argv.server, token: argv.token, port: argv.port, name: argv.name, home: argv.home, prefix: argv.prefix }),
+    );
+  },
+);
+
 const CERT: Call = (y) => y.command(certCommand);
 
 const SIM: Call = (y) => y.command(simCommand);
@@ -267,6 +289,7 @@ const CALLS: readonly Call[] = [
   BACKUP,
   RESTORE,
   DOCTOR,
+  JOIN,
   CERT,
   UPGRADE,
   UNINSTALL,

@@ -14,7 +14,9 @@ try {
   else await (await import("./calls.ts")).makeCall();
 } catch (error) {
   // The classes are compared by name, because each bundle has its own copy of them.
-  const expected = ["AdminError", "ConfError", "ServerUnreachable", "StoreError"].includes(nameOf(error));
+  const expected = ["AdminError", "ConfError", "CredentialsError", "QuestionError", "ServerUnreachable", "StoreError"].includes(
+    nameOf(error),
+  );
   const system = isSystemError(error);
   if (!expected && !system) throw error;
   process.stderr.write(`partita: ${messageOf(error)}\n`);

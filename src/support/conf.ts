@@ -50,6 +50,8 @@ export class ConfError extends Error {
   override readonly name = "ConfError";
 }
 
+/** PBS_BATCH_SERVICE_PORT. */
+export const SERVER_PORT_DEFAULT = 15001;
 export const CONF_FILE_DEFAULT = "/etc/pbs.conf";
 const REQUIRED = ["PBS_HOME", "PBS_EXEC", "PBS_SERVER"] as const;
 /** keys whose value must not contain a colon */
@@ -219,7 +221,7 @@ function fromValues(file: string, values: Record<string, string>, own: string | 
       comm: flag("PBS_START_COMM"),
     }),
     port: Object.freeze({
-      server: port("PBS_BATCH_SERVICE_PORT", 15001),
+      server: port("PBS_BATCH_SERVICE_PORT", SERVER_PORT_DEFAULT),
       mom: port("PBS_MOM_SERVICE_PORT", 15002),
       manager: port("PBS_MANAGER_SERVICE_PORT", 15003),
       sched: port("PBS_SCHEDULER_SERVICE_PORT", 15004),

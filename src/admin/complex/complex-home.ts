@@ -6,7 +6,7 @@ import { homedir, hostname } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { FIRST_START } from "#server/shell/daemon-start.ts";
-import { CONF_FILE_DEFAULT, type Conf, type Env, makeConf, shortHostName, thisMachine } from "#support/conf.ts";
+import { CONF_FILE_DEFAULT, type Conf, type Env, makeConf, SERVER_PORT_DEFAULT, shortHostName, thisMachine } from "#support/conf.ts";
 import { PBS_VERSION } from "#support/version.ts";
 
 /** The error for a mistake of the caller. It is printed without a stack, and the exit status is 1. */
@@ -109,6 +109,8 @@ export type NewConf = {
   readonly mode: "user" | "system";
   /** name of the server; undefined: the short host name */
   readonly server: string | undefined;
+  /** a host without a server. host, port: where the server is; node: its name in the complex, unless the short host name */
+  readonly member?: { readonly host: string; readonly port: number; readonly node: string | undefined };
 };
 
 /** Writes pbs.conf. Throws AdminError if there is one already. */
@@ -125,9 +127,7 @@ export function makeConfFile(facts: NewConf): void {
     `PBS_EXEC=${facts.exec}`,
     `PBS_HOME=${facts.home}`,
     `PBS_SERVER=${server}`,
-    "PBS_START_SERVER=1",
-    "PBS_START_SCHED=1",
-    "PBS_START_COMM=1",
+    ...(facts.member === undefined ? serverLines() : memberLines(server, facts.member)),
     "PBS_START_MOM=1",
     "PBS_CORE_LIMIT=unlimited",
     ...(scp === undefined ? [] : [`PBS_SCP=${scp}`]),
@@ -136,6 +136,23 @@ export function makeConfFile(facts: NewConf): void {
   ];
   writeFileSync(facts.file, `${lines.join("\n")}\n`, { mode: 0o644 });
 }
+
+const serverLines = (): readonly string[] => ["PBS_START_SERVER=1", "PBS_START_SCHED=1", "PBS_START_COMM=1"];
+
+function memberLines(server: string, { host, port, node }: NonNullable<NewConf["member"]>): readonly string[] {
+  return [
+    ...(host === server ? [] : [`PBS_SERVER_HOST_NAME=${host}`]),
+    ...(port === SERVER_PORT_DEFAULT ? [] : [`PBS_BATCH_SERVICE_PORT=${port}`]),
+    ...(node === undefined ? [] : [`PBS_MOM_NODE_NAME=${node}`]),
+    "PBS_START_SERVER=0",
+    "PBS_START_SCHED=0",
+    "PBS_START_COMM=0",
+  ];
+}
+
+/** Whether this host has joined a complex whose server is on another host. */
+export const isMember = ({ home, start }: Pick<Conf, "home" | "start">): boolean =>
+  !start.server && existsSync(join(home, "identity", "host.pem"));
 
 /** The facts from which PBS_HOME is made. file: path of pbs.conf. */
 export type HomeFacts = Pick<Conf, "home" | "mode" | "exec" | "file">;

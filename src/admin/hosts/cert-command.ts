@@ -54,7 +54,7 @@ const VERBS = [
   ),
   verb(
     "renew",
-    "give the server of this host a new key and certificate",
+    "give this host (on the server host: the server) a new key and certificate",
     (y) => y,
     (cert, conf) => cert.certRenew(conf),
   ),

@@ -4,7 +4,7 @@ import { connectServer } from "#protocol/client.ts";
 import type { CertificateView, IdentityAnswers, IdentityAsk, TokenView } from "#protocol/identity-link.ts";
 import type { Conf } from "#support/conf.ts";
 import { localStamper } from "#support/local-time.ts";
-import { AdminError } from "../complex/complex-home.ts";
+import { AdminError, isMember } from "../complex/complex-home.ts";
 
 /** Asks the server. Throws AdminError with its refusal. */
 async function ask<V extends IdentityAsk["verb"]>(conf: Conf, what: IdentityAsk & { readonly verb: V }): Promise<IdentityAnswers[V]> {
@@ -64,8 +64,13 @@ export async function certRevoke(conf: Conf, host: string): Promise<string> {
     : `${host}: ${revoked === 1 ? "1 certificate" : `${revoked} certificates`} revoked.`;
 }
 
-/** A new certificate for the server itself. */
+/** A new certificate for this host: on the server host for the server itself. */
 export async function certRenew(conf: Conf): Promise<string> {
+  if (isMember(conf)) {
+    const { renewCertificate } = await import("#protocol/certificate-renewal.ts");
+    const member_until_s = await renewCertificate(conf.home, { host: conf.server_host, port: conf.port.server }, conf.own_server);
+    return `This host has a new certificate, until ${time(member_until_s)}.`;
+  }
   const { until_s } = await ask(conf, { verb: "renew-server" });
   return `The server has a new certificate, until ${time(until_s)}.`;
 }

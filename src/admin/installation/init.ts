@@ -20,7 +20,7 @@ export type InitOptions = {
 };
 
 const EXEC_DEFAULT = "/opt/pbs";
-const HOME_DEFAULT = "/var/spool/pbs";
+export const HOME_DEFAULT = "/var/spool/pbs";
 
 const VNODES_MAX = 1000;
 
@@ -71,6 +71,29 @@ function initSystem(options: InitOptions): string {
     ...nextStep(conf),
     ...(dir === null ? [] : [`Use it:    eval "$(${quote(exec)}/bin/partita env --home ${quote(dir)})"`]),
   ].join("\n");
+}
+
+/** A host without a server. server.host: name or address to dial. node: its name in the complex; undefined: its short host name. */
+export type Member = {
+  readonly file: string;
+  readonly home: string;
+  /** everything is in one directory, and nothing in /etc */
+  readonly own: boolean;
+  readonly mode: "user" | "system";
+  /** PBS_EXEC to install into in system mode; undefined: the default */
+  readonly exec: string | undefined;
+  readonly server: { readonly name: string; readonly host: string; readonly port: number };
+  readonly node: string | undefined;
+};
+
+/** Sets up a host that has joined a complex: programs (system mode), pbs.conf, PBS_HOME. An existing pbs.conf is kept. */
+export function setUpMember({ file, home, own, mode, exec, server, node }: Member): void {
+  const before = existsSync(file) ? confOf(file) : null;
+  const programs = mode === "user" ? programTree() : resolve(exec ?? before?.exec ?? EXEC_DEFAULT);
+  if (mode === "system") install(programs, file);
+  if (before === null) makeConfFile({ file, home, exec: programs, mode, server: server.name, member: { ...server, node } });
+  habitat(confOf(file));
+  if (mode === "system" && !own) installService(programs, file);
 }
 
 /** Installs the new programs in PBS_EXEC of this complex, whatever directory its pbs.conf is in. No other complex is changed, and none is created. */

@@ -1,0 +1,106 @@
+// `partita join SERVER --token T`: makes this host a part of a complex (docs/identity.md). It proves the server by the fingerprint in the token, gets a certificate
+// and the settings of the complex, and sets up programs, pbs.conf and PBS_HOME.
+//
+// J1. The key is on the disk before the server hears of it: if the answer is lost, the same call with the same token gets it again.
+
+import { existsSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { readJoinKey, writeCredentials, writeJoinKey } from "#identity/files/credentials.ts";
+import { hostName } from "#identity/host-name.ts";
+import { parseToken, type TokenText } from "#identity/token.ts";
+import { readCertificate } from "#identity/x509/certificate.ts";
+import { makeRequest, newKey } from "#identity/x509/request.ts";
+import type { AuthorityToHost } from "#protocol/join-link.ts";
+import { JOIN_ANSWERS, parseAnswer } from "#protocol/schema-join.ts";
+import { askAuthority, fetchAuthority, type Place } from "#protocol/wire/tls-question.ts";
+import { CONF_FILE_DEFAULT, shortHostName } from "#support/conf.ts";
+import { PARTITA_VERSION } from "#support/version.ts";
+import { AdminError, complexDirectory, confFile, confOf, quote } from "../complex/complex-home.ts";
+import { HOME_DEFAULT, setUpMember } from "../installation/init.ts";
+
+export type JoinOptions = {
+  /** name or address of the server's host */
+  readonly server: string;
+  readonly token: string;
+  readonly port: number;
+  /** the name of this host in the complex; undefined: its short host name */
+  readonly name: string | undefined;
+  readonly home: string | undefined;
+  readonly prefix: string | undefined;
+};
+
+/** Where the host's part of the complex will be. own: it has a directory of its own, and nothing is put in /etc. */
+type Target = { readonly file: string; readonly home: string; readonly own: boolean };
+
+/** More than this is worth a warning: certificates tolerate an hour. */
+const CLOCK_S_MAX = 60;
+
+/** Returns the text to print. Throws AdminError. */
+export async function joinComplex(options: JoinOptions): Promise<string> {
+  process.umask(0o022);
+  const token = parseToken(options.token);
+  if (token === null) throw new AdminError("--token: this is not a token; copy all of what partita cert token printed");
+  const name = options.name ?? shortHostName(hostname());
+  if (hostName(name) === null) throw new AdminError(`${JSON.stringify(name)} cannot be the name of a host: --name gives it another one`);
+  const target = targetOf(options.home);
+  mustBeFree(target);
+  const key = readJoinKey(target.home) ?? newKey();
+  writeJoinKey(target.home, key);
+  const joined = await ask({ host: options.server, port: options.port }, token, name, key);
+  const { settings } = joined;
+  checkMode(settings.mode, target);
+  const { mode } = settings;
+  const server = { name: settings.server, host: options.server, port: settings.port };
+  setUpMember({ ...target, mode, exec: options.prefix, server, node: options.name });
+  writeCredentials(target.home, { key, certificate: joined.certificate, authority: joined.authority });
+  return [
+    `${name} is a host of ${settings.server} now: configuration ${target.file}, PBS_HOME ${target.home}.`,
+    ...clockLines(joined.now_s),
+    `Start it:  partita start${target.own ? ` --home ${quote(join(target.file, ".."))}` : ""}`,
+    `On the server, unless the node exists:  qmgr -c "create node ${name}"`,
+  ].join("\n");
+}
+
+function targetOf(given: string | undefined): Target {
+  const asked = given ?? process.env["PARTITA_HOME"];
+  if (asked === undefined && process.geteuid?.() === 0) return { file: CONF_FILE_DEFAULT, home: HOME_DEFAULT, own: false };
+  const dir = complexDirectory(given, process.env);
+  return { file: confFile(dir), home: join(dir, "pbs"), own: true };
+}
+
+/** A host that has a server stays what it is; a host that joined before may join again. */
+function mustBeFree({ file, home }: Target): void {
+  if (!existsSync(file)) return;
+  const conf = confOf(file);
+  if (conf.start.server) throw new AdminError(`${file} describes a host with a server: it cannot join another one`);
+  if (conf.home !== home) throw new AdminError(`${file} has another PBS_HOME: ${conf.home}`);
+}
+
+function checkMode(mode: "user" | "system", { own }: Target): void {
+  if (mode === "system" && process.geteuid?.() !== 0) throw new AdminError("the complex runs in system mode: join as root");
+  if (mode === "user" && !own) throw new AdminError("the complex runs in user mode: join as its user, or name a directory by --home");
+}
+
+async function ask(place: Place, token: TokenText, name: string, key: string): Promise<AuthorityToHost["joined"]> {
+  const authority = await fetchAuthority(place, token.fingerprint);
+  const data = { version: PARTITA_VERSION, token: token.id, secret: token.secret, request: makeRequest(name, key) };
+  const { answer, server } = await askAuthority(place, { authority, own: null }, { type: "join", data }, JOIN_ANSWERS);
+  const parsed = parseAnswer(answer.type, answer.data);
+  if (!parsed.ok) throw new AdminError(`the server's answer cannot be read: ${parsed.text}`);
+  const { value } = parsed;
+  if (value.type === "join-refused") throw new AdminError(`the server refuses: ${value.data.text}`);
+  if (value.type !== "joined") throw new AdminError(`the server answers something else: ${value.type}`);
+  const joined = value.data;
+  const { identity } = readCertificate(joined.certificate);
+  const isOurs = identity?.role === "host" && identity.host === hostName(name) && joined.authority === authority;
+  if (!isOurs || hostName(joined.settings.server) !== server) throw new AdminError("the server's answer does not fit the question");
+  return joined;
+}
+
+function clockLines(now_s: number): readonly string[] {
+  const ahead_s = Math.round(Date.now() / 1000 - now_s);
+  if (Math.abs(ahead_s) <= CLOCK_S_MAX) return [];
+  const way = ahead_s > 0 ? "ahead of" : "behind";
+  return [`The clock of this host is ${Math.abs(ahead_s)} s ${way} that of the server: set it before certificates are refused.`];
+}

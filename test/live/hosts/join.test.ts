@@ -1,0 +1,141 @@
+// A mom with a PBS_HOME of its own joins a complex over TLS on the loopback interface, as `partita join` on another host would do it (docs/identity.md). The same with
+// hosts in network namespaces: network.test.ts.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { test } from "node:test";
+import { freePort } from "../../protocol/wire/tls-bed.ts";
+import { type Complex, startComplex, until } from "../complex.ts";
+import { ROOT } from "../shared.ts";
+
+type Ran = { readonly status: number | null; readonly out: string; readonly err: string };
+
+function partita(...args: readonly string[]): Ran {
+  const { status, stdout, stderr } = spawnSync(join(ROOT, "bin/partita"), args, { encoding: "utf8", cwd: "/", timeout: 300_000 });
+  return { status, out: stdout, err: stderr };
+}
+
+function must(...args: readonly string[]): string {
+  const { status, out, err } = partita(...args);
+  assert.equal(status, 0, `partita ${args.join(" ")}: ${out}${err}`);
+  return out;
+}
+
+const tokenIn = (text: string): string => /partita1\.\S+/.exec(text)?.[0] ?? "";
+
+/** Whether somebody listens on a port of this host. */
+const isOpen = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect({ host: "127.0.0.1", port }, () => resolve(socket.destroy() !== undefined));
+    socket.on("error", () => resolve(false));
+  });
+
+function stateOf(complex: Complex, node: string): string {
+  const { nodes } = JSON.parse(complex.must("pbsnodes", ["-F", "json", node])) as { nodes: Record<string, { state: string }> };
+  return nodes[node]?.state ?? "";
+}
+
+const logOf = (home: string): string =>
+  readdirSync(join(home, "pbs/mom_logs"))
+    .map((name) => readFileSync(join(home, "pbs/mom_logs", name), "utf8"))
+    .join("");
+
+type Certificates = { readonly certificates: readonly { readonly host: string; readonly standing: string; readonly serial: string }[] };
+
+test("partita join: a mom joins with a token, runs jobs over TLS, renews its certificate, is revoked and comes back", async () => {
+  const port = await freePort();
+  const complex = await startComplex({ conf: { PBS_BATCH_SERVICE_PORT: String(port) } });
+  const home = join(complex.home, "../node7");
+  const at = ["--home", complex.home] as const;
+  const joining = (token: string, directory = home): readonly string[] => {
+    return ["join", "127.0.0.1", "--port", String(port), "--token", token, "--name", "node7", "--home", directory];
+  };
+  try {
+    assert.match(must("cert", "list", ...at), /has no certificate authority yet/);
+    assert.equal(await isOpen(port), false, "a complex on one host listens on no port");
+
+    const token = tokenIn(must("cert", "token", "--host", "node7", ...at));
+    assert.ok(await isOpen(port));
+    await refusals(complex, joining, token);
+    assert.match(must(...joining(token)), /node7 is a host of/);
+    complex.qmgr("set server job_history_enable = True", "create node node7", "set node node7 resources_available.ncpus = 4");
+    must("start", "--home", home);
+    await until("node7 is free", () => stateOf(complex, "node7") === "free");
+    assert.match(partita(...joining(token, `${home}-thief`)).err, /the server refuses: the token was used already/);
+
+    const select = ["-l", "select=1:host=node7", "-k", "oe"];
+    const done = await complex.untilJob(complex.submit([...select, "--", "/bin/true"]), "F");
+    assert.deepEqual([done.Exit_status, done["exec_host"]], [0, "node7/0"]);
+    assert.match(logOf(home), /connected to the server/);
+
+    const long = complex.submit([...select, "--", "/bin/sleep", "1000"]);
+    await complex.untilJob(long, "R");
+    const server = complex.pid("server");
+    assert.ok(server !== null);
+    process.kill(server, "SIGKILL");
+    await until("the server is gone", () => complex.pid("server") === null);
+    complex.start();
+    await until("node7 is back", () => /free|job-busy/.test(stateOf(complex, "node7")));
+    assert.equal(complex.job(long).job_state, "R", "the job ran on meanwhile");
+
+    const before = certificates(complex);
+    assert.match(must("cert", "renew", "--home", home), /^This host has a new certificate, until /);
+    const after = certificates(complex);
+    assert.deepEqual([before.length, after.length, after.every(({ standing }) => standing === "valid")], [1, 2, true]);
+    assert.ok(must("cert", "show", "--home", home).includes(after[1]?.serial ?? "?"));
+
+    assert.match(must("cert", "revoke", "node7", ...at), /node7: 2 certificates revoked/);
+    await until("node7 is down", () => /down|state-unknown/.test(stateOf(complex, "node7")));
+    await until("the mom knows why", () => logOf(home).includes("was revoked"));
+    assert.match(partita("cert", "renew", "--home", home).err, /was revoked/);
+
+    must(...joining(tokenIn(must("cert", "token", ...at))));
+    must("stop", "--home", home);
+    must("start", "--home", home);
+    await until("node7 is free again", () => stateOf(complex, "node7") === "free");
+  } finally {
+    partita("stop", "--home", home);
+    await complex.stop();
+  }
+});
+
+const certificates = (complex: Complex) => {
+  const { certificates: all } = JSON.parse(must("cert", "list", "--json", "--home", complex.home)) as Certificates;
+  return all.filter(({ host }) => host === "node7");
+};
+
+/** Calls that are refused, with what the administrator reads. None of them uses the token up. */
+async function refusals(complex: Complex, joining: (token: string, directory?: string) => readonly string[], token: string): Promise<void> {
+  const flipped = token.slice(0, -1) + (token.endsWith("A") ? "B" : "A");
+  const other_secret = `${token.slice(0, 25)}${token[25] === "A" ? "B" : "A"}${token.slice(26)}`;
+  const nobody = [
+    "join",
+    "127.0.0.1",
+    "--port",
+    String(await freePort()),
+    "--token",
+    token,
+    "--name",
+    "node7",
+    "--home",
+    `${complex.home}-x`,
+  ];
+  const other_name = joining(token).map((word) => (word === "node7" ? "node8" : word));
+  // biome-ignore format: a table
+  const rows: readonly (readonly [what: string, args: readonly string[], err: RegExp])[] = [
+    ["half a token",        joining(token.slice(0, 40)),   /--token: this is not a token/],
+    ["a damaged end",       joining(flipped),              /belongs to another complex than the token, or the token is damaged/],
+    ["a damaged secret",    joining(other_secret),         /the server refuses: the token is not known here/],
+    ["another host's token", other_name,                   /the server refuses: the token was made for another host than node8/],
+    ["nobody there",        nobody,                        /the server at 127\.0\.0\.1, port \d+: connect ECONNREFUSED/],
+    ["a host with a server", joining(token, complex.home), /describes a host with a server/],
+  ];
+  for (const [what, args, err] of rows) {
+    const ran = partita(...args);
+    assert.equal(ran.status, 1, what);
+    assert.match(ran.err, err, what);
+  }
+}
