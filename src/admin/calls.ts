@@ -59,7 +59,8 @@ const START = call(
   async (argv) => {
     const conf = ownConf(argv.home);
     const started = await startDaemons(conf).catch(withRunning(conf));
-    if (!isMember(conf)) await waitUntilUp(conf).catch(withRunning(conf));
+    if (isMember(conf)) await warnUnlessKnown(conf);
+    else await waitUntilUp(conf).catch(withRunning(conf));
     out(started.length === 0 ? "Everything runs already." : `Started ${started.map((name) => `pbs_${name}`).join(", ")}.`);
   },
 );
@@ -342,6 +343,13 @@ function mistake(message: string): string {
 function helpOf(first: string | undefined, message: string): string {
   const isCommand = first !== undefined && /^[a-z]+$/.test(first) && !message.startsWith("Did you mean") && !message.endsWith(`: ${first}`);
   return isCommand ? `partita ${first} --help` : "partita --help";
+}
+
+/** The mom of a joined host dials its server again and again: a server that is away is no failure of the start. */
+async function warnUnlessKnown(conf: Conf): Promise<void> {
+  const { lookAtServer } = await import("./hosts/member.ts");
+  const sight = await lookAtServer(conf);
+  if (!sight.ok) process.stderr.write(`partita: ${sight.text}; the mom tries again\n`);
 }
 
 /** Returns the configuration of the complex for a call that changes running daemons. Throws AdminError if the caller may not do that. */

@@ -8,11 +8,14 @@ export type HostToAuthority = {
   join: { readonly version: string; readonly token: string; readonly secret: string; readonly request: string };
   /** of a host that has shown its present certificate */
   renew: { readonly version: string; readonly request: string };
+  /** the same: does the server know this host? */
+  check: { readonly version: string };
 };
 
 export type AuthorityToHost = {
   /** now_s: the server's clock, epoch seconds */
   joined: { readonly certificate: string; readonly authority: string; readonly now_s: number; readonly settings: ComplexSettings };
+  checked: { readonly now_s: number };
   renewed: { readonly certificate: string; readonly authority: string };
   "join-refused": { readonly text: string };
 };

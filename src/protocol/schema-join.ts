@@ -12,12 +12,14 @@ const name = z.string().min(1).max(255);
 const QUESTIONS = {
   join: z.strictObject({ version, token: z.string().regex(/^[0-9a-f]{16}$/), secret: z.string().regex(/^[0-9a-f]{40}$/), request: pem }),
   renew: z.strictObject({ version, request: pem }),
+  check: z.strictObject({ version }),
 } satisfies { readonly [K in keyof HostToAuthority]: z.ZodType<HostToAuthority[K]> };
 
 const settings = z.strictObject({ server: name, port: z.number().int().min(1).max(65535), mode: z.enum(["user", "system"]) });
 
 const ANSWERS = {
   joined: z.strictObject({ certificate: pem, authority: pem, now_s: z.number().int().nonnegative(), settings }),
+  checked: z.strictObject({ now_s: z.number().int().nonnegative() }),
   renewed: z.strictObject({ certificate: pem, authority: pem }),
   "join-refused": z.strictObject({ text: z.string().max(1024) }),
 } satisfies { readonly [K in keyof AuthorityToHost]: z.ZodType<AuthorityToHost[K]> };

@@ -20,7 +20,7 @@ import { messageOf } from "#support/caught.ts";
 import { CONF_FILE_DEFAULT, type Conf, ConfError, parseConfText } from "#support/conf.ts";
 import { systemUsers } from "#support/passwd.ts";
 import { homeFault } from "#support/trusted-home.ts";
-import { AdminError, complexConf, homeFaults, programTree } from "../complex/complex-home.ts";
+import { AdminError, complexConf, homeFaults, isMember, programTree } from "../complex/complex-home.ts";
 import { askServer, DAEMONS, daemonPid, downScheds, enabledDaemons, isClosed } from "../complex/daemons.ts";
 import { ownResidents } from "../complex/residents.ts";
 
@@ -29,6 +29,8 @@ export type Finding = { readonly level: "ok" | "warning" | "fault"; readonly tex
 
 const FREE_BYTES_MIN = 1024 ** 3;
 const CLOCK_SKEW_S_MAX = 5;
+/** between this host and its server on another one */
+const SERVER_CLOCK_S_MAX = 60;
 const PROGRAMS = ["pbs_server", "pbs_sched", "pbs_mom", "pbs_comm", "qmgr", "qsub", "qstat", "pbsnodes"];
 
 /** Returns all findings. What others depend on comes first. */
@@ -226,7 +228,21 @@ async function store(conf: Conf): Promise<Finding[]> {
   }
 }
 
+/** A host that has joined: the link to its server, its certificate, both clocks. */
+async function member(conf: Conf): Promise<Finding[]> {
+  const { lookAtServer } = await import("../hosts/member.ts");
+  const sight = await lookAtServer(conf);
+  if (!sight.ok) return [fault(sight.text)];
+  const { clock_s } = sight;
+  if (Math.abs(clock_s) <= SERVER_CLOCK_S_MAX) return [ok(sight.text)];
+  return [
+    ok(sight.text),
+    warning(`the clock of this host is ${Math.abs(clock_s)} s ${clock_s > 0 ? "ahead of" : "behind"} that of the server`),
+  ];
+}
+
 async function complex(conf: Conf): Promise<Finding[]> {
+  if (isMember(conf)) return member(conf);
   const socket = serverSocketPath(conf.home);
   const stat = lstatSync(socket, { throwIfNoEntry: false });
   if (stat === undefined) return [fault(`${socket} is missing: the server does not listen`)];

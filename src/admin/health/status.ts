@@ -4,6 +4,7 @@
 //     gets the data that the server gives to every user.
 
 import type { Conf } from "#support/conf.ts";
+import { isMember } from "../complex/complex-home.ts";
 import {
   askServer,
   DAEMONS,
@@ -27,6 +28,7 @@ export type Report = {
 type Daemon = number | "running" | "not running" | "unknown";
 
 export async function reportStatus(conf: Conf, json: boolean): Promise<Report> {
+  if (isMember(conf)) return reportMember(conf, json);
   const seen = await askServer(conf);
   const daemons = DAEMONS.map((name): [DaemonName, Daemon] => [name, lookAt(conf, name, seen)]);
   const enabled = enabledDaemons(conf);
@@ -34,6 +36,20 @@ export async function reportStatus(conf: Conf, json: boolean): Promise<Report> {
   const faulty = seen === null || down.length > 0 || downScheds(seen).length > 0 || (conf.start.mom && downNode(seen, conf) !== null);
   const text = json ? JSON.stringify(asJson(conf, seen, daemons), null, 2) : lines(conf, seen, daemons).join("\n");
   return { text, status: faulty ? 1 : 0 };
+}
+
+/** A host whose server is elsewhere: its own daemons, and whether the server knows it. */
+async function reportMember(conf: Conf, json: boolean): Promise<Report> {
+  const { lookAtServer } = await import("../hosts/member.ts");
+  const sight = await lookAtServer(conf);
+  const daemons = enabledDaemons(conf).map((name): readonly [DaemonName, Daemon] => [name, lookAt(conf, name, null)]);
+  const down = daemons.some(([, state]) => state === "not running");
+  const shown = Object.fromEntries(daemons.map(([name, state]) => [`pbs_${name}`, state === "not running" ? null : state]));
+  const facts = { conf: conf.file, mode: conf.mode, answers: sight.ok, server: sight.text, daemons: shown };
+  const text = json
+    ? JSON.stringify(facts, null, 2)
+    : [`${conf.file}, ${conf.mode} mode: ${sight.text}`, ...daemons.map(([name, state]) => daemonLine(name, state, true))].join("\n");
+  return { text, status: sight.ok && !down ? 0 : 1 };
 }
 
 /** Returns the state of a daemon. If the caller may not read its lock, the state is derived from the server's answer and from the state of the host's vnode. */
@@ -59,14 +75,9 @@ function asJson(conf: Conf, seen: Seen | null, daemons: readonly (readonly [Daem
 
 function lines(conf: Conf, seen: Seen | null, daemons: readonly (readonly [DaemonName, Daemon])[]): string[] {
   const enabled = enabledDaemons(conf);
-  const word = (name: DaemonName, state: Daemon): string => {
-    if (typeof state === "number") return isStopped(state) ? `pid ${state}, stopped: kill -CONT ${state} continues it` : `pid ${state}`;
-    if (state === "unknown") return "not known (only root may look)";
-    return state === "not running" && !enabled.includes(name) ? "not running (not enabled)" : state;
-  };
   return [
     `${conf.file}, ${conf.mode} mode: the server ${seen === null ? "does not answer" : "answers"}`,
-    ...daemons.map(([name, state]) => `  ${`pbs_${name}`.padEnd(11)} ${word(name, state)}`),
+    ...daemons.map(([name, state]) => daemonLine(name, state, enabled.includes(name))),
     ...scheds(seen).map(
       ({ name, ...rest }) =>
         `  scheduler ${name}: ${Object.values(rest)
@@ -75,6 +86,16 @@ function lines(conf: Conf, seen: Seen | null, daemons: readonly (readonly [Daemo
     ),
     ...nodes(seen).map(({ name, state }) => `  vnode ${name}: ${state}`),
   ];
+}
+
+function daemonLine(name: DaemonName, state: Daemon, enabled: boolean): string {
+  return `  ${`pbs_${name}`.padEnd(11)} ${daemonWord(state, enabled)}`;
+}
+
+function daemonWord(state: Daemon, enabled: boolean): string {
+  if (typeof state === "number") return isStopped(state) ? `pid ${state}, stopped: kill -CONT ${state} continues it` : `pid ${state}`;
+  if (state === "unknown") return "not known (only root may look)";
+  return state === "not running" && !enabled ? "not running (not enabled)" : state;
 }
 
 type Sched = { readonly name: string; readonly state: unknown; readonly partition: unknown; readonly comment: unknown };

@@ -67,8 +67,9 @@ export async function certRevoke(conf: Conf, host: string): Promise<string> {
 /** A new certificate for this host: on the server host for the server itself. */
 export async function certRenew(conf: Conf): Promise<string> {
   if (isMember(conf)) {
-    const { renewCertificate } = await import("#protocol/certificate-renewal.ts");
-    const member_until_s = await renewCertificate(conf.home, { host: conf.server_host, port: conf.port.server }, conf.own_server);
+    const { renewCertificate } = await import("#protocol/host-questions.ts");
+    const place = { host: conf.server_host, port: conf.port.server };
+    const member_until_s = await renewCertificate({ home: conf.home, place, server: conf.own_server });
     return `This host has a new certificate, until ${time(member_until_s)}.`;
   }
   const { until_s } = await ask(conf, { verb: "renew-server" });

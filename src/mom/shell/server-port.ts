@@ -10,6 +10,7 @@ import { frameTypes } from "#protocol/schema-link.ts";
 import { connectLink, type DaemonLink } from "#protocol/wire/ipc-transport.ts";
 import { serverSocketPath } from "#protocol/wire/socket-path.ts";
 import { connectTls } from "#protocol/wire/tls-dialer.ts";
+import { handshakeFault } from "#protocol/wire/tls-fault.ts";
 import { messageOf } from "#support/caught.ts";
 import type { Conf } from "#support/conf.ts";
 import type { ServerEnd, ServerLink, ServerPort } from "../driver/ports.ts";
@@ -40,7 +41,8 @@ function dialTls({ home, server_host, port, own_server }: Conf, end: ServerEnd, 
   const place = { host: server_host, port: port.server };
   keepRenewed(home, place, own_server, fault);
   let said = "";
-  const onRefused = ({ message }: Error): void => {
+  const onRefused = (error: Error): void => {
+    const message = handshakeFault(error);
     // Attempts follow one another every second: a reason is logged once.
     if (message !== said) fault(`the server at ${server_host}, port ${port.server}, cannot be reached: ${message}`);
     said = message;
@@ -63,8 +65,8 @@ function keepRenewed(
   const look = async (): Promise<void> => {
     const present = readCredentials(home);
     if (present === null || readCertificate(present.certificate).until_s - Date.now() / 1000 > TERMS.certificate_s / 3) return;
-    const { renewCertificate } = await import("#protocol/certificate-renewal.ts");
-    await renewCertificate(home, place, server);
+    const { renewCertificate } = await import("#protocol/host-questions.ts");
+    await renewCertificate({ home, place, server });
   };
   const tryLook = (): void => void look().catch((error: unknown) => fault(`the certificate is not renewed: ${messageOf(error)}`));
   setInterval(tryLook, RENEWAL_LOOK_MS).unref();

@@ -5,11 +5,12 @@
 import type { ConnectionOptions, PeerCertificate, TLSSocket } from "node:tls";
 import type { Credentials } from "#identity/files/credentials.ts";
 import { identityIn, namesIn } from "#identity/peer.ts";
-import { codeOf, messageOf } from "#support/caught.ts";
+import { messageOf } from "#support/caught.ts";
 import { isRecord } from "#support/guards.ts";
 import { ALPN } from "./alpn.ts";
 import { encodeFrame, type Frame, frameDecoder } from "./frame.ts";
 import { LIMITS } from "./limits.ts";
+import { handshakeFault } from "./tls-fault.ts";
 
 export type Place = { readonly host: string; readonly port: number };
 
@@ -66,7 +67,7 @@ async function dial({ host, port }: Place, options: ConnectionOptions): Promise<
     const fail = (error: Error): void => {
       clearTimeout(timer);
       socket.destroy();
-      reject(new QuestionError(`the server at ${host}, port ${port}: ${reasonOf(error)}`, { cause: error }));
+      reject(new QuestionError(`the server at ${host}, port ${port}: ${handshakeFault(error)}`, { cause: error }));
     };
     const timer = setTimeout(() => fail(new Error("it does not answer")), LIMITS.dial_ms_max);
     socket.once("error", fail);
@@ -83,7 +84,7 @@ function exchange(socket: TLSSocket, { type, data }: Frame, answers: readonly st
     const decoder = frameDecoder(LIMITS.question_chars_max, new Set([...answers, "refused"]));
     const fail = (error: Error): void => {
       clearTimeout(timer);
-      reject(new QuestionError(`the server gives no answer: ${reasonOf(error)}`, { cause: error }));
+      reject(new QuestionError(`the server gives no answer: ${handshakeFault(error)}`, { cause: error }));
     };
     const timer = setTimeout(() => fail(new Error("it takes too long")), LIMITS.question_ms_max);
     socket.setEncoding("utf8");
@@ -107,16 +108,6 @@ function exchange(socket: TLSSocket, { type, data }: Frame, answers: readonly st
 function textIn(refused: unknown): string {
   const text = isRecord(refused) ? refused["text"] : undefined;
   return typeof text === "string" ? text.slice(0, 1000) : "it gives no reason";
-}
-
-/** Faults of certificates in words for the administrator of a new host. */
-function reasonOf(error: Error): string {
-  const code = codeOf(error);
-  if (code === "CERT_NOT_YET_VALID" || code === "CERT_HAS_EXPIRED") {
-    const state = code === "CERT_HAS_EXPIRED" ? "has expired" : "is not valid yet";
-    return `its certificate ${state} by the clock of this host: compare the clocks of both hosts`;
-  }
-  return error.message;
 }
 
 /** The certificates that the peer showed, its own first. */

@@ -122,7 +122,8 @@ export class HostNetwork implements Door {
       this.#listener?.review();
       return { type: "joined", data: { ...signed, now_s: now_s(), settings } };
     }
-    if (identity === null) return this.#refused("a host without certificate has nothing to renew");
+    if (identity === null) return this.#refused(`${question.type}: the host has shown no certificate`);
+    if (question.type === "check") return { type: "checked", data: { now_s: now_s() } };
     const signed = authority.renew(identity, question.data.request);
     note(LOG_EVENT.SECURITY, `the certificate of host ${identity.host} was renewed`);
     return { type: "renewed", data: signed };

@@ -64,6 +64,9 @@ test("partita join: a mom joins with a token, runs jobs over TLS, renews its cer
     complex.qmgr("set server job_history_enable = True", "create node node7", "set node node7 resources_available.ncpus = 4");
     must("start", "--home", home);
     await until("node7 is free", () => stateOf(complex, "node7") === "free");
+    const known = /the server \S+ answers, and knows this host as node7; certificate until /;
+    assert.match(must("status", "--home", home), known);
+    assert.match(must("doctor", "--home", home), known);
     assert.match(partita(...joining(token, `${home}-thief`)).err, /the server refuses: the token was used already/);
 
     const select = ["-l", "select=1:host=node7", "-k", "oe"];
@@ -91,6 +94,8 @@ test("partita join: a mom joins with a token, runs jobs over TLS, renews its cer
     await until("node7 is down", () => /down|state-unknown/.test(stateOf(complex, "node7")));
     await until("the mom knows why", () => logOf(home).includes("was revoked"));
     assert.match(partita("cert", "renew", "--home", home).err, /was revoked/);
+    const status = partita("status", "--home", home);
+    assert.deepEqual([status.status, /the server refuses: the certificate \w+ of node7 was revoked/.test(status.out)], [1, true]);
 
     must(...joining(tokenIn(must("cert", "token", ...at))));
     must("stop", "--home", home);

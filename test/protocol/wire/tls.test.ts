@@ -228,6 +228,24 @@ test("question: a new host proves the server by the fingerprint of its authority
   }
 });
 
+test("question: a server whose certificate is out of its dates is refused, and the clocks are named", async () => {
+  const rows: readonly (readonly [life_s: number, starts_s: number, fault: RegExp])[] = [
+    [-1, -2000, /its certificate has expired by the clock of this host: compare the clocks/],
+    [5000, 4000, /its certificate is not valid yet by the clock of this host: compare the clocks/],
+  ];
+  for (const [life_s, starts_s, fault] of rows) {
+    await inTlsWorld(
+      CA,
+      async (world) => {
+        const asker = { authority: CA.certificate, own: null };
+        await assert.rejects(askAuthority(here(world), asker, { type: "join", data: {} }, ["joined"]), fault);
+        assert.deepEqual(world.questions, []);
+      },
+      { credentials: member(CA, "head", "server", life_s, starts_s) },
+    );
+  }
+});
+
 test("question: one frame of a known type and a bounded length, and nothing that a link may say (S1)", async () => {
   await inTlsWorld(
     CA,

@@ -1,0 +1,23 @@
+// A host that has joined a complex, as `partita start`, `status` and `doctor` see it: its server is on another host.
+
+import { checkCertificate } from "#protocol/host-questions.ts";
+import { messageOf } from "#support/caught.ts";
+import type { Conf } from "#support/conf.ts";
+import { localStamper } from "#support/local-time.ts";
+
+/** Whether the server answers this host and knows it. text: a sentence for the administrator; clock_s: by how much this host's clock is ahead. */
+export type ServerSight =
+  | { readonly ok: true; readonly text: string; readonly clock_s: number }
+  | { readonly ok: false; readonly text: string };
+
+export async function lookAtServer(conf: Conf): Promise<ServerSight> {
+  const place = { host: conf.server_host, port: conf.port.server };
+  try {
+    const { host, until_s, now_s } = await checkCertificate({ home: conf.home, place, server: conf.own_server });
+    const until = localStamper().stamp(until_s * 1000);
+    const text = `the server ${conf.own_server} answers, and knows this host as ${host}; certificate until ${until}`;
+    return { ok: true, text, clock_s: Math.round(Date.now() / 1000 - now_s) };
+  } catch (error) {
+    return { ok: false, text: messageOf(error) };
+  }
+}

@@ -1,0 +1,54 @@
+// Questions that a joined host puts to its server, proved by its certificate: whether the server knows it, and a new certificate. Loaded only when they are put.
+
+import { type Credentials, readCredentials, writeCredentials } from "#identity/files/credentials.ts";
+import { hostName } from "#identity/host-name.ts";
+import { readCertificate } from "#identity/x509/certificate.ts";
+import { makeRequest, newKey } from "#identity/x509/request.ts";
+import { PARTITA_VERSION } from "#support/version.ts";
+import { JOIN_ANSWERS, type JoinAnswer, type JoinQuestion, parseAnswer } from "./schema-join.ts";
+import { askAuthority, type Place, QuestionError } from "./wire/tls-question.ts";
+
+/** home: PBS_HOME; server: PBS_SERVER. */
+export type AskingHost = { readonly home: string; readonly place: Place; readonly server: string };
+
+/** The name in the host's certificate, until when it is valid, and the server's clock (epoch seconds). Throws QuestionError, CredentialsError. */
+export async function checkCertificate(
+  host: AskingHost,
+): Promise<{ readonly host: string; readonly until_s: number; readonly now_s: number }> {
+  const own = ownCredentials(host.home);
+  const value = await ask(host, own.credentials, { type: "check", data: { version: PARTITA_VERSION } });
+  if (value.type !== "checked") throw new QuestionError(unexpected(value));
+  return { host: own.name, until_s: own.until_s, now_s: value.data.now_s };
+}
+
+/** A new key and certificate. Returns until when the certificate is valid (epoch seconds). Throws QuestionError, CredentialsError. */
+export async function renewCertificate(host: AskingHost): Promise<number> {
+  const { credentials, name } = ownCredentials(host.home);
+  const key = newKey();
+  const value = await ask(host, credentials, { type: "renew", data: { version: PARTITA_VERSION, request: makeRequest(name, key) } });
+  if (value.type !== "renewed") throw new QuestionError(unexpected(value));
+  const { certificate, authority } = value.data;
+  const { identity, until_s } = readCertificate(certificate);
+  if (identity?.host !== name || authority !== credentials.authority)
+    throw new QuestionError("the server's answer does not fit the question");
+  writeCredentials(host.home, { key, certificate, authority });
+  return until_s;
+}
+
+function ownCredentials(home: string): { readonly credentials: Credentials; readonly name: string; readonly until_s: number } {
+  const credentials = readCredentials(home);
+  const facts = credentials === null ? null : readCertificate(credentials.certificate);
+  if (credentials === null || facts === null || facts.identity === null) throw new QuestionError("this host has no certificate");
+  return { credentials, name: facts.identity.host, until_s: facts.until_s };
+}
+
+async function ask({ place, server }: AskingHost, own: Credentials, question: JoinQuestion): Promise<JoinAnswer> {
+  const { answer, server: answered } = await askAuthority(place, { authority: own.authority, own }, question, JOIN_ANSWERS);
+  if (answered !== hostName(server)) throw new QuestionError(`the server ${answered} answers, not ${server}`);
+  const parsed = parseAnswer(answer.type, answer.data);
+  if (!parsed.ok) throw new QuestionError(`the server's answer cannot be read: ${parsed.text}`);
+  return parsed.value;
+}
+
+const unexpected = (answer: JoinAnswer): string =>
+  answer.type === "join-refused" ? `the server refuses: ${answer.data.text}` : `the server answers something else: ${answer.type}`;

@@ -1,0 +1,163 @@
+// The server's TCP port with a real authority: what hosts can ask, and which links end when certificates do.
+
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { connect } from "node:tls";
+import { type Credentials, writeCredentials } from "#identity/files/credentials.ts";
+import { parseToken } from "#identity/token.ts";
+import { readCertificate } from "#identity/x509/certificate.ts";
+import { makeRequest, newKey } from "#identity/x509/request.ts";
+import { checkCertificate, renewCertificate } from "#protocol/host-questions.ts";
+import { JOIN_ANSWERS } from "#protocol/schema-join.ts";
+import { askAuthority } from "#protocol/wire/tls-question.ts";
+import { CertificateAuthority, createAuthority } from "#server/shell/authority.ts";
+import { HostNetwork } from "#server/shell/network.ts";
+import { until } from "../../protocol/wire/links-bed.ts";
+import { dial, freePort, now_s } from "../../protocol/wire/tls-bed.ts";
+
+type Bed = {
+  readonly home: string;
+  readonly port: number;
+  readonly authority: CertificateAuthority;
+  readonly network: HostNetwork;
+  readonly notes: string[];
+  readonly hosts: string[];
+  readonly closing: (() => void)[];
+};
+
+async function inNetwork(work: (bed: Bed) => Promise<void>): Promise<void> {
+  const home = mkdtempSync(join(tmpdir(), "partita-net-"));
+  const port = await freePort();
+  const notes: string[] = [];
+  const hosts: string[] = [];
+  const closing: (() => void)[] = [];
+  mkdirSync(join(home, "server_priv"));
+  const options = { home, server: "head", now_s };
+  createAuthority(options);
+  const authority = new CertificateAuthority(options);
+  authority.renewServer();
+  const network = new HostNetwork({
+    settings: { server: "head", port, mode: "user" },
+    types: ["hello"],
+    now_s,
+    note: (_event, text) => void notes.push(text),
+    handlers: {
+      onFrame(link) {
+        hosts.push(link.peer.host?.host ?? "");
+        link.send("told", {});
+      },
+      onProblem: (text) => void notes.push(text),
+    },
+  });
+  try {
+    await work({ home, port, authority, network, notes, hosts, closing });
+  } finally {
+    for (const close of closing) close();
+    await network.close();
+    rmSync(home, { recursive: true });
+  }
+}
+
+const placeOf = ({ port }: Bed) => ({ host: "127.0.0.1", port });
+
+/** Joins as `partita join` does; the refusal's text, or the credentials. */
+async function joins(bed: Bed, token: string, host: string, key = newKey()): Promise<Credentials | string> {
+  const read = parseToken(token);
+  assert.ok(read !== null);
+  const data = { version: "1", token: read.id, secret: read.secret, request: makeRequest(host, key) };
+  const asker = { authority: bed.authority.certificate, own: null };
+  const { answer } = await askAuthority(placeOf(bed), asker, { type: "join", data }, JOIN_ANSWERS);
+  const { certificate, text } = answer.data as { readonly certificate?: string; readonly text?: string };
+  return certificate === undefined ? (text ?? "") : { key, certificate, authority: bed.authority.certificate };
+}
+
+async function member(bed: Bed, host: string): Promise<Credentials> {
+  const credentials = await joins(bed, bed.authority.makeToken(host, 60).token, host);
+  assert.ok(typeof credentials !== "string");
+  return credentials;
+}
+
+test("network: a host joins, is known, renews its certificate; what it may not ask is refused with a reason", async () => {
+  await inNetwork(async (bed) => {
+    const { authority, network, notes, home } = bed;
+    await network.open(authority);
+    const credentials = await member(bed, "node7");
+    writeCredentials(join(home, "node7"), credentials);
+    const host = { home: join(home, "node7"), place: placeOf(bed), server: "head" };
+    assert.equal((await checkCertificate(host)).host, "node7");
+    assert.ok((await renewCertificate(host)) > now_s());
+    await assert.rejects(checkCertificate({ ...host, server: "other" }), /the server head answers, not other/);
+    assert.equal(
+      await joins(bed, authority.makeToken(null, 60).token, "node7"),
+      "node7 has a certificate: a host that was reinstalled needs a token made for its name",
+    );
+    const asker = { authority: authority.certificate, own: null };
+    const refused = async (type: string, data: unknown): Promise<unknown> => {
+      return (await askAuthority(placeOf(bed), asker, { type, data }, JOIN_ANSWERS)).answer.data;
+    };
+    assert.deepEqual(await refused("check", { version: "1" }), { text: "check: the host has shown no certificate" });
+    assert.deepEqual(await refused("renew", { version: "1", request: "x" }), { text: "renew: the host has shown no certificate" });
+    assert.match(JSON.stringify(await refused("join", { version: "1" })), /join: token: /);
+    assert.ok(notes.includes("host node7 joined with token " + authority.list().tokens[0]?.id));
+    assert.ok(notes.some((text) => text.startsWith("a certificate is refused: node7 has a certificate")));
+  });
+});
+
+test("network: links end when their certificate is revoked, or replaced because the host joined again", async () => {
+  await inNetwork(async (bed) => {
+    const { authority, network, hosts, notes } = bed;
+    await network.open(authority);
+    const [first, other] = [await member(bed, "node7"), await member(bed, "node8")];
+    const [daemon, stays] = [dial(bed, () => first), dial(bed, () => other)];
+    await until("both are linked", () => hosts.length === 2);
+    await member(bed, "node7");
+    await until("the link of the replaced certificate has ended", () => daemon.closed > 0);
+    assert.ok(notes.some((text) => text.endsWith("of node7 was replaced by another one")));
+    assert.equal(stays.closed, 0);
+    authority.revoke("node8");
+    network.changed();
+    await until("the link of the revoked certificate has ended", () => stays.closed > 0);
+  });
+});
+
+test("network: the server's own certificate is shown anew when it changes", async () => {
+  await inNetwork(async (bed) => {
+    const { authority, network, port } = bed;
+    await network.open(authority);
+    const own = (): string => readCertificate(authority.serverCredentials().certificate).serial;
+    const before = own();
+    assert.equal(await shownSerial(port), before);
+    authority.renewServer();
+    network.changed();
+    assert.notEqual(own(), before);
+    assert.equal(await shownSerial(port), own());
+  });
+});
+
+/** The serial number of the certificate that a stranger is shown. */
+const shownSerial = (port: number): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const socket = connect({ host: "127.0.0.1", port, rejectUnauthorized: false, ALPNProtocols: ["partita-join/1"] });
+    socket.once("error", reject);
+    socket.once("secureConnect", () => {
+      resolve(socket.getPeerX509Certificate()?.serialNumber.toLowerCase() ?? "");
+      socket.destroy();
+    });
+  });
+
+test("network: a port that is taken is reported, and opened when it is free", async () => {
+  await inNetwork(async (bed) => {
+    const { authority, network, port, notes } = bed;
+    const squatter = createServer();
+    await new Promise<void>((resolve) => squatter.listen(port, "::", resolve));
+    await assert.rejects(network.open(authority), /EADDRINUSE/);
+    await new Promise((resolve) => squatter.close(resolve));
+    network.changed();
+    await until("the port is open", () => notes.some((text) => text.startsWith("listening on TCP port")));
+    await member(bed, "node7");
+  });
+});
