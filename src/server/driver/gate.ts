@@ -10,7 +10,7 @@
 
 import { limitOf } from "#model/limits/server-limits.ts";
 import { PBSE, pbseText } from "#model/pbse.ts";
-import type { MomToServer } from "#protocol/mom-link.ts";
+import type { MomHello, MomToServer } from "#protocol/mom-link.ts";
 import type { SchedToServer } from "#protocol/sched-link.ts";
 import { parseRequest } from "#protocol/schema.ts";
 import { frameTypes, parseFrame } from "#protocol/schema-link.ts";
@@ -148,7 +148,9 @@ export class Gate implements LinksPort, ClientsPort {
       if (!this.#connections.mayBeMom(connection, frame.data.host)) return this.#intruder(connection, `${type} of ${frame.data.host}`);
       connection.role = "mom";
       connection.link.welcome();
-    } else if (connection.role !== "mom") return this.#intruder(connection, type);
+      return this.#driver.mom(connection.link.id, frame.type, ofHere(connection) ? frame.data : withoutSocket(frame.data));
+    }
+    if (connection.role !== "mom") return this.#intruder(connection, type);
     this.#driver.mom(connection.link.id, frame.type, frame.data as MomToServer[typeof frame.type]);
   }
 
@@ -203,4 +205,11 @@ export class Gate implements LinksPort, ClientsPort {
   open(): readonly number[] {
     return this.#connections.tokens();
   }
+}
+
+const ofHere = ({ link }: Connection): boolean => link.peer.host === undefined;
+
+/** A socket of another host means nothing here: moms would connect to whatever has that path on their own host. */
+function withoutSocket({ tasks: _elsewhere, ...hello }: MomHello): MomHello {
+  return hello;
 }

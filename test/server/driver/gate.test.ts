@@ -100,6 +100,19 @@ test("a mom on another host is welcome under the name in its certificate only", 
   }
 });
 
+test("the socket for tasks that a mom on another host names is not passed on to other moms", () => {
+  for (const [peer, tasks] of [
+    [host("node7"), undefined],
+    [LOCAL, "/run/other.sock"],
+  ] as const) {
+    const h = harness();
+    addVnode(h, "node7");
+    const { gate, link } = gateFor(peer, h);
+    gate.frame(link, "mom-hello", { ...hello("node7"), tasks: "/run/other.sock" });
+    assert.equal(h.core.kernel.moms.by_host.get("node7")?.hello.tasks, tasks);
+  }
+});
+
 test("a peer on another host is no user and no scheduler, and no mom before its hello", () => {
   const request: Request = { kind: "status", object: "server", ids: [] };
   const asked = gateFor(host("node7"));
