@@ -46,6 +46,8 @@ export type AuthorityOptions = {
   readonly home: string;
   /** PBS_SERVER */
   readonly server: string;
+  /** further names of the server's host, such as its node name: no other host gets them */
+  readonly own_names: readonly string[];
   readonly now_s: () => number;
 };
 
@@ -128,6 +130,11 @@ export class CertificateAuthority {
     return { record: { ...facts, key_sha256, end: null }, text: signCertificate(this.#authority, { ...facts, key }) };
   }
 
+  #isOwn(host: string): boolean {
+    const { server, own_names } = this.#options;
+    return [server, ...own_names].some((name) => hostName(name) === host);
+  }
+
   // --- what hosts ask
 
   /** Why the peer of a link is refused, in words for the log; null: it is welcome. */
@@ -145,6 +152,7 @@ export class CertificateAuthority {
   /** Gives a host its certificate for a token. Throws AuthorityError. */
   join({ token, secret, request: text }: Joining): Signed & { readonly host: string } {
     const request = readable(text);
+    if (this.#isOwn(request.host)) throw new AuthorityError(REFUSALS["name-of-server"](request.host));
     const ask = { token, secret_sha256: secretDigest(secret), host: request.host, key_sha256: request.key_sha256 };
     const now_s = this.#options.now_s();
     const verdict = judgeJoin(this.#ledger, ask, now_s);
@@ -186,7 +194,7 @@ export class CertificateAuthority {
   /** Throws AuthorityError. */
   makeToken(host: string | null, life_s: number): IdentityAnswers["make-token"] {
     const now_s = this.#options.now_s();
-    if (host !== null && host === nameOf(this.#options.server)) throw new AuthorityError(`${host} is the server: it needs no token`);
+    if (host !== null && this.#isOwn(host)) throw new AuthorityError(`${host} is the server's host: it needs no token`);
     if (this.#ledger.tokens.filter(({ expires_s }) => expires_s > now_s).length >= TOKENS_MAX)
       throw new AuthorityError(`${TOKENS_MAX} tokens have not expired yet`);
     const [id, secret] = [randomBytes(8).toString("hex"), randomBytes(20).toString("hex")];

@@ -2,6 +2,7 @@
 // store, the clock, child processes, files, logs.
 
 import { randomBytes } from "node:crypto";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { frameTypes } from "#protocol/schema-link.ts";
 import { type LinkHandlers, type LinkServer, listenLinks } from "#protocol/wire/ipc-transport.ts";
@@ -10,7 +11,7 @@ import { serverSocketPath } from "#protocol/wire/socket-path.ts";
 import type { Store } from "#store/store.ts";
 import type { AccountingLog } from "#support/accounting-log.ts";
 import { messageOf } from "#support/caught.ts";
-import type { Conf } from "#support/conf.ts";
+import { type Conf, shortHostName } from "#support/conf.ts";
 import { keepFormulaFile } from "#support/formula-file.ts";
 import type { Log } from "#support/log.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -78,7 +79,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     now_s: epoch_s,
     note: log.note,
   });
-  const identity = identityPort({ home: config.home, server: conf.own_server, now_s: epoch_s }, network);
+  const identity = identityPort({ home: config.home, server: conf.own_server, own_names: namesHere(conf), now_s: epoch_s }, network);
   const gate = new Gate({
     driver: () => driver,
     users,
@@ -149,6 +150,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 
 /** The peer of a link, for the log. */
 const nameOf = ({ uid, host }: LinkPeer): string => (host === undefined ? `uid ${uid}` : `host ${host.host}`);
+
+/** Names of this host, besides PBS_SERVER. */
+const namesHere = (conf: Conf): readonly string[] => [
+  shortHostName(conf.own_server),
+  conf.mom_node_name,
+  hostname(),
+  shortHostName(hostname()),
+];
 
 const epoch_s = (): number => Math.floor(Date.now() / 1000);
 

@@ -19,7 +19,7 @@ function authorityIn(work: (bed: Bed) => void): void {
   try {
     mkdirSync(join(home, "server_priv"));
     let now_s = 1_800_000_000;
-    const options = { home, server: "Head", now_s: () => now_s };
+    const options = { home, server: "Head", own_names: ["Head.site.org", "front"], now_s: () => now_s };
     createAuthority(options);
     work({
       home,
@@ -126,8 +126,11 @@ test("authority: the server's own certificate, and nobody else's with its name o
     const own = readCredentials(home);
     assert.ok(own !== null && own.authority === authority.certificate);
     assert.deepEqual([identityOf(own.certificate).host, identityOf(own.certificate).role], ["head", "server"]);
-    assert.throws(() => authority.makeToken("head", 60), /needs no token/);
-    assert.throws(() => authority.join(joining(authority.makeToken(null, 60).token, "HEAD")), /head is the name of the server/);
+    for (const name of ["head", "head.site.org", "front"]) {
+      assert.throws(() => authority.makeToken(name, 60), /needs no token/);
+      const ask = joining(authority.makeToken(null, 60).token, name.toUpperCase());
+      assert.throws(() => authority.join(ask), new RegExp(`${name} is the name of the server`));
+    }
     assert.throws(() => authority.renew(identityOf(own.certificate), makeRequest("head", newKey())), /head asks for a certificate of head/);
     assert.throws(() => authority.revoke("head"), /hosts would not learn of it/);
     wait((TERMS.certificate_s * 3) / 4);
@@ -192,7 +195,7 @@ test("identity port: nothing is made before the first token, and orders are answ
     mkdirSync(join(home, "server_priv"));
     const told: string[] = [];
     const door = { open: async () => void told.push("open"), changed: () => void told.push("changed") };
-    const port = identityPort({ home, server: "head", now_s: () => 1_800_000_000 }, door);
+    const port = identityPort({ home, server: "head", own_names: [], now_s: () => 1_800_000_000 }, door);
     const answers: unknown[] = [];
     const ask = (what: Parameters<typeof port.ask>[0]): Promise<void> =>
       new Promise((resolve) =>

@@ -36,7 +36,7 @@ async function inNetwork(work: (bed: Bed) => Promise<void>): Promise<void> {
   const hosts: string[] = [];
   const closing: (() => void)[] = [];
   mkdirSync(join(home, "server_priv"));
-  const options = { home, server: "head", now_s };
+  const options = { home, server: "head", own_names: [], now_s };
   createAuthority(options);
   const authority = new CertificateAuthority(options);
   authority.renewServer();
