@@ -39,6 +39,9 @@ export type Limits = {
   /** TLS: time for a handshake; connections that have not shown a certificate yet, over all peers (waiting-room.ts) */
   readonly handshake_ms_max: number;
   readonly unproved_connections_max: number;
+  /** TLS: connections of one address that may end without proof in a time; further ones are closed before their handshake (unproved.ts) */
+  readonly unproved_ends_max: number;
+  readonly unproved_ends_ms: number;
   /** TLS: a question of a host for a certificate, and the time for question and answer (tls-listener.ts) */
   readonly question_chars_max: number;
   readonly question_ms_max: number;
@@ -88,6 +91,8 @@ export const LIMITS: Limits = Object.freeze({
   stalled_daemon_ms: 600_000,
   handshake_ms_max: 10_000,
   unproved_connections_max: 256,
+  unproved_ends_max: 100,
+  unproved_ends_ms: 10_000,
   question_chars_max: 64 * 1024,
   question_ms_max: 10_000,
   dial_ms_max: 10_000,

@@ -1,7 +1,7 @@
 // Links over TLS 1.3: the server's side (docs/identity.md). The rules of link-server.ts hold, and:
 //
 // S1. A link needs a certificate of the authority that fault() accepts. Whoever has none can put one question, for a certificate; nothing else of it is read.
-// S2. Connections that have proved nothing are few, and each has little time. Whoever opens many of them drives out its own.
+// S2. Connections that have proved nothing are bounded (unproved.ts), and each has little time.
 // S3. An open link ends when its certificate is no longer accepted (review()).
 
 import type { Socket } from "node:net";
@@ -18,7 +18,7 @@ import { LIMITS, type Limits } from "./limits.ts";
 import { type Admission, acceptLinks, PBSE_BADCRED, startListening } from "./link-server.ts";
 import { type LinkHandlers, NO_UID } from "./server-link.ts";
 import { sparingly } from "./sparingly.ts";
-import { waitingRoom } from "./waiting-room.ts";
+import { unprovedConnections } from "./unproved.ts";
 
 export type Question = { readonly type: string; readonly data: unknown };
 export type Answer = { readonly type: string; readonly data: unknown };
@@ -117,6 +117,7 @@ function admission(door: Door, socket: TLSSocket): Admission {
   const identity = identityOf(socket);
   const fault = identity === null ? null : door.options.fault(identity);
   if (socket.alpnProtocol === ALPN.question && fault === null) {
+    if (identity !== null) door.proved(socket);
     takeQuestion(door, socket, identity);
     return { kind: "elsewhere" };
   }
@@ -171,35 +172,4 @@ function noIdentity(socket: TLSSocket): string {
   return socket.authorized
     ? "a certificate that names no host"
     : `a certificate that is not accepted (${messageOf(socket.authorizationError)})`;
-}
-
-/** S2. Addresses stand for users. say: for the log. */
-function unprovedConnections(limits: Limits, say: (text: string) => void) {
-  const sockets = new Map<string, Socket>();
-  const room = waitingRoom<string>({
-    max: limits.unproved_connections_max,
-    own: [],
-    turnOut(key) {
-      say(`too many connections that prove nothing: one is ended, ${key}`);
-      sockets.get(key)?.destroy();
-    },
-  });
-  const keyOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress ?? ""} ${remotePort ?? ""}`;
-  return {
-    enter(raw: Socket): void {
-      const key = keyOf(raw);
-      sockets.set(key, raw);
-      raw.once("close", () => {
-        if (sockets.get(key) !== raw) return;
-        sockets.delete(key);
-        room.leave(key);
-      });
-      room.enter(key, raw.remoteAddress ?? null);
-    },
-    /** the connection of this TLS socket has proved itself */
-    leave: (socket: Socket): void => room.leave(keyOf(socket)),
-    close(): void {
-      for (const socket of sockets.values()) socket.destroy();
-    },
-  };
 }

@@ -315,6 +315,41 @@ const opened = (world: TlsWorld): Promise<Socket> =>
     socket.on("error", () => undefined);
   });
 
+test("tls listener: an address whose connections prove nothing again and again is not served for a while, but its hosts were (S2)", async () => {
+  await inTlsWorld(
+    CA,
+    async (world) => {
+      for (let at = 0; at < 8; at++) {
+        const daemon = dial(world, () => MEMBERS.good);
+        await until("a host is served", () => daemon.heard.length === 1);
+        daemon.link.close();
+        await until("it has left", () => world.links.size === 0);
+      }
+      for (let at = 0; at < 4; at++) {
+        const socket = await opened(world);
+        socket.destroy();
+        await ended(socket);
+      }
+      await until(
+        "the address is refused",
+        () => world.problems.some((text) => /of (::ffff:)?127\.0\.0\.1 proved nothing/.test(text)) || nudge(world),
+      );
+      const daemon = dial(world, () => MEMBERS.good);
+      await until("it is refused, too", () => daemon.faults.length > 0);
+      await until("it is served when the time is over", () => daemon.heard.length === 1);
+    },
+    { limits: { unproved_ends_max: 4, unproved_ends_ms: 2000 } },
+  );
+});
+
+/** Connects once more: the server learns of a lost connection when it reads. */
+function nudge(world: TlsWorld): boolean {
+  const socket = connect(here(world));
+  socket.on("error", () => undefined);
+  socket.on("connect", () => socket.destroy());
+  return false;
+}
+
 test("tls dialer: a server that accepts and says nothing is given up", async () => {
   const port = await freePort();
   const sockets: Socket[] = [];

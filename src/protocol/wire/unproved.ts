@@ -1,0 +1,89 @@
+// Connections of the network that have not proved themselves: few at a time, and few failures of one address. Addresses stand for users.
+//
+// U1. A newcomer drives out the oldest connection of the address that has the most (waiting-room.ts).
+// U2. An address whose connections end without proof again and again is not served for a while: a handshake costs the server more than its peer. Connections
+//     that proved themselves do not count, so that a storm of moms behind one address is served.
+
+import type { Socket } from "node:net";
+import type { Limits } from "./limits.ts";
+import { waitingRoom } from "./waiting-room.ts";
+
+/** Addresses whose failures are remembered; beyond this all are forgotten. */
+const ADDRESSES_MAX = 10_000;
+
+type UnprovedLimits = Pick<Limits, "unproved_connections_max" | "unproved_ends_max" | "unproved_ends_ms">;
+
+export type Unproved = {
+  /** a connection before its handshake */
+  enter(raw: Socket): void;
+  /** the connection of this TLS socket has proved itself */
+  leave(socket: Socket): void;
+  close(): void;
+};
+
+/** say: for the log. */
+export function unprovedConnections(limits: UnprovedLimits, say: (text: string) => void): Unproved {
+  const sockets = new Map<string, Socket>();
+  const failures = recentFailures(limits);
+  const room = waitingRoom<string>({
+    max: limits.unproved_connections_max,
+    own: [],
+    turnOut(key) {
+      say(`too many connections that prove nothing: one is ended, ${key}`);
+      sockets.get(key)?.destroy();
+    },
+  });
+  const gone = (key: string, raw: Socket): void => {
+    if (sockets.get(key) !== raw) return;
+    sockets.delete(key);
+    room.leave(key);
+    failures.add(addressIn(key));
+  };
+  return {
+    enter(raw) {
+      const key = keyOf(raw);
+      const address = addressIn(key);
+      if (failures.areTooMany(address)) {
+        say(`too many connections of ${address} proved nothing: it is not served for some seconds`);
+        return void raw.destroy();
+      }
+      sockets.set(key, raw);
+      raw.once("close", () => gone(key, raw));
+      room.enter(key, address);
+    },
+    leave(socket) {
+      const key = keyOf(socket);
+      sockets.delete(key);
+      room.leave(key);
+    },
+    close() {
+      for (const socket of sockets.values()) socket.destroy();
+    },
+  };
+}
+
+/** Address and port of the peer: the same for a connection and for the TLS socket over it. */
+const keyOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress ?? ""} ${remotePort ?? ""}`;
+const addressIn = (key: string): string => key.slice(0, key.indexOf(" "));
+
+/** Counts failures of each address in successive spans of time. */
+function recentFailures({ unproved_ends_max, unproved_ends_ms }: UnprovedLimits) {
+  const counts = new Map<string, number>();
+  let since_ms = performance.now();
+  const refresh = (): void => {
+    const now_ms = performance.now();
+    if (now_ms - since_ms < unproved_ends_ms && counts.size < ADDRESSES_MAX) return;
+    since_ms = now_ms;
+    counts.clear();
+  };
+  return {
+    add(address: string): void {
+      refresh();
+      counts.set(address, (counts.get(address) ?? 0) + 1);
+    },
+    areTooMany(address: string): boolean {
+      refresh();
+      return (counts.get(address) ?? 0) >= unproved_ends_max;
+    },
+  };
+}
