@@ -27,6 +27,7 @@ const certificate = z.strictObject({
   host,
   role: z.enum(["host", "server"]),
   key_sha256: hex(64),
+  authority: hex(64),
   from_s: time,
   until_s: time,
   end: z.strictObject({ at_s: time, why: z.enum(["revoked", "replaced"]) }).nullable(),

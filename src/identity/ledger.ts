@@ -24,6 +24,8 @@ export type Certificate = {
   readonly host: string;
   readonly role: Role;
   readonly key_sha256: string;
+  /** fingerprint of the authority that signed it */
+  readonly authority: string;
   readonly from_s: number;
   readonly until_s: number;
   readonly end: { readonly at_s: number; readonly why: "revoked" | "replaced" } | null;
@@ -99,6 +101,12 @@ export function recordCertificate(ledger: Ledger, certificate: Certificate): Led
 export function revokeHost(ledger: Ledger, host: string, now_s: number): Ledger {
   const { certificates } = end(ledger, (each) => each.host === host, "revoked", now_s);
   return { certificates, tokens: withdraw(ledger.tokens, (each) => each.host === host && each.used === null, now_s) };
+}
+
+/** Another authority has taken over: certificates of other ones end, and so do unused tokens, which name the former one. */
+export function recordRotation(ledger: Ledger, authority: string, now_s: number): Ledger {
+  const { certificates } = end(ledger, (each) => each.authority !== authority, "replaced", now_s);
+  return { certificates, tokens: withdraw(ledger.tokens, ({ used }) => used === null, now_s) };
 }
 
 /** Withdraws a token. A certificate that it gave stays valid. */

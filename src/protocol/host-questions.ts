@@ -1,6 +1,6 @@
 // Questions that a joined host puts to its server, proved by its certificate: whether the server knows it, and a new certificate. Loaded only when they are put.
 
-import { type Credentials, readCredentials, writeCredentials } from "#identity/files/credentials.ts";
+import { type Credentials, readCredentials, splitPem, writeCredentials } from "#identity/files/credentials.ts";
 import { hostName } from "#identity/host-name.ts";
 import { readCertificate } from "#identity/x509/certificate.ts";
 import { makeRequest, newKey } from "#identity/x509/request.ts";
@@ -11,17 +11,23 @@ import { askAuthority, type Place, QuestionError } from "./wire/tls-question.ts"
 /** home: PBS_HOME; server: PBS_SERVER. */
 export type AskingHost = { readonly home: string; readonly place: Place; readonly server: string };
 
-/** The name in the host's certificate, until when it is valid, and the server's clock (epoch seconds). Throws QuestionError, CredentialsError. */
-export async function checkCertificate(
-  host: AskingHost,
-): Promise<{ readonly host: string; readonly until_s: number; readonly now_s: number }> {
+/** current: whether the host trusts exactly the authorities that it is to trust. Times are epoch seconds; now_s: the server's clock. */
+export type CertificateCheck = { readonly host: string; readonly until_s: number; readonly now_s: number; readonly current: boolean };
+
+/** Throws QuestionError, CredentialsError. */
+export async function checkCertificate(host: AskingHost): Promise<CertificateCheck> {
   const own = ownCredentials(host.home);
   const value = await ask(host, own.credentials, { type: "check", data: { version: PARTITA_VERSION } });
   if (value.type !== "checked") throw new QuestionError(unexpected(value));
-  return { host: own.name, until_s: own.until_s, now_s: value.data.now_s };
+  const { now_s, authorities } = value.data;
+  const trusted = splitPem(own.credentials.authority).certificates.map((each) => readCertificate(each).fingerprint);
+  return { host: own.name, until_s: own.until_s, now_s, current: trusted.join() === authorities.join() };
 }
 
-/** A new key and certificate. Returns until when the certificate is valid (epoch seconds). Throws QuestionError, CredentialsError. */
+/**
+ * A new key and certificate, and the authorities to trust from now on: the server that says so is one that this host trusts. Returns until when the certificate
+ * is valid (epoch seconds). Throws QuestionError, CredentialsError.
+ */
 export async function renewCertificate(host: AskingHost): Promise<number> {
   const { credentials, name } = ownCredentials(host.home);
   const key = newKey();
@@ -29,8 +35,7 @@ export async function renewCertificate(host: AskingHost): Promise<number> {
   if (value.type !== "renewed") throw new QuestionError(unexpected(value));
   const { certificate, authority } = value.data;
   const { identity, until_s } = readCertificate(certificate);
-  if (identity?.host !== name || authority !== credentials.authority)
-    throw new QuestionError("the server's answer does not fit the question");
+  if (identity?.host !== name) throw new QuestionError("the server's answer does not fit the question");
   writeCredentials(host.home, { key, certificate, authority });
   return until_s;
 }

@@ -8,7 +8,9 @@ export type IdentityAsk =
   | { readonly verb: "make-token"; readonly host: string | null; readonly life_s: number }
   | { readonly verb: "withdraw-token"; readonly id: string }
   | { readonly verb: "revoke-host"; readonly host: string }
-  | { readonly verb: "renew-server" };
+  | { readonly verb: "renew-server" }
+  | { readonly verb: "rotate" }
+  | { readonly verb: "finish-rotation"; readonly force: boolean };
 
 export type CertificateView = {
   readonly serial: string;
@@ -30,6 +32,9 @@ export type AuthorityView = { readonly fingerprint: string; readonly until_s: nu
 export type IdentityAnswers = {
   list: {
     readonly authority: AuthorityView | null;
+    /** the authority that is to follow, and the hosts that have no certificate of it yet */
+    readonly next: AuthorityView | null;
+    readonly left: readonly string[];
     readonly certificates: readonly CertificateView[];
     readonly tokens: readonly TokenView[];
   };
@@ -38,4 +43,7 @@ export type IdentityAnswers = {
   /** certificates that were valid until now */
   "revoke-host": { readonly revoked: number };
   "renew-server": { readonly until_s: number };
+  rotate: { readonly left: readonly string[] };
+  /** hosts whose certificates have ended with the former authority */
+  "finish-rotation": { readonly out: readonly string[] };
 };

@@ -15,7 +15,8 @@ export type HostToAuthority = {
 export type AuthorityToHost = {
   /** now_s: the server's clock, epoch seconds */
   joined: { readonly certificate: string; readonly authority: string; readonly now_s: number; readonly settings: ComplexSettings };
-  checked: { readonly now_s: number };
+  /** authorities: fingerprints of those that hosts are to trust */
+  checked: { readonly now_s: number; readonly authorities: readonly string[] };
   renewed: { readonly certificate: string; readonly authority: string };
   "join-refused": { readonly text: string };
 };

@@ -19,7 +19,7 @@ const settings = z.strictObject({ server: name, port: z.number().int().min(1).ma
 
 const ANSWERS = {
   joined: z.strictObject({ certificate: pem, authority: pem, now_s: z.number().int().nonnegative(), settings }),
-  checked: z.strictObject({ now_s: z.number().int().nonnegative() }),
+  checked: z.strictObject({ now_s: z.number().int().nonnegative(), authorities: z.array(z.string().regex(/^[0-9a-f]{64}$/)).max(4) }),
   renewed: z.strictObject({ certificate: pem, authority: pem }),
   "join-refused": z.strictObject({ text: z.string().max(1024) }),
 } satisfies { readonly [K in keyof AuthorityToHost]: z.ZodType<AuthorityToHost[K]> };

@@ -33,6 +33,8 @@ const identityAsk = z.discriminatedUnion("verb", [
   z.strictObject({ verb: z.literal("withdraw-token"), id: name }),
   z.strictObject({ verb: z.literal("revoke-host"), host: name }),
   z.strictObject({ verb: z.literal("renew-server") }),
+  z.strictObject({ verb: z.literal("rotate") }),
+  z.strictObject({ verb: z.literal("finish-rotation"), force: z.boolean() }),
 ]) satisfies z.ZodType<IdentityAsk>;
 const criterion = z.strictObject({ name, resource: name.exactOptional(), op: z.enum(["eq", "ne", "ge", "gt", "le", "lt"]), value });
 

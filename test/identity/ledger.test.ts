@@ -14,6 +14,7 @@ import {
   ledgerFaults,
   recordCertificate,
   recordJoin,
+  recordRotation,
   revokeHost,
   standingOf,
   withdrawToken,
@@ -34,6 +35,7 @@ const certificate = (serial: string, host: string, key: string, fields: Partial<
   host,
   role: "host",
   key_sha256: digits(key, 64),
+  authority: digits("CA", 64),
   from_s: 0,
   until_s: 100_000,
   end: null,
@@ -105,6 +107,19 @@ test("ledger: a renewal leaves the earlier certificate valid, a revocation ends 
     ["revoked", "revoked"],
   );
   assert.equal(judged(ledger, ask("t", "node1", "K3"), 30), "token-unknown");
+});
+
+test("ledger: when another authority has taken over, certificates of the former one and unused tokens have ended", () => {
+  const next = digits("next", 64);
+  let ledger = recordCertificate(EMPTY_LEDGER, certificate("01", "node1", "K1"));
+  ledger = recordCertificate(ledger, certificate("02", "node1", "K2", { authority: next }));
+  ledger = addToken(ledger, token("t"));
+  ledger = recordRotation(ledger, next, 20);
+  assert.deepEqual(
+    ledger.certificates.map((each) => standingOf(each, 30)),
+    ["replaced", "valid"],
+  );
+  assert.equal(judged(ledger, ask("t", "node9", "K9"), 30), "token-unknown");
 });
 
 test("peer: why a certificate is refused", () => {

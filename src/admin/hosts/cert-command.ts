@@ -58,15 +58,24 @@ const VERBS = [
     (y) => y,
     (cert, conf) => cert.certRenew(conf),
   ),
+  verb(
+    "rotate",
+    "replace the certificate authority: first without an option, and with --finish when all hosts have its certificates",
+    (y) =>
+      y
+        .option("finish", { type: "boolean", default: false, describe: "the new authority replaces the present one" })
+        .option("force", { type: "boolean", default: false, describe: "with --finish: hosts without its certificate must join again" }),
+    (cert, conf, { finish, force }) => cert.certRotate(conf, finish, force),
+  ),
   verb("show", "the certificate of this host", json, (cert, conf, argv) => cert.certShow(conf, argv.json)),
 ];
 
 export const certCommand: CommandModule<Common, Common> = {
   command: "cert",
-  describe: "certificates of hosts: list, token, revoke, renew, show",
+  describe: "certificates of hosts: list, token, revoke, renew, rotate, show",
   builder: (y) => {
     for (const add of VERBS) add(y);
-    return y.demandCommand(1, "a verb is missing: list, token, revoke, renew, show");
+    return y.demandCommand(1, "a verb is missing: list, token, revoke, renew, rotate, show");
   },
   handler: () => undefined,
 };

@@ -21,9 +21,10 @@ async function ask<V extends IdentityAsk["verb"]>(conf: Conf, what: IdentityAsk 
 export async function certList(conf: Conf, json: boolean): Promise<string> {
   const list = await ask(conf, { verb: "list" });
   if (json) return JSON.stringify(list, null, 2);
-  const { authority, certificates, tokens } = list;
+  const { authority, next, left, certificates, tokens } = list;
   if (authority === null) return "The complex has no certificate authority yet: the first token makes it (partita cert token).";
   const lines = [`Authority ${colons(authority.fingerprint)}, until ${time(authority.until_s)}`];
+  if (next !== null) lines.push(`Next      ${colons(next.fingerprint)}, until ${time(next.until_s)}${leftText(left)}`);
   if (certificates.length > 0) lines.push("", ...table(CERTIFICATE_HEAD, certificates.map(certificateCells)));
   if (tokens.length > 0) lines.push("", ...table(TOKEN_HEAD, tokens.map(tokenCells)));
   return lines.join("\n");
@@ -76,20 +77,44 @@ export async function certRenew(conf: Conf): Promise<string> {
   return `The server has a new certificate, until ${time(until_s)}.`;
 }
 
+/** A new authority. finish: it replaces the present one; force: also for hosts that have no certificate of it. */
+export async function certRotate(conf: Conf, finish: boolean, force: boolean): Promise<string> {
+  if (force && !finish) throw new AdminError("--force goes with --finish");
+  if (!finish) {
+    const { left } = await ask(conf, { verb: "rotate" });
+    return [
+      `The new authority signs from now on${leftText(left)}.`,
+      "Each mom takes its certificate within six hours, or at once by partita cert renew on its host. Then:  partita cert rotate --finish",
+    ].join("\n");
+  }
+  const { out } = await ask(conf, { verb: "finish-rotation", force });
+  return `The new authority has replaced the former one.${out.length === 0 ? "" : ` These hosts must join again: ${out.join(" ")}`}`;
+}
+
+const leftText = (left: readonly string[]): string => (left.length === 0 ? "" : `; hosts without a certificate of it: ${left.join(" ")}`);
+
 /** The identity of this host, from its files. */
 export async function certShow(conf: Conf, json: boolean): Promise<string> {
-  const { readCredentials } = await import("#identity/files/credentials.ts");
+  const { readCredentials, splitPem } = await import("#identity/files/credentials.ts");
   const { readCertificate } = await import("#identity/x509/certificate.ts");
   const credentials = readCredentials(conf.home);
   if (credentials === null)
     throw new AdminError(`${conf.home}/identity holds no certificate: this host has not joined a complex over the network`);
   const { identity, serial, from_s, until_s, fingerprint } = readCertificate(credentials.certificate);
-  const authority = readCertificate(credentials.authority);
+  const authorities = splitPem(credentials.authority).certificates.map(readCertificate);
   if (identity === null) throw new AdminError("the certificate is not one of a Partita host");
-  const facts = { host: identity.host, role: identity.role, serial, from_s, until_s, fingerprint, authority: authority.fingerprint };
+  const facts = {
+    host: identity.host,
+    role: identity.role,
+    serial,
+    from_s,
+    until_s,
+    fingerprint,
+    authorities: authorities.map((each) => each.fingerprint),
+  };
   if (json) return JSON.stringify(facts, null, 2);
   return table(["host", "role", "until", "serial"], [[facts.host, facts.role, time(until_s), serial]])
-    .concat("", `Authority ${colons(authority.fingerprint)}, until ${time(authority.until_s)}`)
+    .concat("", ...authorities.map((each) => `Authority ${colons(each.fingerprint)}, until ${time(each.until_s)}`))
     .join("\n");
 }
 

@@ -6,7 +6,7 @@
 import { existsSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { readJoinKey, writeCredentials, writeJoinKey } from "#identity/files/credentials.ts";
+import { readJoinKey, splitPem, writeCredentials, writeJoinKey } from "#identity/files/credentials.ts";
 import { hostName } from "#identity/host-name.ts";
 import { parseToken, type TokenText } from "#identity/token.ts";
 import { readCertificate } from "#identity/x509/certificate.ts";
@@ -93,7 +93,8 @@ async function ask(place: Place, token: TokenText, name: string, key: string): P
   if (value.type !== "joined") throw new AdminError(`the server answers something else: ${value.type}`);
   const joined = value.data;
   const { identity } = readCertificate(joined.certificate);
-  const isOurs = identity?.role === "host" && identity.host === hostName(name) && joined.authority === authority;
+  const isOurs =
+    identity?.role === "host" && identity.host === hostName(name) && splitPem(joined.authority).certificates.includes(authority);
   if (!isOurs || hostName(joined.settings.server) !== server) throw new AdminError("the server's answer does not fit the question");
   return joined;
 }

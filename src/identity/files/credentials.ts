@@ -12,7 +12,7 @@ import { removeIfThere, writeWholeFile } from "#support/whole-file.ts";
 export type Credentials = {
   readonly key: string;
   readonly certificate: string;
-  /** certificate of the authority that this host trusts */
+  /** certificates of the authorities that this host trusts: one, or two while a new one follows */
   readonly authority: string;
 };
 
@@ -34,9 +34,9 @@ export function readCredentials(home: string): Credentials | null {
   const path = join(directoryOf(home), HOST_FILE);
   const text = readSecret(path);
   if (text === null) return null;
-  const blocks = new Map([...text.matchAll(PEM_BLOCK)].map(([block, label]) => [label, block]));
-  const [certificate, key] = [blocks.get("CERTIFICATE"), blocks.get("PRIVATE KEY")];
-  if (certificate === undefined || key === undefined) throw new CredentialsError(`${path} holds no certificate with its key`);
+  const { certificates, key } = splitPem(text);
+  const [certificate] = certificates;
+  if (certificate === undefined || key === null) throw new CredentialsError(`${path} holds no certificate with its key`);
   try {
     const authority = readFileSync(join(directoryOf(home), AUTHORITY_FILE), "utf8");
     check({ key, certificate, authority });
@@ -46,10 +46,18 @@ export function readCredentials(home: string): Credentials | null {
   }
 }
 
+/** The blocks of a PEM text. */
+export function splitPem(text: string): { readonly certificates: readonly string[]; readonly key: string | null } {
+  const blocks = [...text.matchAll(PEM_BLOCK)];
+  const of = (label: string): readonly string[] => blocks.filter((each) => each[1] === label).map(([block]) => block);
+  return { certificates: of("CERTIFICATE"), key: of("PRIVATE KEY")[0] ?? null };
+}
+
 function check({ key, certificate, authority }: Credentials): void {
   const own = new X509Certificate(certificate);
   if (!own.checkPrivateKey(createPrivateKey(key))) throw new Error("the key is not that of the certificate");
-  if (!own.verify(new X509Certificate(authority).publicKey)) throw new Error("the certificate is not signed by the authority in ca.crt");
+  const isSigned = splitPem(authority).certificates.some((each) => own.verify(new X509Certificate(each).publicKey));
+  if (!isSigned) throw new Error("the certificate is not signed by the authority in ca.crt");
 }
 
 /** Throws the file system's error. */

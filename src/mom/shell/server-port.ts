@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { CredentialsError, readCredentials } from "#identity/files/credentials.ts";
 import { TERMS } from "#identity/terms.ts";
-import { readCertificate } from "#identity/x509/certificate.ts";
+import type { AskingHost } from "#protocol/host-questions.ts";
 import { frameTypes } from "#protocol/schema-link.ts";
 import { connectLink, type DaemonLink } from "#protocol/wire/ipc-transport.ts";
 import { serverSocketPath } from "#protocol/wire/socket-path.ts";
@@ -39,7 +39,7 @@ function dialTls({ home, server_host, port, own_server }: Conf, end: ServerEnd, 
     return present;
   };
   const place = { host: server_host, port: port.server };
-  keepRenewed(home, place, own_server, fault);
+  keepRenewed({ home, place, server: own_server }, fault);
   let said = "";
   const onRefused = (error: Error): void => {
     const message = handshakeFault(error);
@@ -55,20 +55,14 @@ function dialTls({ home, server_host, port, own_server }: Conf, end: ServerEnd, 
   return connectTls({ ...handlers, onOpen, onRefused }, { ...place, server: own_server, credentials });
 }
 
-/** Renews the certificate when less than a third of its time is left; tries again after some hours. */
-function keepRenewed(
-  home: string,
-  place: { readonly host: string; readonly port: number },
-  server: string,
-  fault: (text: string) => void,
-): void {
+/** Renews the certificate when less than a third of its time is left, or when the complex has a new authority; tries again after some hours. */
+function keepRenewed(host: AskingHost, fault: (text: string) => void): void {
   const look = async (): Promise<void> => {
-    const present = readCredentials(home);
-    if (present === null || readCertificate(present.certificate).until_s - Date.now() / 1000 > TERMS.certificate_s / 3) return;
-    const { renewCertificate } = await import("#protocol/host-questions.ts");
-    await renewCertificate({ home, place, server });
+    const { checkCertificate, renewCertificate } = await import("#protocol/host-questions.ts");
+    const { until_s, current } = await checkCertificate(host);
+    if (!current || until_s - Date.now() / 1000 < TERMS.certificate_s / 3) await renewCertificate(host);
   };
-  const tryLook = (): void => void look().catch((error: unknown) => fault(`the certificate is not renewed: ${messageOf(error)}`));
+  const tryLook = (): void => void look().catch((error: unknown) => fault(`the certificate is not checked: ${messageOf(error)}`));
   setInterval(tryLook, RENEWAL_LOOK_MS).unref();
   tryLook();
 }

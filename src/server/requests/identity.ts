@@ -25,6 +25,8 @@ function checked(ask: IdentityAsk): IdentityAsk {
       return { ...ask, id: ask.id.toLowerCase() };
     case "list":
     case "renew-server":
+    case "rotate":
+    case "finish-rotation":
       return ask;
     default: {
       const unreachable: never = ask;

@@ -5,14 +5,12 @@
 // C2. An authority whose files cannot be read in full serves nobody.
 
 import { createPublicKey, randomBytes } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
-import { join } from "node:path";
 import { type Credentials, readCredentials, writeCredentials } from "#identity/files/credentials.ts";
 import { hostName } from "#identity/host-name.ts";
 import {
   addToken,
   type Certificate,
-  EMPTY_LEDGER,
+  certificateOf,
   forgetBefore,
   judgeJoin,
   type Ledger,
@@ -20,12 +18,12 @@ import {
   type Role,
   recordCertificate,
   recordJoin,
+  recordRotation,
   revokeHost,
   standingOf,
   type Token,
   withdrawToken,
 } from "#identity/ledger.ts";
-import { readLedger, writeLedger } from "#identity/ledger-text.ts";
 import { type HostIdentity, peerFault } from "#identity/peer.ts";
 import { TERMS } from "#identity/terms.ts";
 import { formatToken } from "#identity/token.ts";
@@ -34,10 +32,10 @@ import { readCertificate } from "#identity/x509/certificate.ts";
 import { sha256, spki } from "#identity/x509/encoding.ts";
 import { type HostRequest, newKey, readRequest } from "#identity/x509/request.ts";
 import type { AuthorityView, IdentityAnswers, TokenView } from "#protocol/identity-link.ts";
-import { syncDirectory, writeWholeFile } from "#support/whole-file.ts";
+import { AuthorityError, AuthorityFiles, createFiles, type Signer } from "./authority-files.ts";
 
-/** Rights that nobody but the owner may have on the key and the ledger. */
-const OTHERS = 0o077;
+/** Hosts that a refusal names. */
+const LEFT_SHOWN = 10;
 /** Tokens that have not expired. */
 const TOKENS_MAX = 1000;
 
@@ -51,83 +49,61 @@ export type AuthorityOptions = {
   readonly now_s: () => number;
 };
 
-/** A refusal for the caller, in words. */
-class AuthorityError extends Error {
-  override readonly name = "AuthorityError";
-}
-
 /** What a host sends to join. secret: as in its token; request: PEM. */
 export type Joining = { readonly token: string; readonly secret: string; readonly request: string };
 export type Signed = { readonly certificate: string; readonly authority: string };
 
-const directoryOf = (home: string): string => join(home, "server_priv", "ca");
-
 /** Creates the authority of a complex that has none: all of its files, or nothing. Throws the file system's error. */
 export function createAuthority({ home, server, now_s }: AuthorityOptions): void {
-  const beside = `${directoryOf(home)}.new`;
-  rmSync(beside, { recursive: true, force: true });
-  mkdirSync(beside, { mode: 0o700 });
-  const made = makeAuthority(`Partita CA of ${nameOf(server)} ${randomBytes(4).toString("hex")}`, newKey(), newSerial(), now_s());
-  writeWholeFile(join(beside, "ca.key"), made.key, 0o600);
-  writeWholeFile(join(beside, "ca.crt"), made.certificate);
-  writeWholeFile(join(beside, "ledger.json"), writeLedger(EMPTY_LEDGER), 0o600);
-  renameSync(beside, directoryOf(home));
-  syncDirectory(join(home, "server_priv"));
+  createFiles(home, newAuthority(server, now_s()));
 }
+
+const newAuthority = (server: string, now_s: number): Authority =>
+  makeAuthority(`Partita CA of ${nameOf(server)} ${randomBytes(4).toString("hex")}`, newKey(), newSerial(), now_s);
 
 /** The authority of a complex. */
 export class CertificateAuthority {
   readonly #options: AuthorityOptions;
-  readonly #directory: string;
-  readonly #authority: Authority;
-  readonly #view: AuthorityView;
+  readonly #files: AuthorityFiles;
+  #current: Signer;
+  /** it signs for hosts already, and follows when all hosts have its certificates; null: none is on its way */
+  #next: Signer | null;
   #ledger: Ledger;
 
   /** Throws AuthorityError if its files cannot be used (C2). */
   constructor(options: AuthorityOptions) {
     this.#options = options;
-    this.#directory = directoryOf(options.home);
-    const certificate = this.#read("ca.crt");
-    const { common_name: name, fingerprint, until_s, is_authority } = readCertificate(certificate);
-    if (!is_authority) throw new AuthorityError(`${this.#directory}/ca.crt is not the certificate of an authority`);
-    this.#authority = { name, key: this.#read("ca.key"), certificate };
-    this.#view = { fingerprint, until_s };
-    const read = readLedger(this.#read("ledger.json"));
-    if (!read.ok) throw new AuthorityError(`${this.#directory}/ledger.json cannot be used: ${read.fault}`);
-    this.#ledger = read.ledger;
+    this.#files = new AuthorityFiles(options.home);
+    this.#current = this.#files.current();
+    this.#next = this.#files.next();
+    this.#ledger = this.#files.ledger();
   }
 
-  get certificate(): string {
-    return this.#authority.certificate;
+  /** Certificates of the authorities that hosts and the server trust, one PEM after the other. */
+  get trusted(): string {
+    return this.#current.certificate + (this.#next?.certificate ?? "");
   }
 
-  #read(name: string): string {
-    const path = join(this.#directory, name);
-    let text: string;
-    let mode: number;
-    try {
-      text = readFileSync(path, "utf8");
-      mode = statSync(path).mode;
-    } catch (error) {
-      throw new AuthorityError(`${path} cannot be read`, { cause: error });
-    }
-    if (name !== "ca.crt" && (mode & OTHERS) !== 0) throw new AuthorityError(`${path} is open to group or others: it is not used`);
-    return text;
+  /** Of the same. */
+  get fingerprints(): readonly string[] {
+    return [this.#current.fingerprint, ...(this.#next === null ? [] : [this.#next.fingerprint])];
   }
 
   /** C1. */
   #keep(ledger: Ledger): void {
     const kept = forgetBefore(ledger, this.#options.now_s() - TERMS.kept_s);
-    writeWholeFile(join(this.#directory, "ledger.json"), writeLedger(kept), 0o600);
+    this.#files.writeLedger(kept);
     this.#ledger = kept;
   }
 
+  /** Hosts trust the next authority with their new certificate only, so that the server's own is the current one's to the end. */
   #sign(request: HostRequest, role: Role): { readonly record: Certificate; readonly text: string } {
+    const signer = role === "host" ? (this.#next ?? this.#current) : this.#current;
     const now_s = this.#options.now_s();
     const { host, key, key_sha256 } = request;
     const times = { from_s: now_s - TERMS.skew_s, until_s: now_s + TERMS.certificate_s };
     const facts = { host, role, serial: newSerial(), ...times };
-    return { record: { ...facts, key_sha256, end: null }, text: signCertificate(this.#authority, { ...facts, key }) };
+    return { record: { ...facts, key_sha256, authority: signer.fingerprint, end: null }, text: signCertificate(signer, { ...facts, key }) };
   }
 
   #isOwn(host: string): boolean {
@@ -159,7 +135,7 @@ export class CertificateAuthority {
     if (!verdict.ok) throw new AuthorityError(REFUSALS[verdict.why](request.host));
     const { record, text: certificate } = this.#sign(request, "host");
     this.#keep(recordJoin(this.#ledger, token, record, now_s));
-    return { host: request.host, certificate, authority: this.certificate };
+    return { host: request.host, certificate, authority: this.trusted };
   }
 
   /** Gives a host a new certificate, because its present one is good. Throws AuthorityError. */
@@ -171,7 +147,7 @@ export class CertificateAuthority {
       throw new AuthorityError(`${identity.host} asks for a certificate of ${request.host}`);
     const { record, text: certificate } = this.#sign(request, "host");
     this.#keep(recordCertificate(this.#ledger, record));
-    return { certificate, authority: this.certificate };
+    return { certificate, authority: this.trusted };
   }
 
   // --- what the administrator asks
@@ -179,7 +155,9 @@ export class CertificateAuthority {
   list(): IdentityAnswers["list"] {
     const now_s = this.#options.now_s();
     return {
-      authority: this.#view,
+      authority: viewOf(this.#current),
+      next: this.#next === null ? null : viewOf(this.#next),
+      left: this.#hostsLeft(now_s),
       certificates: this.#ledger.certificates.map((each) => {
         const { serial, host, role, from_s, until_s } = each;
         return { serial, host, role, from_s, until_s, standing: standingOf(each, now_s) };
@@ -200,7 +178,7 @@ export class CertificateAuthority {
     const [id, secret] = [randomBytes(8).toString("hex"), randomBytes(20).toString("hex")];
     const expires_s = now_s + life_s;
     this.#keep(addToken(this.#ledger, { id, secret_sha256: secretDigest(secret), host, created_s: now_s, expires_s }));
-    return { token: formatToken({ id, secret, fingerprint: this.#view.fingerprint }), id, expires_s };
+    return { token: formatToken({ id, secret, fingerprint: this.#current.fingerprint }), id, expires_s };
   }
 
   /** Throws AuthorityError. */
@@ -230,8 +208,40 @@ export class CertificateAuthority {
     const host = nameOf(this.#options.server);
     const { record, text } = this.#sign({ host, key: public_key, key_sha256: sha256(spki(public_key)) }, "server");
     this.#keep(recordCertificate(this.#ledger, record));
-    writeCredentials(this.#options.home, { key, certificate: text, authority: this.certificate });
+    writeCredentials(this.#options.home, { key, certificate: text, authority: this.trusted });
     return { until_s: record.until_s };
+  }
+
+  /** A new authority: from now on it signs for hosts, and hosts that renew their certificate trust it, too. Throws AuthorityError. */
+  beginRotation(): IdentityAnswers["rotate"] {
+    if (this.#next !== null) throw new AuthorityError("a new authority is on its way already: --finish ends it");
+    this.#files.writeNext(newAuthority(this.#options.server, this.#options.now_s()));
+    this.#next = this.#files.next();
+    return { left: this.#hostsLeft(this.#options.now_s()) };
+  }
+
+  /** The new authority replaces the current one. force: hosts without its certificate must join again. Throws AuthorityError. */
+  finishRotation(force: boolean): IdentityAnswers["finish-rotation"] {
+    const now_s = this.#options.now_s();
+    if (this.#next === null) throw new AuthorityError("no new authority is on its way: partita cert rotate makes one");
+    const left = this.#hostsLeft(now_s);
+    if (left.length > 0 && !force)
+      throw new AuthorityError(`these hosts have no certificate of the new authority yet: ${left.slice(0, LEFT_SHOWN).join(" ")}`);
+    this.#files.promoteNext();
+    this.#current = this.#next;
+    this.#next = null;
+    this.#keep(recordRotation(this.#ledger, this.#current.fingerprint, now_s));
+    this.renewServer();
+    return { out: left };
+  }
+
+  /** Hosts that have no valid certificate of the next authority. */
+  #hostsLeft(now_s: number): readonly string[] {
+    const next = this.#next;
+    if (next === null) return [];
+    const valid = this.#ledger.certificates.filter((each) => each.role === "host" && standingOf(each, now_s) === "valid");
+    const done = new Set(valid.filter(({ authority }) => authority === next.fingerprint).map(({ host }) => host));
+    return [...new Set(valid.map(({ host }) => host))].filter((host) => !done.has(host));
   }
 
   /** What the server shows to hosts. Throws CredentialsError. */
@@ -244,11 +254,14 @@ export class CertificateAuthority {
   /** Whether the server's own certificate is missing, is not one of this authority's, or has less than a third of its time left. */
   needsServerCertificate(): boolean {
     const present = readCredentials(this.#options.home);
-    if (present === null || present.authority !== this.certificate) return true;
-    const { identity, until_s } = readCertificate(present.certificate);
+    if (present === null || present.authority !== this.trusted) return true;
+    const { identity, serial, until_s } = readCertificate(present.certificate);
+    if (certificateOf(this.#ledger, serial)?.authority !== this.#current.fingerprint) return true;
     return identity?.role !== "server" || this.fault(identity) !== null || until_s - this.#options.now_s() < TERMS.certificate_s / 3;
   }
 }
+
+const viewOf = ({ fingerprint, until_s }: Signer): AuthorityView => ({ fingerprint, until_s });
 
 const REFUSALS: { readonly [K in Refusal]: (host: string) => string } = {
   "token-unknown": () => "the token is not known here",

@@ -41,7 +41,7 @@ export function identityPort(options: AuthorityOptions, door: Door): OpenIdentit
   const answer = async (ask: IdentityAsk): Promise<unknown> => {
     const present = await open(ask.verb === "make-token");
     if (present === null) {
-      if (ask.verb === "list") return { authority: null, certificates: [], tokens: [] };
+      if (ask.verb === "list") return { authority: null, next: null, left: [], certificates: [], tokens: [] };
       throw new Error("the complex has no certificate authority yet: the first token makes it (partita cert token)");
     }
     // A token is of no use while nobody can come in.
@@ -80,6 +80,10 @@ function carryOut(authority: CertificateAuthority, ask: IdentityAsk): unknown {
       return authority.revoke(ask.host);
     case "renew-server":
       return authority.renewServer();
+    case "rotate":
+      return authority.beginRotation();
+    case "finish-rotation":
+      return authority.finishRotation(ask.force);
     default: {
       const unreachable: never = ask;
       return unreachable;

@@ -123,7 +123,7 @@ export class HostNetwork implements Door {
       return { type: "joined", data: { ...signed, now_s: now_s(), settings } };
     }
     if (identity === null) return this.#refused(`${question.type}: the host has shown no certificate`);
-    if (question.type === "check") return { type: "checked", data: { now_s: now_s() } };
+    if (question.type === "check") return { type: "checked", data: { now_s: now_s(), authorities: authority.fingerprints } };
     const signed = authority.renew(identity, question.data.request);
     note(LOG_EVENT.SECURITY, `the certificate of host ${identity.host} was renewed`);
     return { type: "renewed", data: signed };

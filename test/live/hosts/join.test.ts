@@ -101,11 +101,23 @@ test("partita join: a mom joins with a token, runs jobs over TLS, renews its cer
     must("stop", "--home", home);
     must("start", "--home", home);
     await until("node7 is free again", () => stateOf(complex, "node7") === "free");
+    await followsAuthority(complex, home);
   } finally {
     partita("stop", "--home", home);
     await complex.stop();
   }
 });
+
+/** The host comes over to a new authority without joining again, and runs jobs afterwards. */
+async function followsAuthority(complex: Complex, home: string): Promise<void> {
+  const at = ["--home", complex.home] as const;
+  assert.match(must("cert", "rotate", ...at), /hosts without a certificate of it: node7/);
+  assert.match(partita("cert", "rotate", "--finish", ...at).err, /have no certificate of the new authority yet: node7/);
+  must("cert", "renew", "--home", home);
+  assert.match(must("cert", "rotate", "--finish", ...at), /^The new authority has replaced the former one\.\n$/);
+  const job = complex.submit(["-l", "select=1:host=node7", "-k", "oe", "--", "/bin/true"]);
+  assert.equal((await complex.untilJob(job, "F")).Exit_status, 0);
+}
 
 const certificates = (complex: Complex) => {
   const { certificates: all } = JSON.parse(must("cert", "list", "--json", "--home", complex.home)) as Certificates;

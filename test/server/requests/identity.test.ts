@@ -28,6 +28,8 @@ test("partita cert: only root asks the authority; names and times are checked be
     [ROOT,         { verb: "revoke-host", host: "" },       '15014 "" cannot be the name of a host'],
     [ROOT,         { verb: "withdraw-token", id: "AB" },    ASKED],
     [ROOT,         { verb: "renew-server" },                ASKED],
+    [ROOT,         { verb: "rotate" },                      ASKED],
+    [MANAGER,      { verb: "finish-rotation", force: true }, PERM],
   ];
   for (const [who, ask, expected] of rows) assert.equal(outcome(h, who, { kind: "identity", ask }), expected, JSON.stringify(ask));
   const asked = h.actions.flatMap((each) => (each.kind === "ask-authority" ? [each.ask] : []));
@@ -37,5 +39,6 @@ test("partita cert: only root asks the authority; names and times are checked be
     make(null, TERMS.token_s_max),
     { verb: "withdraw-token", id: "ab" },
     { verb: "renew-server" },
+    { verb: "rotate" },
   ]);
 });

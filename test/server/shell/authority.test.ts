@@ -1,11 +1,12 @@
 // The authority of a complex with real files and keys: what it signs, what it keeps, and when it serves nobody.
 
 import assert from "node:assert/strict";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { X509Certificate } from "node:crypto";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { readCredentials, readJoinKey, writeCredentials, writeJoinKey } from "#identity/files/credentials.ts";
+import { readCredentials, readJoinKey, splitPem, writeCredentials, writeJoinKey } from "#identity/files/credentials.ts";
 import { TERMS } from "#identity/terms.ts";
 import { parseToken } from "#identity/token.ts";
 import { readCertificate } from "#identity/x509/certificate.ts";
@@ -56,7 +57,7 @@ const identityOf = (certificate: string) => {
 test("authority: its key and its ledger are closed to others", () => {
   authorityIn(({ home, file }) => {
     const mode = (path: string): string => (statSync(path).mode & 0o777).toString(8);
-    assert.deepEqual([mode(join(home, "server_priv/ca")), mode(file("ca.key")), mode(file("ledger.json"))], ["700", "600", "600"]);
+    assert.deepEqual([mode(join(home, "server_priv/ca")), mode(file("ca.pem")), mode(file("ledger.json"))], ["700", "600", "600"]);
   });
 });
 
@@ -64,7 +65,7 @@ test("authority: a token gives one certificate for one key, and nothing once it 
   authorityIn(({ open, file, wait }) => {
     const authority = open();
     const { token, expires_s } = authority.makeToken(null, 60);
-    assert.equal(parseToken(token)?.fingerprint, readCertificate(authority.certificate).fingerprint);
+    assert.equal(parseToken(token)?.fingerprint, readCertificate(authority.trusted).fingerprint);
     assert.ok(!readFileSync(file("ledger.json"), "utf8").includes(parseToken(token)?.secret ?? ""), "the ledger holds no secret");
     const key = newKey();
     const first = authority.join(joining(token, "node7", key));
@@ -124,7 +125,7 @@ test("authority: the server's own certificate, and nobody else's with its name o
     authority.renewServer();
     assert.ok(!authority.needsServerCertificate());
     const own = readCredentials(home);
-    assert.ok(own !== null && own.authority === authority.certificate);
+    assert.ok(own !== null && own.authority === authority.trusted);
     assert.deepEqual([identityOf(own.certificate).host, identityOf(own.certificate).role], ["head", "server"]);
     for (const name of ["head", "head.site.org", "front"]) {
       assert.throws(() => authority.makeToken(name, 60), /needs no token/);
@@ -148,19 +149,75 @@ test("authority: a certificate that the ledger does not know is refused, althoug
   });
 });
 
+test("authority: a new one follows when all hosts have its certificates, and nothing of the former one is good afterwards", () => {
+  authorityIn(({ home, open, file }) => {
+    const authority = open();
+    authority.renewServer();
+    const join_host = (host: string) => identityOf(authority.join(joining(authority.makeToken(null, 60).token, host)).certificate);
+    const [seven, eight] = [join_host("node7"), join_host("node8")];
+    const [former = ""] = authority.fingerprints;
+    assert.throws(() => authority.finishRotation(false), /no new authority is on its way/);
+    const key_before = readFileSync(file("ca.pem"), "utf8");
+
+    assert.deepEqual(authority.beginRotation(), { left: ["node7", "node8"] });
+    assert.throws(() => authority.beginRotation(), /is on its way already/);
+    assert.equal(splitPem(authority.trusted).certificates.length, 2);
+    assert.equal(parseToken(authority.makeToken(null, 60).token)?.fingerprint, former, "the server still shows the former one");
+    assert.ok(authority.needsServerCertificate(), "the server must trust both");
+    authority.renewServer();
+    const own = readCredentials(home);
+    assert.ok(own !== null && own.authority === authority.trusted);
+    assert.ok(isSignedBy(own.certificate, splitPem(authority.trusted).certificates[0]));
+    const renewed = authority.renew(seven, makeRequest("node7", newKey()));
+    assert.equal(renewed.authority, authority.trusted);
+    assert.ok(isSignedBy(renewed.certificate, splitPem(authority.trusted).certificates[1]));
+
+    const restarted = open();
+    assert.deepEqual([restarted.list().left, restarted.fingerprints], [["node8"], authority.fingerprints]);
+    assert.throws(() => restarted.finishRotation(false), /have no certificate of the new authority yet: node8$/);
+    const { token } = restarted.makeToken(null, 60);
+    assert.deepEqual(restarted.finishRotation(true), { out: ["node8"] });
+    assert.equal(restarted.fingerprints.length, 1);
+    assert.notEqual(restarted.fingerprints[0], former);
+    assert.match(restarted.fault(seven) ?? "", /was replaced/);
+    assert.match(restarted.fault(eight) ?? "", /was replaced/);
+    assert.equal(restarted.fault(identityOf(renewed.certificate)), null);
+    assert.throws(() => restarted.join(joining(token, "node9")), /the token is not known here/, "it names the former authority");
+    assert.ok(!restarted.needsServerCertificate());
+    assert.ok(!readFileSync(file("ca.pem"), "utf8").includes(key_before.slice(-100)), "the key of the former one is gone");
+    assert.ok(!existsSync(file("next.pem")));
+  });
+});
+
+test("authority: a server killed between the two steps of a rotation's end has a certificate of the new one after its restart", () => {
+  authorityIn(({ open, file }) => {
+    const authority = open();
+    authority.renewServer();
+    authority.beginRotation();
+    renameSync(file("next.pem"), file("ca.pem"));
+    const restarted = open();
+    assert.ok(restarted.needsServerCertificate());
+    restarted.renewServer();
+    assert.ok(!restarted.needsServerCertificate());
+  });
+});
+
+const isSignedBy = (certificate: string, authority = ""): boolean =>
+  new X509Certificate(certificate).verify(new X509Certificate(authority).publicKey);
+
 test("authority: with a damaged or missing file it serves nobody (C2)", () => {
   authorityIn(({ open, file }) => {
     const text = readFileSync(file("ledger.json"), "utf8");
     writeFileSync(file("ledger.json"), text.slice(0, -5));
     assert.throws(open, /ledger\.json cannot be used/);
     rmSync(file("ledger.json"));
-    assert.throws(open, /ledger\.json cannot be read/);
+    assert.throws(open, /ledger\.json is missing/);
     writeFileSync(file("ledger.json"), text, { mode: 0o600 });
     open();
-    rmSync(file("ca.key"));
-    assert.throws(open, /ca\.key cannot be read/);
-    writeFileSync(file("ca.key"), newKey(), { mode: 0o640 });
-    assert.throws(open, /ca\.key is open to group or others/);
+    rmSync(file("ca.pem"));
+    assert.throws(open, /ca\.pem is missing/);
+    writeFileSync(file("ca.pem"), newKey(), { mode: 0o640 });
+    assert.throws(open, /ca\.pem is open to group or others/);
   });
 });
 
@@ -207,7 +264,7 @@ test("identity port: nothing is made before the first token, and orders are answ
     await ask({ verb: "list" });
     await ask({ verb: "revoke-host", host: "node7" });
     assert.deepEqual(answers, [
-      { authority: null, certificates: [], tokens: [] },
+      { authority: null, next: null, left: [], certificates: [], tokens: [] },
       "the complex has no certificate authority yet: the first token makes it (partita cert token)",
     ]);
     assert.ok(!existsSync(join(home, "server_priv/ca")));

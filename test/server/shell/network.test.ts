@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { connect } from "node:tls";
-import { type Credentials, writeCredentials } from "#identity/files/credentials.ts";
+import { type Credentials, readCredentials, splitPem, writeCredentials } from "#identity/files/credentials.ts";
 import { parseToken } from "#identity/token.ts";
 import { readCertificate } from "#identity/x509/certificate.ts";
 import { makeRequest, newKey } from "#identity/x509/request.ts";
@@ -69,10 +69,10 @@ async function joins(bed: Bed, token: string, host: string, key = newKey()): Pro
   const read = parseToken(token);
   assert.ok(read !== null);
   const data = { version: "1", token: read.id, secret: read.secret, request: makeRequest(host, key) };
-  const asker = { authority: bed.authority.certificate, own: null };
+  const asker = { authority: bed.authority.trusted, own: null };
   const { answer } = await askAuthority(placeOf(bed), asker, { type: "join", data }, JOIN_ANSWERS);
   const { certificate, text } = answer.data as { readonly certificate?: string; readonly text?: string };
-  return certificate === undefined ? (text ?? "") : { key, certificate, authority: bed.authority.certificate };
+  return certificate === undefined ? (text ?? "") : { key, certificate, authority: bed.authority.trusted };
 }
 
 async function member(bed: Bed, host: string): Promise<Credentials> {
@@ -95,7 +95,7 @@ test("network: a host joins, is known, renews its certificate; what it may not a
       await joins(bed, authority.makeToken(null, 60).token, "node7"),
       "node7 has a certificate: a host that was reinstalled needs a token made for its name",
     );
-    const asker = { authority: authority.certificate, own: null };
+    const asker = { authority: authority.trusted, own: null };
     const refused = async (type: string, data: unknown): Promise<unknown> => {
       return (await askAuthority(placeOf(bed), asker, { type, data }, JOIN_ANSWERS)).answer.data;
     };
@@ -121,6 +121,40 @@ test("network: links end when their certificate is revoked, or replaced because 
     authority.revoke("node8");
     network.changed();
     await until("the link of the revoked certificate has ended", () => stays.closed > 0);
+  });
+});
+
+test("network: hosts follow to a new authority without joining again; one that did not renew is left out", async () => {
+  await inNetwork(async (bed) => {
+    const { authority, network, hosts, home } = bed;
+    await network.open(authority);
+    for (const name of ["node7", "node8"]) writeCredentials(join(home, name), await member(bed, name));
+    const host = { home: join(home, "node7"), place: placeOf(bed), server: "head" };
+    const credentials = (name: string) => (): Credentials => {
+      const present = readCredentials(join(home, name));
+      assert.ok(present !== null);
+      return present;
+    };
+    const [daemon, late] = [dial(bed, credentials("node7")), dial(bed, credentials("node8"))];
+    await until("both are linked", () => hosts.length === 2);
+    authority.beginRotation();
+    network.changed();
+    assert.equal((await checkCertificate(host)).current, false);
+    await renewCertificate(host);
+    assert.equal((await checkCertificate(host)).current, true);
+    daemon.link.reconnect();
+    await until("node7 is linked with its new certificate", () => hosts.length === 3);
+    assert.deepEqual([daemon.faults, late.closed], [[], 0]);
+
+    assert.deepEqual(authority.finishRotation(true), { out: ["node8"] });
+    network.changed();
+    await until("node8 is out", () => late.closed > 0 && late.faults.length > 0);
+    daemon.link.reconnect();
+    await until("node7 is linked to the server's new certificate", () => hosts.filter((name) => name === "node7").length === 3);
+    assert.equal((await checkCertificate(host)).current, false, "it still trusts the former authority");
+    await renewCertificate(host);
+    assert.equal((await checkCertificate(host)).current, true);
+    assert.equal(splitPem(credentials("node7")().authority).certificates.length, 1);
   });
 });
 
