@@ -67,7 +67,7 @@ function reportVnodes(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
 /** The reported vnodes, with the values that are accepted. The log names the values that are not. */
 function checkedVnodes(kernel: Kernel, tx: Transaction, mom: MomRuntime): MomVnode[] {
   return mom.vnodes.flatMap((reported) => {
-    const { vnode, refused } = checkVnode(kernel.state, reported);
+    const { vnode, refused } = checkVnode(kernel.state, mom.host, reported);
     if (refused.length > 0) {
       const text = `vnode ${reported.name}: the values that the mom reports for ${refused.join(", ")} are not used`;
       tx.log({ event: LOG_EVENT.ERROR, class: "Node", object: mom.host, text });
@@ -180,7 +180,7 @@ export const vnodesAway = (kernel: Kernel, host: string): readonly Vnode[] =>
  */
 export function siteResources(kernel: Kernel, tx: Transaction, mom: MomRuntime, resources: { readonly [name: string]: string }): void {
   const known = Object.fromEntries(Object.entries(resources).filter(([name]) => kernel.state.resources.get(name) !== undefined));
-  const { vnode } = checkVnode(kernel.state, { name: mom.host, attrs: { resources_available: known } });
+  const { vnode } = checkVnode(kernel.state, mom.host, { name: mom.host, attrs: { resources_available: known } });
   const site_resources = (vnode?.attrs["resources_available"] as ResourceRecord | undefined) ?? {};
   const none = Object.keys(site_resources).length === 0;
   for (const { name, attrs } of vnodesOf(kernel, mom.host)) {

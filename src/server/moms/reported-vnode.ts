@@ -2,6 +2,7 @@
 // types of the site's resources (docs/reference/execution.md 7), and because data from a link may be malformed.
 //
 // I1. The result holds only values that qmgr could have set and that a mom may report.
+// I2. A mom names its own host only: jobs that want another host (select=host=...) must not come to this one.
 
 import type { AttributeValue } from "#model/attribute.ts";
 import { isObjectName } from "#model/object-names.ts";
@@ -31,16 +32,18 @@ const NOT_FOR_MOMS: ReadonlySet<string> = new Set([
 
 export type CheckedVnode = { readonly vnode: MomVnode | null /** what was left out, for the log */; readonly refused: readonly string[] };
 
-/** The vnode with the accepted values; null: its name is illegal. */
-export function checkVnode(state: Pick<ServerState, "resources">, { name, attrs }: MomVnode): CheckedVnode {
+/** The vnode with the accepted values; null: its name is illegal. host: that of the mom. */
+export function checkVnode(state: Pick<ServerState, "resources">, host: string, { name, attrs }: MomVnode): CheckedVnode {
   if (!isObjectName("node", name)) return { vnode: null, refused: ["its name"] };
   const refused: string[] = [];
   const checked: { [name: string]: unknown } = {};
   const read = (attribute: string, value: unknown, resource?: string): AttributeValue | undefined => {
     const def = NODE_ATTRIBUTES.byName(attribute);
     const text = textOf(value);
+    const isForeign = resource === "host" && text?.toLowerCase() !== host.toLowerCase();
     try {
-      if (def !== undefined && text !== null && !NOT_FOR_MOMS.has(def.name)) return parseValue(def, text, state.resources, resource);
+      if (!isForeign && def !== undefined && text !== null && !NOT_FOR_MOMS.has(def.name))
+        return parseValue(def, text, state.resources, resource);
     } catch (error) {
       if (!(error instanceof Reject)) throw error;
     }

@@ -542,6 +542,18 @@ test("what a vnode gives follows the definition of a resource, also for jobs tha
   assert.equal(assigned(addJob(h)), 2);
 });
 
+test("a mom speaks for its own host only: its vnodes cannot claim to be on another one", () => {
+  const h = world();
+  addVnode(h, "n2");
+  const claims = { host: "n1", ncpus: 8 };
+  const vnodes = [
+    { name: "n2", attrs: { resources_available: claims } },
+    { name: "n2[0]", attrs: { resources_available: claims } },
+  ];
+  mom(h, 77, "mom-hello", { host: "n2", port: 15002, pid: 1, version: "x", vnodes, jobs: [] });
+  for (const name of ["n2", "n2[0]"]) assert.partialDeepStrictEqual(vnodeAttrs(h, name)["resources_available"], { host: "n2", ncpus: 8 });
+});
+
 test("a mom speaks for its own host only: its words about runs and questions of another host have no effect (I3)", () => {
   const h = world();
   const OTHER = addHost(h, "n2");
