@@ -4,6 +4,7 @@
 // A2. A token serves one key: once used, it is good only for the key that it was used with, so that a lost answer can be asked for again.
 // A3. A name that has a valid certificate is given to another key only by a token that was made for that name. The name of the server is never given.
 // A4. What has ended never becomes valid again.
+// A5. What hosts do on their own does not fill the ledger: for one token a host gets a bounded number of certificates. Each is remembered until it is over by its dates.
 
 export type Role = "host" | "server";
 
@@ -28,8 +29,14 @@ export type Certificate = {
   readonly authority: string;
   readonly from_s: number;
   readonly until_s: number;
-  readonly end: { readonly at_s: number; readonly why: "revoked" | "replaced" } | null;
+  /** replaced: its host has joined again, or its authority is gone */
+  readonly end: { readonly at_s: number; readonly why: Ending } | null;
 };
+
+/** Certificates of one host that are not over, without those that its earlier tokens gave (A5). Three in two years are usual (TERMS). */
+export const CERTIFICATES_MAX = 16;
+
+export type Ending = "revoked" | "replaced";
 
 export type Ledger = { readonly tokens: readonly Token[]; readonly certificates: readonly Certificate[] };
 
@@ -38,10 +45,10 @@ export const EMPTY_LEDGER: Ledger = Object.freeze({ tokens: [], certificates: []
 /** A host that asks to join. */
 export type JoinAsk = { readonly token: string; readonly secret_sha256: string; readonly host: string; readonly key_sha256: string };
 
-export type Refusal = "token-unknown" | "token-used" | "token-expired" | "token-for-another" | "name-of-server" | "name-taken";
+export type Refusal = "token-unknown" | "token-used" | "token-expired" | "token-for-another" | "name-of-server" | "name-taken" | "too-many";
 export type Verdict = { readonly ok: true } | { readonly ok: false; readonly why: Refusal };
 
-export type Standing = "valid" | "early" | "over" | "revoked" | "replaced";
+export type Standing = "valid" | "early" | "over" | Ending;
 
 const YES: Verdict = { ok: true };
 const no = (why: Refusal): Verdict => ({ ok: false, why });
@@ -65,10 +72,20 @@ export function addToken(ledger: Ledger, token: Omit<Token, "used" | "withdrawn_
   return { ...ledger, tokens: [...ledger.tokens, { ...token, used: null, withdrawn_s: null }] };
 }
 
+/**
+ * The token, if the secret is its own and it was not withdrawn. The comparison needs no constant time: it compares digests, and a digest whose beginning is known
+ * does not lead to the secret.
+ */
+const tokenOf = (ledger: Ledger, { token, secret_sha256 }: Pick<JoinAsk, "token" | "secret_sha256">): Token | undefined =>
+  ledger.tokens.find((each) => each.id === token && each.secret_sha256 === secret_sha256 && each.withdrawn_s === null);
+
+/** Whether an asker may be heard at all: it knows the secret of a token. */
+export const knowsToken = (ledger: Ledger, ask: Pick<JoinAsk, "token" | "secret_sha256">): boolean => tokenOf(ledger, ask) !== undefined;
+
 /** Whether a host may have a certificate. An unknown token and a wrong secret are not told apart. */
 export function judgeJoin(ledger: Ledger, ask: JoinAsk, now_s: number): Verdict {
-  const token = ledger.tokens.find(({ id }) => id === ask.token);
-  if (token === undefined || token.secret_sha256 !== ask.secret_sha256 || token.withdrawn_s !== null) return no("token-unknown");
+  const token = tokenOf(ledger, ask);
+  if (token === undefined) return no("token-unknown");
   const { used } = token;
   if (used !== null && (used.key_sha256 !== ask.key_sha256 || used.host !== ask.host)) return no("token-used");
   if (now_s >= token.expires_s) return no("token-expired");
@@ -79,7 +96,17 @@ export function judgeJoin(ledger: Ledger, ask: JoinAsk, now_s: number): Verdict 
   // The key may have been revoked or replaced after it joined. The token that it used then does not bring it back (A4).
   if (used !== null && !is_present) return no("token-used");
   if (token.host === null && present.length > 0 && !is_present) return no("name-taken");
-  return YES;
+  return used === null ? YES : judgeNumber(ledger, ask.host, ask.key_sha256, now_s);
+}
+
+/** Whether a host that has a certificate may have another one for a new key. */
+export const judgeRenewal = (ledger: Ledger, host: string, now_s: number): Verdict => judgeNumber(ledger, host, null, now_s);
+
+/** A5. Certificates of that key count even if a later one for the same key has replaced them. */
+function judgeNumber(ledger: Ledger, host: string, key_sha256: string | null, now_s: number): Verdict {
+  const counts = (each: Certificate): boolean => each.host === host && now_s < each.until_s;
+  const had = ledger.certificates.filter((each) => counts(each) && (each.end === null || each.key_sha256 === key_sha256));
+  return had.length < CERTIFICATES_MAX ? YES : no("too-many");
 }
 
 /** A host has joined (judgeJoin accepted it): the token is used, and earlier certificates of the host are replaced. */
@@ -103,6 +130,11 @@ export function revokeHost(ledger: Ledger, host: string, now_s: number): Ledger 
   return { certificates, tokens: withdraw(ledger.tokens, (each) => each.host === host && each.used === null, now_s) };
 }
 
+/** Ends certificates by their serial numbers. */
+export function revokeCertificates(ledger: Ledger, serials: ReadonlySet<string>, now_s: number): Ledger {
+  return { ...ledger, certificates: end(ledger, ({ serial }) => serials.has(serial), "revoked", now_s).certificates };
+}
+
 /** Another authority has taken over: certificates of other ones end, and so do unused tokens, which name the former one. */
 export function recordRotation(ledger: Ledger, authority: string, now_s: number): Ledger {
   const { certificates } = end(ledger, (each) => each.authority !== authority, "replaced", now_s);
@@ -122,7 +154,7 @@ export function forgetBefore(ledger: Ledger, before_s: number): Ledger {
   };
 }
 
-function end(ledger: Ledger, which: (each: Certificate) => boolean, why: "revoked" | "replaced", now_s: number): Ledger {
+function end(ledger: Ledger, which: (each: Certificate) => boolean, why: Ending, now_s: number): Ledger {
   const certificates = ledger.certificates.map((each) =>
     which(each) && each.end === null && now_s < each.until_s ? { ...each, end: { at_s: now_s, why } } : each,
   );

@@ -58,9 +58,16 @@ const STANDING_TEXT = {
   replaced: "was replaced by another one",
 } as const;
 
-/** Why a host refuses a peer that should be its server; null: it is the server. server: PBS_SERVER of the host. */
-export function serverFault(identity: HostIdentity | null, server: string): string | null {
+/** Why a host refuses a peer that should be a server; null: it is one. revoked: serial numbers of certificates that hosts refuse. */
+export function anyServerFault(identity: HostIdentity | null, revoked: ReadonlySet<string>): string | null {
   if (identity === null) return "the certificate is not one of a Partita host";
   if (identity.role !== "server") return `the peer is the host ${identity.host} and no server`;
-  return identity.host === hostName(server) ? null : `the peer is the server ${identity.host}, not ${server}`;
+  return revoked.has(identity.serial) ? `the certificate ${identity.serial} of the server ${identity.host} was revoked` : null;
+}
+
+/** Why a host refuses a peer that should be its own server; null: it is that server. server: PBS_SERVER of the host. */
+export function serverFault(identity: HostIdentity | null, server: string, revoked: ReadonlySet<string>): string | null {
+  const fault = anyServerFault(identity, revoked);
+  if (fault !== null || identity?.host === hostName(server)) return fault;
+  return `the peer is the server ${identity?.host}, not ${server}`;
 }

@@ -1,6 +1,7 @@
 // Questions that a joined host puts to its server, proved by its certificate: whether the server knows it, and a new certificate. Loaded only when they are put.
 
 import { type Credentials, readCredentials, splitPem, writeCredentials } from "#identity/files/credentials.ts";
+import { revokedSerials } from "#identity/files/revoked.ts";
 import { hostName } from "#identity/host-name.ts";
 import { readCertificate } from "#identity/x509/certificate.ts";
 import { makeRequest, newKey } from "#identity/x509/request.ts";
@@ -47,8 +48,9 @@ function ownCredentials(home: string): { readonly credentials: Credentials; read
   return { credentials, name: facts.identity.host, until_s: facts.until_s };
 }
 
-async function ask({ place, server }: AskingHost, own: Credentials, question: JoinQuestion): Promise<JoinAnswer> {
-  const { answer, server: answered } = await askAuthority(place, { authority: own.authority, own }, question, JOIN_ANSWERS);
+async function ask({ home, place, server }: AskingHost, own: Credentials, question: JoinQuestion): Promise<JoinAnswer> {
+  const asker = { authority: own.authority, own, revoked: revokedSerials(home) };
+  const { answer, server: answered } = await askAuthority(place, asker, question, JOIN_ANSWERS);
   if (answered !== hostName(server)) throw new QuestionError(`the server ${answered} answers, not ${server}`);
   const parsed = parseAnswer(answer.type, answer.data);
   if (!parsed.ok) throw new QuestionError(`the server's answer cannot be read: ${parsed.text}`);

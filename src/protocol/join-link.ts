@@ -1,4 +1,12 @@
 // Questions of hosts for certificates, over a TLS connection of its own: one frame, one answer (wire/tls-listener.ts). Certificates and requests are PEM.
+// The frame `revoked` goes over links between hosts: the server sends it after the first frame of a daemon that it accepts, and whenever the list grows.
+
+import type { Revocation } from "#identity/revocations.ts";
+
+/** certificates that hosts must refuse */
+export type Revoked = { readonly certificates: readonly Revocation[] };
+/** Its type. */
+export const REVOKED = "revoked";
 
 /** What a new host must know of its complex. server: PBS_SERVER; port: PBS_BATCH_SERVICE_PORT. */
 export type ComplexSettings = { readonly server: string; readonly port: number; readonly mode: "user" | "system" };

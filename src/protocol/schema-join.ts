@@ -1,7 +1,8 @@
-// Schemas of questions for certificates and of their answers. Both ends check strictly: neither trusts the other yet.
+// Schemas of questions for certificates, of their answers, and of the list of revoked certificates. Both ends check strictly: neither trusts the other yet.
 
 import * as z from "zod";
-import type { AuthorityToHost, HostToAuthority } from "./join-link.ts";
+import { revocationList } from "#identity/revocations.ts";
+import type { AuthorityToHost, HostToAuthority, Revoked } from "./join-link.ts";
 import { firstIssue } from "./schema.ts";
 
 /** A certificate or a request takes about a thousand characters. */
@@ -24,6 +25,8 @@ const ANSWERS = {
   "join-refused": z.strictObject({ text: z.string().max(1024) }),
 } satisfies { readonly [K in keyof AuthorityToHost]: z.ZodType<AuthorityToHost[K]> };
 
+const REVOKED_LIST = z.strictObject({ certificates: revocationList }) satisfies z.ZodType<Revoked>;
+
 type Message<Map> = { readonly [K in keyof Map]: { readonly type: K; readonly data: Map[K] } }[keyof Map];
 export type JoinQuestion = Message<HostToAuthority>;
 export type JoinAnswer = Message<AuthorityToHost>;
@@ -35,6 +38,11 @@ export const JOIN_ANSWERS: readonly string[] = Object.keys(ANSWERS);
 
 export const parseQuestion = (type: string, data: unknown): Parsed<JoinQuestion> => parse(QUESTIONS, type, data);
 export const parseAnswer = (type: string, data: unknown): Parsed<JoinAnswer> => parse(ANSWERS, type, data);
+
+export function parseRevoked(data: unknown): Parsed<Revoked> {
+  const parsed = REVOKED_LIST.safeParse(data);
+  return parsed.success ? { ok: true, value: parsed.data } : { ok: false, text: `revoked: ${firstIssue(parsed.error)}` };
+}
 
 function parse<T>(schemas: Readonly<Record<string, z.ZodType>>, type: string, data: unknown): Parsed<T> {
   const schema = Object.hasOwn(schemas, type) ? schemas[type] : undefined;

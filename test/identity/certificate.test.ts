@@ -120,9 +120,10 @@ test("names: exactly one host and one role", () => {
 });
 
 test("a host obeys its own server and no other peer", () => {
-  assert.equal(serverFault({ host: "head", role: "server", serial: "1" }, "Head"), null);
-  assert.match(serverFault({ host: "head", role: "host", serial: "1" }, "head") ?? "", /the host head and no server/);
-  assert.match(serverFault({ host: "other", role: "server", serial: "1" }, "head") ?? "", /the server other, not head/);
-  assert.match(serverFault(null, "head") ?? "", /not one of a Partita host/);
+  assert.equal(serverFault({ host: "head", role: "server", serial: "1" }, "Head", new Set(["2"])), null);
+  assert.match(serverFault({ host: "head", role: "server", serial: "1" }, "head", new Set(["1"])) ?? "", /of the server head was revoked/);
+  assert.match(serverFault({ host: "head", role: "host", serial: "1" }, "head", new Set()) ?? "", /the host head and no server/);
+  assert.match(serverFault({ host: "other", role: "server", serial: "1" }, "head", new Set()) ?? "", /the server other, not head/);
+  assert.match(serverFault(null, "head", new Set()) ?? "", /not one of a Partita host/);
   assert.deepEqual(readCertificate(signed("head", "server")).identity, { host: "head", role: "server", serial: "71".repeat(16) });
 });

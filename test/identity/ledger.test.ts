@@ -5,22 +5,26 @@ import { test } from "node:test";
 import fc from "fast-check";
 import {
   addToken,
+  CERTIFICATES_MAX,
   type Certificate,
   certificateOf,
   EMPTY_LEDGER,
   forgetBefore,
   judgeJoin,
+  judgeRenewal,
   type Ledger,
   ledgerFaults,
   recordCertificate,
   recordJoin,
   recordRotation,
+  revokeCertificates,
   revokeHost,
   standingOf,
   withdrawToken,
 } from "#identity/ledger.ts";
 import { readLedger, writeLedger } from "#identity/ledger-text.ts";
 import { peerFault } from "#identity/peer.ts";
+import { readRevocations, revocationsIn, withRevocations, writeRevocations } from "#identity/revocations.ts";
 
 const digits = (text: string, count: number): string => Buffer.from(text).toString("hex").padEnd(count, "0").slice(0, count);
 const token = (id: string, host: string | null = null, expires_s = 1000) => ({
@@ -232,6 +236,50 @@ test("ledger: what ended long ago is forgotten, the rest stays", () => {
     kept.tokens.map(({ expires_s }) => expires_s),
     [200],
   );
+});
+
+test("ledger: for one token a host gets a bounded number of certificates, by renewals or by joining again; others are not touched (A5)", () => {
+  let ledger = addToken(addToken(EMPTY_LEDGER, token("a")), token("b", "node1"));
+  ledger = recordJoin(ledger, digits("a", 16), certificate("00", "node1", "K1"), 10);
+  ledger = recordCertificate(ledger, certificate("xx", "node2", "K2"));
+  for (let at = 1; at < CERTIFICATES_MAX; at++) {
+    assert.ok(judgeRenewal(ledger, "node1", 10).ok);
+    ledger = recordCertificate(ledger, certificate(`r${at}`, "node1", `R${at}`));
+  }
+  assert.deepEqual(judgeRenewal(ledger, "node1", 10), { ok: false, why: "too-many" });
+  assert.equal(judged(ledger, ask("a", "node1", "K1"), 10), "too-many");
+  assert.ok(judgeRenewal(ledger, "node2", 10).ok);
+  assert.ok(judgeRenewal(ledger, "node1", 100_000).ok, "those that are over do not count");
+  assert.equal(judged(ledger, ask("b", "node1", "K9"), 10), "yes", "a new token is an act of the administrator");
+  for (let at = 0; at < CERTIFICATES_MAX; at++) {
+    assert.equal(judged(ledger, ask("b", "node1", "K9"), 10), "yes");
+    ledger = recordJoin(ledger, digits("b", 16), certificate(`j${at}`, "node1", "K9"), 10);
+  }
+  assert.equal(judged(ledger, ask("b", "node1", "K9"), 10), "too-many");
+  assert.ok(judgeRenewal(ledger, "node1", 10).ok, "its present certificate is the only one that is valid");
+});
+
+test("revocations: hosts are told of what has ended before its dates, and take nothing back (V1)", () => {
+  let ledger = recordCertificate(EMPTY_LEDGER, certificate("01", "node1", "K1"));
+  ledger = recordCertificate(ledger, certificate("02", "head", "K2", { role: "server", until_s: 500 }));
+  ledger = recordCertificate(ledger, certificate("03", "head", "K3", { role: "server", until_s: 600 }));
+  assert.deepEqual(revocationsIn(ledger, 10), []);
+  ledger = revokeHost(ledger, "node1", 10);
+  ledger = revokeCertificates(ledger, new Set([digits("02", 32)]), 10);
+  const [seven, server] = [
+    { serial: digits("01", 32), until_s: 100_000 },
+    { serial: digits("02", 32), until_s: 500 },
+  ];
+  assert.deepEqual(revocationsIn(ledger, 10), [seven, server]);
+  assert.deepEqual(revocationsIn(ledger, 500), [seven], "what is over needs no revocation");
+  const known = withRevocations([], [server], 10);
+  assert.deepEqual(known, [server]);
+  assert.equal(withRevocations(known, [], 10), known, "a server that lists nothing takes nothing back");
+  assert.equal(withRevocations(known, [server], 10), known);
+  assert.deepEqual(withRevocations(known, [seven, server], 500), [seven]);
+  assert.deepEqual(readRevocations(writeRevocations([seven, server])), { ok: true, list: [seven, server] });
+  for (const damaged of ["", "{}", writeRevocations([seven]).replace("3031", "303g"), writeRevocations([seven]).slice(0, -3)])
+    assert.equal(readRevocations(damaged).ok, false, damaged);
 });
 
 test("ledger: a damaged file is refused whole", () => {

@@ -85,7 +85,7 @@ function checkMode(mode: "user" | "system", { own }: Target): void {
 async function ask(place: Place, token: TokenText, name: string, key: string): Promise<AuthorityToHost["joined"]> {
   const authority = await fetchAuthority(place, token.fingerprint);
   const data = { version: PARTITA_VERSION, token: token.id, secret: token.secret, request: makeRequest(name, key) };
-  const { answer, server } = await askAuthority(place, { authority, own: null }, { type: "join", data }, JOIN_ANSWERS);
+  const { answer, server } = await askAuthority(place, { authority, own: null, revoked: new Set() }, { type: "join", data }, JOIN_ANSWERS);
   const parsed = parseAnswer(answer.type, answer.data);
   if (!parsed.ok) throw new AdminError(`the server's answer cannot be read: ${parsed.text}`);
   const { value } = parsed;

@@ -5,9 +5,9 @@
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { chmodSync, mkdirSync, readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { codeOf, messageOf } from "#support/caught.ts";
-import { removeIfThere, writeWholeFile } from "#support/whole-file.ts";
+import { removeIfThere, syncDirectory, writeWholeFile } from "#support/whole-file.ts";
 
 export type Credentials = {
   readonly key: string;
@@ -78,8 +78,11 @@ export function writeJoinKey(home: string, key: string): void {
 }
 
 function makeDirectory(home: string): void {
-  mkdirSync(directoryOf(home), { recursive: true, mode: 0o755 });
+  // PBS_HOME may be new, too: what is made here must be there after a crash of the host, because a token serves one key.
+  const first = mkdirSync(directoryOf(home), { recursive: true, mode: 0o755 });
   chmodSync(directoryOf(home), 0o755);
+  if (first === undefined) return;
+  for (let made = directoryOf(home); made.length >= first.length; made = dirname(made)) syncDirectory(dirname(made));
 }
 
 function readSecret(path: string): string | null {

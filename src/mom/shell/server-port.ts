@@ -1,11 +1,14 @@
 // The mom's way to its server: over the server's socket on the same host, over TLS from another one (docs/identity.md). On another host it also renews the
-// certificate long before its end.
+// certificate long before its end, and keeps the server's list of revoked certificates.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { CredentialsError, readCredentials } from "#identity/files/credentials.ts";
+import { type Credentials, CredentialsError, readCredentials } from "#identity/files/credentials.ts";
+import { keepRevoked, readRevoked, revokedSerials } from "#identity/files/revoked.ts";
 import { TERMS } from "#identity/terms.ts";
 import type { AskingHost } from "#protocol/host-questions.ts";
+import { REVOKED } from "#protocol/join-link.ts";
+import { parseRevoked } from "#protocol/schema-join.ts";
 import { frameTypes } from "#protocol/schema-link.ts";
 import { connectLink, type DaemonLink } from "#protocol/wire/ipc-transport.ts";
 import { serverSocketPath } from "#protocol/wire/socket-path.ts";
@@ -17,9 +20,18 @@ import type { ServerEnd, ServerLink, ServerPort } from "../driver/ports.ts";
 
 const RENEWAL_LOOK_MS = 6 * 3600 * 1000;
 
-/** fault: writes a line into the log. */
-export function serverPort(conf: Conf, fault: (text: string) => void): ServerPort {
+export type ServerPlace = Pick<Conf, "home" | "server_host" | "own_server"> & {
+  readonly port: { readonly server: number };
+  readonly start: { readonly server: boolean };
+};
+
+/** fault: writes a line into the log. Throws CredentialsError if this host has joined and its files cannot be used. */
+export function serverPort(conf: ServerPlace, fault: (text: string) => void): ServerPort {
   const isRemote = !conf.start.server && existsSync(join(conf.home, "identity", "host.pem"));
+  if (isRemote) {
+    credentialsIn(conf.home);
+    readRevoked(conf.home);
+  }
   return { dial: (end) => mapped(isRemote ? dialTls(conf, end, fault) : dialSocket(conf, end)) };
 }
 
@@ -30,14 +42,10 @@ const linkHandlers = (end: ServerEnd) => ({
   onClose: (why: string) => end.closed(why),
 });
 
-const dialSocket = ({ home }: Conf, end: ServerEnd): DaemonLink => connectLink({ path: serverSocketPath(home), ...linkHandlers(end) });
+const dialSocket = ({ home }: ServerPlace, end: ServerEnd): DaemonLink =>
+  connectLink({ path: serverSocketPath(home), ...linkHandlers(end) });
 
-function dialTls({ home, server_host, port, own_server }: Conf, end: ServerEnd, fault: (text: string) => void): DaemonLink {
-  const credentials = () => {
-    const present = readCredentials(home);
-    if (present === null) throw new CredentialsError(`${home}/identity holds no certificate`);
-    return present;
-  };
+function dialTls({ home, server_host, port, own_server }: ServerPlace, end: ServerEnd, fault: (text: string) => void): DaemonLink {
   const place = { host: server_host, port: port.server };
   keepRenewed({ home, place, server: own_server }, fault);
   let said = "";
@@ -52,7 +60,42 @@ function dialTls({ home, server_host, port, own_server }: Conf, end: ServerEnd, 
     said = "";
     handlers.onOpen();
   };
-  return connectTls({ ...handlers, onOpen, onRefused }, { ...place, server: own_server, credentials });
+  let serial = "";
+  const target = {
+    ...place,
+    server: own_server,
+    credentials: () => credentialsIn(home),
+    revoked: () => revokedSerials(home),
+    onServer: (shown: string): void => {
+      serial = shown;
+    },
+  };
+  const onFrame = (type: string, data: unknown): void => {
+    if (type !== REVOKED) return handlers.onFrame(type, data);
+    // A link to a server whose certificate was revoked ends.
+    if (keepsRevoked(home, data, fault).has(serial)) link.reconnect();
+  };
+  const link = connectTls({ ...handlers, types: [...handlers.types, REVOKED], onOpen, onFrame, onRefused }, target);
+  return link;
+}
+
+/** Throws CredentialsError. */
+function credentialsIn(home: string): Credentials {
+  const present = readCredentials(home);
+  if (present === null) throw new CredentialsError(`${home}/identity holds no certificate`);
+  return present;
+}
+
+/** Keeps what the server tells of revoked certificates. Returns the serial numbers of all that this host refuses, or none if they cannot be kept. */
+function keepsRevoked(home: string, data: unknown, fault: (text: string) => void): ReadonlySet<string> {
+  try {
+    const parsed = parseRevoked(data);
+    if (parsed.ok) return new Set(keepRevoked(home, parsed.value.certificates, Math.floor(Date.now() / 1000)).map((each) => each.serial));
+    fault(`the server's list of revoked certificates cannot be used: ${parsed.text}`);
+  } catch (error) {
+    fault(`the list of revoked certificates is not kept: ${messageOf(error)}`);
+  }
+  return new Set();
 }
 
 /** Renews the certificate when less than a third of its time is left, or when the complex has a new authority; tries again after some hours. */

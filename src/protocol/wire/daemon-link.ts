@@ -99,6 +99,7 @@ export function keepConnected(options: DaemonLinkHandlers, makeCarrier: (limits:
   let heard = false;
 
   const open = (): void => {
+    if (client.socket.destroyed) return;
     const breakOff = (text: string): void => {
       why = text;
       client.socket.destroy();

@@ -45,6 +45,9 @@ export type Limits = {
   /** TLS: a question of a host for a certificate, and the time for question and answer (tls-listener.ts) */
   readonly question_chars_max: number;
   readonly question_ms_max: number;
+  /** TLS: links of one host, and its questions that have no answer yet, at a time */
+  readonly host_connections_max: number;
+  readonly host_questions_max: number;
   /** TLS: time in which a dialled server must have shown its certificate */
   readonly dial_ms_max: number;
   /** wait of a daemon whose certificate the server refused */
@@ -95,6 +98,8 @@ export const LIMITS: Limits = Object.freeze({
   unproved_ends_ms: 10_000,
   question_chars_max: 64 * 1024,
   question_ms_max: 10_000,
+  host_connections_max: 64,
+  host_questions_max: 8,
   dial_ms_max: 10_000,
   refused_retry_ms: 30_000,
   keepalive_ms: 10_000,

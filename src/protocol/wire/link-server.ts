@@ -29,7 +29,7 @@ export type LinkCarrier = {
   readonly admit: (socket: Socket) => Admission;
 };
 
-const PBSE_NOCONNECTS = 15033;
+export const PBSE_NOCONNECTS = 15033;
 export const PBSE_BADCRED = 15019;
 /** Time in which a refused peer can read why. */
 const REFUSED_MS = 1000;
@@ -57,9 +57,8 @@ export function acceptLinks({ server, types, limits, admit }: LinkCarrier, handl
     const key = userOf(peer);
     const user = users.get(key) ?? userLoad();
     const privileged = peer.host === undefined && (peer.uid === 0 || peer.uid === process.getuid?.());
-    const full =
-      !privileged &&
-      (links.size >= limits.connections_max - limits.reserved_connections || user.connections >= limits.user_connections_max);
+    const own_max = peer.host === undefined ? limits.user_connections_max : limits.host_connections_max;
+    const full = !privileged && (links.size >= limits.connections_max - limits.reserved_connections || user.connections >= own_max);
     const whose = peer.host === undefined ? `uid ${peer.uid}` : `host ${peer.host.host}`;
     if (full)
       return refuse(socket, { problem: `too many connections of ${whose}`, code: PBSE_NOCONNECTS, text: "No free connections" }, peer);

@@ -1,8 +1,9 @@
 // Links of daemons to a server on another host: TLS 1.3, both ends with a certificate of the complex's authority (docs/identity.md).
 //
-// D2. The server is known by its certificate: the role `server` and the name in PBS_SERVER. Its address proves nothing.
+// D2. The server is known by its certificate: the role `server`, the name in PBS_SERVER, and a serial number that was not revoked. Its address proves nothing.
 
-import type { PeerCertificate } from "node:tls";
+import type { Socket } from "node:net";
+import type { PeerCertificate, TLSSocket } from "node:tls";
 import type { Credentials } from "#identity/files/credentials.ts";
 import { identityIn, namesIn, serverFault } from "#identity/peer.ts";
 import { messageOf } from "#support/caught.ts";
@@ -17,6 +18,10 @@ export type TlsTarget = {
   readonly server: string;
   /** read before each attempt, because they may be renewed; throws an error for the log */
   readonly credentials: () => Credentials;
+  /** serial numbers of certificates that this host refuses, read for each attempt */
+  readonly revoked: () => ReadonlySet<string>;
+  /** called with the serial number in the certificate of the server that is dialled, once it is accepted */
+  readonly onServer?: (serial: string) => void;
 };
 
 /** Connects a daemon to the server of another host and stays connected. Throws what target.credentials throws. */
@@ -66,13 +71,20 @@ function watch(
   const timer = setTimeout(() => socket.destroy(new Error("the server did not show its certificate in time")), dial_ms_max).unref();
   const done = (): void => clearTimeout(timer);
   socket.once("secureConnect", done);
+  // node-ipc reports the connection after this listener, and a destroyed socket opens no link.
+  socket.prependOnceListener("secureConnect", () => {
+    if (!hasOurProtocol(socket)) socket.destroy(new Error("the server speaks another protocol"));
+  });
   socket.once("close", done);
   socket.setKeepAlive(true, keepalive_ms);
 }
 
+const hasOurProtocol = (socket: Socket): boolean => (socket as TLSSocket).alpnProtocol === ALPN.link;
+
 /** Options of a TLS client that proves itself and accepts the server alone. */
-function tlsOptions({ server, credentials }: Pick<TlsTarget, "server" | "credentials">): Record<string, unknown> {
-  const { key, certificate, authority } = credentials();
+function tlsOptions(target: Omit<TlsTarget, "host" | "port">): Record<string, unknown> {
+  const { key, certificate, authority } = target.credentials();
+  const revoked = target.revoked();
   return {
     key,
     cert: certificate,
@@ -80,12 +92,19 @@ function tlsOptions({ server, credentials }: Pick<TlsTarget, "server" | "credent
     minVersion: "TLSv1.3",
     ALPNProtocols: [ALPN.link],
     rejectUnauthorized: true,
-    checkServerIdentity: (_host: string, peer: PeerCertificate) => serverError(peer, server),
+    checkServerIdentity: (_host: string, peer: PeerCertificate) => serverError(peer, target, revoked),
   };
 }
 
 /** D2. undefined: it is the server. */
-function serverError(peer: PeerCertificate, server: string): Error | undefined {
-  const fault = serverFault(identityIn(namesIn(peer.subjectaltname), peer.serialNumber), server);
-  return fault === null ? undefined : new Error(fault);
+function serverError(
+  peer: PeerCertificate,
+  { server, onServer }: Pick<TlsTarget, "server" | "onServer">,
+  revoked: ReadonlySet<string>,
+): Error | undefined {
+  const identity = identityIn(namesIn(peer.subjectaltname), peer.serialNumber);
+  const fault = serverFault(identity, server, revoked);
+  if (fault !== null) return new Error(fault);
+  if (identity !== null) onServer?.(identity.serial);
+  return undefined;
 }

@@ -3,9 +3,11 @@
 // S1. A link needs a certificate of the authority that fault() accepts. Whoever has none can put one question, for a certificate; nothing else of it is read.
 // S2. Connections that have proved nothing are bounded (unproved.ts), and each has little time.
 // S3. An open link ends when its certificate is no longer accepted (review()).
+// S4. Each connection proves itself by the key of its certificate: no session is resumed.
 
+import { constants } from "node:crypto";
 import type { Socket } from "node:net";
-import type { TLSSocket, Server as TlsServer } from "node:tls";
+import type { SecureContextOptions, TLSSocket, Server as TlsServer } from "node:tls";
 import type { Credentials } from "#identity/files/credentials.ts";
 import type { HostIdentity } from "#identity/peer.ts";
 import { certificateFacts } from "#identity/x509/certificate.ts";
@@ -15,9 +17,10 @@ import { encodeFrame, FrameError, frameDecoder } from "./frame.ts";
 import { createIpc, serverOf, setInbox } from "./ipc.ts";
 import type { LinkServer } from "./ipc-transport.ts";
 import { LIMITS, type Limits } from "./limits.ts";
-import { type Admission, acceptLinks, PBSE_BADCRED, startListening } from "./link-server.ts";
+import { type Admission, acceptLinks, PBSE_BADCRED, PBSE_NOCONNECTS, startListening } from "./link-server.ts";
 import { type LinkHandlers, NO_UID } from "./server-link.ts";
 import { sparingly } from "./sparingly.ts";
+import { refusedCertificate } from "./tls-fault.ts";
 import { unprovedConnections } from "./unproved.ts";
 
 export type Question = { readonly type: string; readonly data: unknown };
@@ -53,8 +56,7 @@ export async function listenTls(options: TlsListenOptions): Promise<TlsLinkServe
   const ipc = createIpc(new Set([...options.types, ...options.questions]));
   ipc.config.maxConnections = limits.connections_max;
   ipc.config.tls = {
-    ...shown(options.credentials),
-    minVersion: "TLSv1.3",
+    ...contextOf(options.credentials),
     requestCert: true,
     // A host that joins has no certificate yet: admission tells them apart (S1).
     rejectUnauthorized: false,
@@ -65,7 +67,7 @@ export async function listenTls(options: TlsListenOptions): Promise<TlsLinkServe
   const server = serverOf(ipc);
   const say = sparingly((text) => options.onProblem?.(text, null));
   const unproved = unprovedConnections(limits, say);
-  const door: Door = { options, limits, say, proved: unproved.leave };
+  const door: Door = { options, limits, say, proved: unproved.leave, asking: new Map() };
   const onProblem: LinkHandlers["onProblem"] = (text, peer) => (peer === null ? say(text) : options.onProblem?.(text, peer));
   const carrier = { server, types: options.types, limits, admit: (socket: Socket) => admission(door, socket as TLSSocket) };
   const links = acceptLinks(carrier, { ...options, onProblem });
@@ -92,7 +94,7 @@ export async function listenTls(options: TlsListenOptions): Promise<TlsLinkServe
         link.destroy();
       }
     },
-    show: (credentials) => tls.setSecureContext({ ...shown(credentials), minVersion: "TLSv1.3" }),
+    show: (credentials) => tls.setSecureContext(contextOf(credentials)),
     close() {
       return new Promise((resolve) => {
         tls.once("close", () => resolve());
@@ -103,21 +105,25 @@ export async function listenTls(options: TlsListenOptions): Promise<TlsLinkServe
   };
 }
 
-/** say: for the log. proved: the connection of this socket has proved itself. */
+/** say: for the log. proved: the connection of this socket has proved itself. asking: how many questions of a host, by its name, have no answer yet. */
 type Door = {
   readonly options: TlsListenOptions;
   readonly limits: Limits;
   readonly say: (text: string) => void;
   readonly proved: (socket: Socket) => void;
+  readonly asking: Map<string, number>;
 };
 
 /** S1: a link, a question, or nothing. */
 function admission(door: Door, socket: TLSSocket): Admission {
   socket.setKeepAlive(true, door.limits.keepalive_ms);
   const identity = identityOf(socket);
-  const fault = identity === null ? null : door.options.fault(identity);
+  const fault = identity === null ? certificateFault(socket) : door.options.fault(identity);
   if (socket.alpnProtocol === ALPN.question && fault === null) {
-    if (identity !== null) door.proved(socket);
+    if (identity !== null && !beginsQuestion(door, socket, identity.host)) {
+      const text = "too many questions at a time";
+      return { kind: "refused", refusal: { problem: `${text} of host ${identity.host}`, code: PBSE_NOCONNECTS, text } };
+    }
     takeQuestion(door, socket, identity);
     return { kind: "elsewhere" };
   }
@@ -127,6 +133,20 @@ function admission(door: Door, socket: TLSSocket): Admission {
   }
   const problem = `${fault ?? noIdentity(socket)}, from ${addressOf(socket)}`;
   return { kind: "refused", refusal: { problem, code: PBSE_BADCRED, text: fault ?? "Invalid credential" } };
+}
+
+/** Counts a question of a host that has proved itself. Returns whether the host has few enough of them. */
+function beginsQuestion({ asking, limits, proved }: Door, socket: Socket, host: string): boolean {
+  proved(socket);
+  const others = asking.get(host) ?? 0;
+  if (others >= limits.host_questions_max) return false;
+  asking.set(host, others + 1);
+  socket.once("close", () => {
+    const left = (asking.get(host) ?? 1) - 1;
+    if (left > 0) asking.set(host, left);
+    else asking.delete(host);
+  });
+  return true;
 }
 
 /** One frame, one answer, the end. */
@@ -156,8 +176,14 @@ function takeQuestion({ options, limits, say }: Door, socket: TLSSocket, identit
 
 const addressOf = ({ remoteAddress }: Socket): string => remoteAddress ?? "an address that has gone";
 
-/** The authority's certificate goes along, so that a new host can compare it with its token. */
-const shown = ({ key, certificate, authority }: Credentials) => ({ key, cert: certificate + authority, ca: [authority] });
+/** The authority's certificate goes along, so that a new host can compare it with its token. Without tickets, no session can be resumed (S4). */
+const contextOf = ({ key, certificate, authority }: Credentials): SecureContextOptions => ({
+  key,
+  cert: certificate + authority,
+  ca: [authority],
+  minVersion: "TLSv1.3",
+  secureOptions: constants.SSL_OP_NO_TICKET,
+});
 
 /** null: the peer has shown no certificate, or one that is not of the authority or has no name of a host. */
 function identityOf(socket: TLSSocket): HostIdentity | null {
@@ -165,11 +191,12 @@ function identityOf(socket: TLSSocket): HostIdentity | null {
   return certificate === undefined ? null : certificateFacts(certificate).identity;
 }
 
-/** Why a peer that fault() accepts, or that it never saw, has no link. */
-function noIdentity(socket: TLSSocket): string {
-  if (socket.alpnProtocol === false || socket.alpnProtocol === null) return "a peer that speaks no protocol of ours";
-  if (socket.getPeerX509Certificate() === undefined) return "a peer without certificate";
-  return socket.authorized
-    ? "a certificate that names no host"
-    : `a certificate that is not accepted (${messageOf(socket.authorizationError)})`;
+/** What is wrong with a certificate that gives no identity, for the log and for its holder; null: the peer has shown none. */
+function certificateFault(socket: TLSSocket): string | null {
+  if (socket.getPeerX509Certificate() === undefined) return null;
+  return socket.authorized ? "the certificate names no host" : refusedCertificate(messageOf(socket.authorizationError));
 }
+
+/** Why a peer without certificate, or one that fault() accepts, has no link. */
+const noIdentity = ({ alpnProtocol }: TLSSocket): string =>
+  alpnProtocol === false || alpnProtocol === null ? "a peer that speaks no protocol of ours" : "a peer without certificate";

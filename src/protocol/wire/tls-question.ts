@@ -4,7 +4,7 @@
 
 import type { ConnectionOptions, PeerCertificate, TLSSocket } from "node:tls";
 import type { Credentials } from "#identity/files/credentials.ts";
-import { identityIn, namesIn } from "#identity/peer.ts";
+import { anyServerFault, identityIn, namesIn } from "#identity/peer.ts";
 import { messageOf } from "#support/caught.ts";
 import { isRecord } from "#support/guards.ts";
 import { ALPN } from "./alpn.ts";
@@ -22,7 +22,7 @@ export class QuestionError extends Error {
 /** The certificate (PEM) of the authority that the server at that place belongs to. Throws QuestionError unless it has that fingerprint. */
 export async function fetchAuthority(place: Place, fingerprint: string): Promise<string> {
   // Nothing is trusted and nothing is sent here: whoever shows the certificate, its fingerprint decides.
-  const socket = await dial(place, { rejectUnauthorized: false });
+  const socket = await dial(place, { isProved: false });
   try {
     for (const certificate of chainOf(socket.getPeerCertificate(true)))
       if (certificate.fingerprint256.replaceAll(":", "").toLowerCase() === fingerprint) return pemOf(certificate.raw);
@@ -32,8 +32,8 @@ export async function fetchAuthority(place: Place, fingerprint: string): Promise
   throw new QuestionError(`the server at ${place.host} belongs to another complex than the token, or the token is damaged`);
 }
 
-/** What the asking host trusts, and shows if it has a certificate. */
-export type Asker = { readonly authority: string; readonly own: Credentials | null };
+/** What the asking host trusts, and shows if it has a certificate. revoked: serial numbers of certificates that it refuses. */
+export type Asker = { readonly authority: string; readonly own: Credentials | null; readonly revoked: ReadonlySet<string> };
 /** server: the name in the certificate of the server that answered. */
 export type Asked = { readonly answer: Frame; readonly server: string };
 
@@ -41,12 +41,14 @@ export type Asked = { readonly answer: Frame; readonly server: string };
 export async function askAuthority(place: Place, asker: Asker, question: Frame, answers: readonly string[]): Promise<Asked> {
   let server = "";
   const socket = await dial(place, {
+    isProved: true,
     ca: [asker.authority],
     ...(asker.own === null ? {} : { key: asker.own.key, cert: asker.own.certificate }),
     checkServerIdentity: (_host, peer: PeerCertificate) => {
       const identity = identityIn(namesIn(peer.subjectaltname), peer.serialNumber);
-      if (identity?.role !== "server") return new Error("its certificate is not that of a server");
-      server = identity.host;
+      const fault = anyServerFault(identity, asker.revoked);
+      if (fault !== null) return new Error(fault);
+      server = identity?.host ?? "";
       return undefined;
     },
   });
@@ -60,10 +62,15 @@ export async function askAuthority(place: Place, asker: Asker, question: Frame, 
   }
 }
 
-async function dial({ host, port }: Place, options: ConnectionOptions): Promise<TLSSocket> {
+/** isProved: the server must prove itself. */
+type DialOptions = ConnectionOptions & { readonly isProved: boolean };
+
+async function dial({ host, port }: Place, { isProved, ...options }: DialOptions): Promise<TLSSocket> {
   const { connect } = await import("node:tls");
   return new Promise((resolve, reject) => {
-    const socket = connect({ host, port, minVersion: "TLSv1.3", ALPNProtocols: [ALPN.question], ...options });
+    // Without rejectUnauthorized, the variable NODE_TLS_REJECT_UNAUTHORIZED of the caller would decide.
+    const checks = { minVersion: "TLSv1.3", rejectUnauthorized: isProved } as const;
+    const socket = connect({ ...options, ...checks, host, port, ALPNProtocols: [ALPN.question] });
     const fail = (error: Error): void => {
       clearTimeout(timer);
       socket.destroy();
@@ -72,6 +79,7 @@ async function dial({ host, port }: Place, options: ConnectionOptions): Promise<
     const timer = setTimeout(() => fail(new Error("it does not answer")), LIMITS.dial_ms_max);
     socket.once("error", fail);
     socket.once("secureConnect", () => {
+      if (socket.alpnProtocol !== ALPN.question) return fail(new Error("it is no server of Partita"));
       clearTimeout(timer);
       socket.removeListener("error", fail);
       resolve(socket);

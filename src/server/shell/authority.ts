@@ -3,28 +3,34 @@
 //
 // C1. Nothing leaves before the ledger that knows of it is on the disk.
 // C2. An authority whose files cannot be read in full serves nobody.
+// C3. A request for a certificate is read only for an asker who knows a token or has shown a certificate.
 
 import { createPublicKey, randomBytes } from "node:crypto";
-import { type Credentials, readCredentials, writeCredentials } from "#identity/files/credentials.ts";
+import { type Credentials, CredentialsError, readCredentials, writeCredentials } from "#identity/files/credentials.ts";
 import { hostName } from "#identity/host-name.ts";
 import {
   addToken,
+  CERTIFICATES_MAX,
   type Certificate,
   certificateOf,
   forgetBefore,
   judgeJoin,
+  judgeRenewal,
+  knowsToken,
   type Ledger,
   type Refusal,
   type Role,
   recordCertificate,
   recordJoin,
   recordRotation,
+  revokeCertificates,
   revokeHost,
   standingOf,
   type Token,
   withdrawToken,
 } from "#identity/ledger.ts";
 import { type HostIdentity, peerFault } from "#identity/peer.ts";
+import { type Revocation, revocationsIn } from "#identity/revocations.ts";
 import { TERMS } from "#identity/terms.ts";
 import { formatToken } from "#identity/token.ts";
 import { type Authority, makeAuthority, signCertificate } from "#identity/x509/authority.ts";
@@ -77,6 +83,15 @@ export class CertificateAuthority {
     this.#current = this.#files.current();
     this.#next = this.#files.next();
     this.#ledger = this.#files.ledger();
+    this.#endRotation();
+  }
+
+  /** The server may have been killed after the new authority took over, and before the ledger said so. */
+  #endRotation(): void {
+    const { fingerprint } = this.#current;
+    const isForeign = ({ end, authority }: Certificate): boolean => end === null && authority !== fingerprint;
+    if (this.#next === null && this.#ledger.certificates.some(isForeign))
+      this.#keep(recordRotation(this.#ledger, fingerprint, this.#options.now_s()));
   }
 
   /** Certificates of the authorities that hosts and the server trust, one PEM after the other. */
@@ -101,7 +116,7 @@ export class CertificateAuthority {
     const signer = role === "host" ? (this.#next ?? this.#current) : this.#current;
     const now_s = this.#options.now_s();
     const { host, key, key_sha256 } = request;
-    const times = { from_s: now_s - TERMS.skew_s, until_s: now_s + TERMS.certificate_s };
+    const times = { from_s: now_s - TERMS.skew_s, until_s: Math.min(now_s + TERMS.certificate_s, signer.until_s) };
     const facts = { host, role, serial: newSerial(), ...times };
     return { record: { ...facts, key_sha256, authority: signer.fingerprint, end: null }, text: signCertificate(signer, { ...facts, key }) };
   }
@@ -127,9 +142,11 @@ export class CertificateAuthority {
 
   /** Gives a host its certificate for a token. Throws AuthorityError. */
   join({ token, secret, request: text }: Joining): Signed & { readonly host: string } {
+    const asker = { token, secret_sha256: secretDigest(secret) };
+    if (!knowsToken(this.#ledger, asker)) throw new AuthorityError(REFUSALS["token-unknown"](""));
     const request = readable(text);
     if (this.#isOwn(request.host)) throw new AuthorityError(REFUSALS["name-of-server"](request.host));
-    const ask = { token, secret_sha256: secretDigest(secret), host: request.host, key_sha256: request.key_sha256 };
+    const ask = { ...asker, host: request.host, key_sha256: request.key_sha256 };
     const now_s = this.#options.now_s();
     const verdict = judgeJoin(this.#ledger, ask, now_s);
     if (!verdict.ok) throw new AuthorityError(REFUSALS[verdict.why](request.host));
@@ -145,9 +162,16 @@ export class CertificateAuthority {
     const request = readable(text);
     if (identity.role !== "host" || request.host !== identity.host)
       throw new AuthorityError(`${identity.host} asks for a certificate of ${request.host}`);
+    const verdict = judgeRenewal(this.#ledger, identity.host, this.#options.now_s());
+    if (!verdict.ok) throw new AuthorityError(REFUSALS[verdict.why](identity.host));
     const { record, text: certificate } = this.#sign(request, "host");
     this.#keep(recordCertificate(this.#ledger, record));
     return { certificate, authority: this.trusted };
+  }
+
+  /** What hosts must refuse although its signature and its dates are good. */
+  revocations(): readonly Revocation[] {
+    return revocationsIn(this.#ledger, this.#options.now_s());
   }
 
   // --- what the administrator asks
@@ -191,14 +215,21 @@ export class CertificateAuthority {
   /** Throws AuthorityError. */
   revoke(host: string): IdentityAnswers["revoke-host"] {
     const now_s = this.#options.now_s();
-    if (host === nameOf(this.#options.server))
-      throw new AuthorityError(`${host} is the server: hosts would not learn of it (docs/identity.md)`);
+    if (host === nameOf(this.#options.server)) return this.#revokeServer(now_s);
     const count = (ledger: Ledger): number =>
       ledger.certificates.filter((each) => each.host === host && standingOf(each, now_s) === "valid").length;
     if (!this.#ledger.certificates.some((each) => each.host === host)) throw new AuthorityError(`${host} has no certificate`);
     const before = count(this.#ledger);
     this.#keep(revokeHost(this.#ledger, host, now_s));
     return { revoked: before };
+  }
+
+  /** The server gets another certificate before its earlier ones end, so that it can always prove itself. */
+  #revokeServer(now_s: number): IdentityAnswers["revoke-host"] {
+    const before = this.#ledger.certificates.filter((each) => each.role === "server" && each.end === null && now_s < each.until_s);
+    this.renewServer();
+    this.#keep(revokeCertificates(this.#ledger, new Set(before.map(({ serial }) => serial)), now_s));
+    return { revoked: before.length };
   }
 
   /** A new key and certificate of the server itself. */
@@ -251,13 +282,25 @@ export class CertificateAuthority {
     return present;
   }
 
-  /** Whether the server's own certificate is missing, is not one of this authority's, or has less than a third of its time left. */
+  /** Whether the server's own certificate is missing, cannot be used, is not one of this authority's, or has less than a third of its time left. */
   needsServerCertificate(): boolean {
-    const present = readCredentials(this.#options.home);
+    const present = this.#presentCredentials();
     if (present === null || present.authority !== this.trusted) return true;
     const { identity, serial, until_s } = readCertificate(present.certificate);
     if (certificateOf(this.#ledger, serial)?.authority !== this.#current.fingerprint) return true;
-    return identity?.role !== "server" || this.fault(identity) !== null || until_s - this.#options.now_s() < TERMS.certificate_s / 3;
+    if (identity?.role !== "server" || this.fault(identity) !== null) return true;
+    // No certificate outlives its authority: near that end, another one would gain nothing.
+    return until_s - this.#options.now_s() < TERMS.certificate_s / 3 && until_s < this.#current.until_s;
+  }
+
+  /** null: there are none, or they cannot be used, for example because the server was killed between the two files of a renewal. */
+  #presentCredentials(): Credentials | null {
+    try {
+      return readCredentials(this.#options.home);
+    } catch (error) {
+      if (error instanceof CredentialsError) return null;
+      throw error;
+    }
   }
 }
 
@@ -270,6 +313,7 @@ const REFUSALS: { readonly [K in Refusal]: (host: string) => string } = {
   "token-for-another": (host) => `the token was made for another host than ${host}`,
   "name-of-server": (host) => `${host} is the name of the server`,
   "name-taken": (host) => `${host} has a certificate: a host that was reinstalled needs a token made for its name`,
+  "too-many": (host) => `${host} has had ${CERTIFICATES_MAX} certificates since it joined: it needs a new token made for its name`,
 };
 
 function tokenStanding({ used, withdrawn_s, expires_s }: Token, now_s: number): TokenView["standing"] {

@@ -1,11 +1,13 @@
 // The server's TCP port for other hosts (docs/identity.md). It is open only in a complex that has a certificate authority.
 //
 // N1. While the authority cannot say who is welcome, the port is closed.
+// N2. Every host that is linked knows which certificates were revoked. It is told after a frame of its own that was accepted: a daemon that hears something counts
+//     its connection as good (daemon-link.ts D1).
 
 import type { HostIdentity } from "#identity/peer.ts";
-import type { ComplexSettings } from "#protocol/join-link.ts";
+import { type ComplexSettings, REVOKED, type Revoked } from "#protocol/join-link.ts";
 import { JOIN_QUESTIONS, type JoinAnswer, type JoinQuestion, parseQuestion } from "#protocol/schema-join.ts";
-import type { LinkHandlers } from "#protocol/wire/ipc-transport.ts";
+import type { LinkHandlers, ServerLink } from "#protocol/wire/ipc-transport.ts";
 import type { Limits } from "#protocol/wire/limits.ts";
 import { sparingly } from "#protocol/wire/sparingly.ts";
 import { listenTls, type Question, type TlsLinkServer } from "#protocol/wire/tls-listener.ts";
@@ -36,6 +38,11 @@ export class HostNetwork implements Door {
   #opening: Promise<void> | null = null;
   #timer: NodeJS.Timeout | null = null;
   #closed = false;
+  /** the certificate that new connections are shown */
+  #shown = "";
+  /** what hosts are told of revoked certificates, and the links that were told (N2) */
+  #revoked: Revoked = { certificates: [] };
+  readonly #told = new WeakSet<ServerLink>();
 
   constructor(options: NetworkOptions) {
     this.#options = options;
@@ -61,12 +68,36 @@ export class HostNetwork implements Door {
         authority.renewServer();
         this.#options.note(LOG_EVENT.SYSTEM, "the server's certificate was renewed");
       }
-      this.#listener?.show(authority.serverCredentials());
+      this.#show(authority);
       this.#listener?.review();
+      this.#tellRevoked(authority);
       if (this.#listener === null) this.open(authority).catch(() => undefined);
     } catch (error) {
       this.#fault(error);
     }
+  }
+
+  /** Tells all hosts that are linked if the list has changed. */
+  #tellRevoked(authority: CertificateAuthority): void {
+    const certificates = authority.revocations();
+    if (JSON.stringify(certificates) === JSON.stringify(this.#revoked.certificates)) return;
+    this.#revoked = { certificates };
+    for (const link of this.#listener?.links ?? []) if (this.#told.has(link)) link.send(REVOKED, this.#revoked);
+  }
+
+  /** N2. */
+  #heard(link: ServerLink): void {
+    if (!link.open || this.#told.has(link)) return;
+    this.#told.add(link);
+    if (this.#revoked.certificates.length > 0) link.send(REVOKED, this.#revoked);
+  }
+
+  #show(authority: CertificateAuthority): void {
+    const credentials = authority.serverCredentials();
+    const text = credentials.certificate + credentials.authority;
+    if (text === this.#shown) return;
+    this.#listener?.show(credentials);
+    this.#shown = text;
   }
 
   setLimits(changed: Partial<Limits>): void {
@@ -89,6 +120,10 @@ export class HostNetwork implements Door {
       credentials: authority.serverCredentials(),
       limits: this.#limits,
       ...handlers,
+      onFrame: (link: ServerLink, type: string, data: unknown) => {
+        handlers.onFrame(link, type, data);
+        this.#heard(link);
+      },
       fault: (identity: HostIdentity) => authority.fault(identity),
       onQuestion: async (question: Question, identity: HostIdentity | null) => this.#answer(authority, question, identity),
     };
@@ -98,6 +133,8 @@ export class HostNetwork implements Door {
     });
     if (this.#closed) return opened.close();
     this.#listener = opened;
+    this.#shown = "";
+    this.#revoked = { certificates: authority.revocations() };
     note(LOG_EVENT.SYSTEM, `listening on TCP port ${settings.port} for other hosts`);
   }
 

@@ -107,7 +107,7 @@ export type Dialled = {
 export function dial(
   world: Pick<TlsWorld, "port" | "closing">,
   credentials: () => Credentials,
-  options: { readonly server?: string; readonly dial_ms_max?: number } = {},
+  options: { readonly server?: string; readonly dial_ms_max?: number; readonly revoked?: ReadonlySet<string> } = {},
 ): Dialled {
   const state = { heard: [] as string[], faults: [] as string[], opened: 0, closed: 0 };
   const link = connectTls(
@@ -123,7 +123,7 @@ export function dial(
       onClose: () => void state.closed++,
       onRefused: (error) => state.faults.push(error.message),
     },
-    { host: "127.0.0.1", port: world.port, server: options.server ?? "head", credentials },
+    { host: "127.0.0.1", port: world.port, server: options.server ?? "head", credentials, revoked: () => options.revoked ?? new Set() },
   );
   world.closing.push(() => link.close());
   return Object.assign(state, { link });

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { connect, createServer, type Socket } from "node:net";
 import { test } from "node:test";
-import { type ConnectionOptions, connect as connectTls, type TLSSocket } from "node:tls";
+import { type ConnectionOptions, connect as connectTls, createServer as createTlsServer, type TLSSocket } from "node:tls";
 import type { Credentials } from "#identity/files/credentials.ts";
 import { readCertificate } from "#identity/x509/certificate.ts";
 import { encodeFrame } from "#protocol/wire/frame.ts";
@@ -12,6 +12,7 @@ import { ended, until } from "./links-bed.ts";
 import { authority, dial, freePort, inTlsWorld, member, type TlsWorld } from "./tls-bed.ts";
 
 const CA = authority();
+const NONE: ReadonlySet<string> = new Set();
 const here = ({ port }: Pick<TlsWorld, "port">) => ({ host: "127.0.0.1", port });
 
 test("tls link: frames both ways, each end known by its certificate, again after a cut", async () => {
@@ -37,10 +38,10 @@ test("tls link: hosts that are not of this complex get none, and learn it only i
   const foreign = authority("Another CA");
   // biome-ignore format: a table
   const rows: readonly (readonly [name: string, credentials: Credentials, problem: RegExp])[] = [
-    ["a foreign authority",      { ...member(foreign, "node7"), authority: CA.certificate },          /not accepted \((UNABLE|SELF|self|DEPTH)/],
-    ["an expired certificate",   member(CA, "node7", "host", -1),                                     /not accepted \(CERT_HAS_EXPIRED\)/],
-    ["one that is not valid yet", member(CA, "node7", "host", 5000, 4000),                            /not accepted \(CERT_NOT_YET_VALID\)/],
-    ["the authority's own",      { key: CA.key, certificate: CA.certificate, authority: CA.certificate }, /not accepted|names no host/],
+    ["a foreign authority",      { ...member(foreign, "node7"), authority: CA.certificate },          /^the certificate is not one of this complex \((UNABLE|SELF|self|DEPTH)/],
+    ["an expired certificate",   member(CA, "node7", "host", -1),                                     /^the certificate has expired by the clock of the server, from 127/],
+    ["one that is not valid yet", member(CA, "node7", "host", 5000, 4000),                            /^the certificate is not valid yet by the clock of the server: compare/],
+    ["the authority's own",      { key: CA.key, certificate: CA.certificate, authority: CA.certificate }, /is not one of this complex|names no host/],
     ["a revoked one",            member(CA, "gone"),                                                  /^gone was revoked, from 127\.0\.0\.1$/],
   ];
   await inTlsWorld(CA, async (world) => {
@@ -51,10 +52,96 @@ test("tls link: hosts that are not of this complex get none, and learn it only i
       await until(`${name} is refused`, () => world.problems.length > before && daemon.closed > 0);
       daemon.link.close();
       assert.match(world.problems[before] ?? "", problem, name);
+      const said = (JSON.parse(daemon.heard[0]?.replace("refused ", "") ?? "{}") as { readonly text?: string }).text ?? "";
+      assert.match(`${said}, from 127.0.0.1`, problem, `the holder of ${name} learns why`);
     }
     assert.deepEqual([world.frames, world.links.size], [[], 0]);
   });
 });
+
+test("tls link: no session is resumed: each connection proves itself by the key of its certificate (S4)", async () => {
+  await inTlsWorld(CA, async (world) => {
+    const { key, certificate: cert, authority: ca } = member(CA, "node7");
+    const options = { ...here(world), key, cert, ca, checkServerIdentity: () => undefined, ALPNProtocols: ["partita/1"] };
+    const sessions: Buffer[] = [];
+    for (let at = 0; at < 2; at++) {
+      const [session] = sessions;
+      const socket = connectTls(session === undefined ? options : { ...options, session });
+      socket.on("session", (text: Buffer) => sessions.push(text));
+      const answered = new Promise((resolve) => socket.once("data", resolve));
+      socket.write(encodeFrame("hello", {}));
+      await answered;
+      assert.equal(socket.isSessionReused(), false);
+      socket.destroy();
+    }
+    assert.ok(sessions.length > 0, "the server offers a session, and the client has tried to resume it");
+  });
+});
+
+test("tls link: a server that does not agree to our protocol gets no hello and no question", async () => {
+  const { key, certificate, authority: ca } = member(CA, "head", "server");
+  const port = await freePort();
+  const heard: string[] = [];
+  const other = createTlsServer({ key, cert: certificate, ca, minVersion: "TLSv1.3" }, (socket) => {
+    socket.on("error", () => undefined);
+    socket.on("data", (chunk: Buffer) => heard.push(chunk.toString()));
+  });
+  await new Promise<void>((resolve) => other.listen(port, "127.0.0.1", resolve));
+  const closing: (() => void)[] = [];
+  const daemon = dial({ port, closing }, () => member(CA, "node7"));
+  await until("two attempts have failed", () => daemon.faults.length >= 2);
+  assert.match(daemon.faults[0] ?? "", /speaks another protocol/);
+  assert.equal(daemon.opened, 0);
+  const asker = { authority: CA.certificate, own: null, revoked: NONE };
+  await assert.rejects(askAuthority(here({ port }), asker, { type: "join", data: {} }, ["joined"]), /is no server of Partita/);
+  assert.deepEqual(heard, []);
+  for (const close of closing) close();
+  await new Promise((resolve) => other.close(resolve));
+});
+
+test("tls link: one host has few links and few questions at a time, and others are served (T3)", async () => {
+  await inTlsWorld(
+    CA,
+    async (world) => {
+      const linked = [dial(world, () => MEMBERS.bad), dial(world, () => MEMBERS.bad)];
+      await until("both are there", () => linked.every(({ heard }) => heard.length === 1));
+      const third = dial(world, () => MEMBERS.bad);
+      await until("a third is refused", () => third.heard.length > 0);
+      assert.match(third.heard[0] ?? "", /^refused .*No free connections/);
+      const other = dial(world, () => MEMBERS.good);
+      await until("another host is served", () => other.heard.length === 1);
+      const own = MEMBERS.bad;
+      const silent = connectTls({
+        ...here(world),
+        key: own.key,
+        cert: own.certificate,
+        rejectUnauthorized: false,
+        ALPNProtocols: [QUESTION],
+      });
+      await new Promise((resolve) => silent.once("secureConnect", resolve));
+      const asked = (credentials: Credentials) =>
+        askAuthority(here(world), { authority: CA.certificate, own: credentials, revoked: NONE }, { type: "renew", data: {} }, ["joined"]);
+      await assert.rejects(asked(own), /the server refuses: too many questions at a time/);
+      await asked(MEMBERS.good);
+      silent.destroy();
+      await ended(silent);
+      await untilAnswered(() => asked(own));
+    },
+    { limits: { host_connections_max: 2, host_questions_max: 1 } },
+  );
+});
+const QUESTION = "partita-join/1";
+
+/** Asks until the server has noticed that the question before has ended. */
+async function untilAnswered(ask: () => Promise<unknown>): Promise<void> {
+  for (;;) {
+    try {
+      return void (await ask());
+    } catch (error) {
+      assert.match(String(error), /too many questions/);
+    }
+  }
+}
 
 test("tls link: without certificate, without protocol, with an older TLS nobody is served", async () => {
   await inTlsWorld(CA, async (world) => {
@@ -86,6 +173,7 @@ test("tls link: without certificate, without protocol, with an older TLS nobody 
 
 test("tls link: a host talks to its server only, whoever else answers at the address (D2)", async () => {
   const host = member(CA, "node7");
+  const revoked = member(CA, "head", "server");
   // biome-ignore format: a table
   const rows: readonly (readonly [name: string, shown: Credentials, fault: RegExp])[] = [
     ["another host",             member(CA, "node8"),                            /the host node8 and no server/],
@@ -93,12 +181,13 @@ test("tls link: a host talks to its server only, whoever else answers at the add
     ["the server of another name", member(CA, "other", "server"),                /the server other, not head/],
     ["a foreign server",         member(authority("Another CA"), "head", "server"), /self.signed|unable to/i],
     ["an expired server",        member(CA, "head", "server", -1),               /expired/],
+    ["a revoked server",         revoked,                                        /of the server head was revoked/],
   ];
   for (const [name, credentials, fault] of rows) {
     await inTlsWorld(
       CA,
       async (world) => {
-        const daemon = dial(world, () => host);
+        const daemon = dial(world, () => host, { revoked: new Set([readCertificate(revoked.certificate).serial]) });
         await until(`${name} is refused`, () => daemon.faults.length > 1);
         assert.match(daemon.faults[0] ?? "", fault, name);
         assert.deepEqual([daemon.opened, world.frames], [0, []], name);
@@ -197,14 +286,14 @@ test("question: a new host proves the server by the fingerprint of its authority
     const found = await fetchAuthority(here(world), fingerprint);
     assert.equal(readCertificate(found).fingerprint, fingerprint);
     await assert.rejects(fetchAuthority(here(world), "0".repeat(64)), /belongs to another complex than the token/);
-    const asker = { authority: found, own: null };
+    const asker = { authority: found, own: null, revoked: NONE };
     const asked = await askAuthority(here(world), asker, { type: "join", data: { n: 1 } }, ["joined"]);
     assert.deepEqual(asked, { answer: { type: "joined", data: { n: 1 } }, server: "head" });
     const own = member(CA, "node7");
-    await askAuthority(here(world), { authority: found, own }, { type: "renew", data: {} }, ["joined"]);
+    await askAuthority(here(world), { authority: found, own, revoked: NONE }, { type: "renew", data: {} }, ["joined"]);
     world.refused.add("node7");
     await assert.rejects(
-      askAuthority(here(world), { authority: found, own }, { type: "renew", data: {} }, ["joined"]),
+      askAuthority(here(world), { authority: found, own, revoked: NONE }, { type: "renew", data: {} }, ["joined"]),
       /refuses: node7 was revoked/,
     );
     assert.deepEqual(world.questions, [
@@ -212,21 +301,33 @@ test("question: a new host proves the server by the fingerprint of its authority
       { type: "renew", host: "node7" },
     ]);
   });
+  await notAsked();
+  // Some sites set this variable for other programs.
+  process.env["NODE_TLS_REJECT_UNAUTHORIZED"] = "0";
+  try {
+    await notAsked();
+  } finally {
+    delete process.env["NODE_TLS_REJECT_UNAUTHORIZED"];
+  }
+});
+
+/** Servers that do not prove themselves get no question. */
+async function notAsked(): Promise<void> {
   for (const shown of [member(CA, "node8"), member(authority("Another CA"), "head", "server")]) {
     await inTlsWorld(
       CA,
       async (world) => {
-        const asker = { authority: CA.certificate, own: null };
+        const asker = { authority: CA.certificate, own: null, revoked: NONE };
         await assert.rejects(
           askAuthority(here(world), asker, { type: "join", data: {} }, ["joined"]),
-          /not that of a server|self.signed|unable to/i,
+          /the host node8 and no server|self.signed|unable to/i,
         );
         assert.deepEqual(world.questions, []);
       },
       { credentials: shown },
     );
   }
-});
+}
 
 test("question: a server whose certificate is out of its dates is refused, and the clocks are named", async () => {
   const rows: readonly (readonly [life_s: number, starts_s: number, fault: RegExp])[] = [
@@ -237,7 +338,7 @@ test("question: a server whose certificate is out of its dates is refused, and t
     await inTlsWorld(
       CA,
       async (world) => {
-        const asker = { authority: CA.certificate, own: null };
+        const asker = { authority: CA.certificate, own: null, revoked: NONE };
         await assert.rejects(askAuthority(here(world), asker, { type: "join", data: {} }, ["joined"]), fault);
         assert.deepEqual(world.questions, []);
       },

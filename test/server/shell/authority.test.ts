@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { readCredentials, readJoinKey, splitPem, writeCredentials, writeJoinKey } from "#identity/files/credentials.ts";
+import { CERTIFICATES_MAX } from "#identity/ledger.ts";
 import { TERMS } from "#identity/terms.ts";
 import { parseToken } from "#identity/token.ts";
 import { readCertificate } from "#identity/x509/certificate.ts";
@@ -118,6 +119,48 @@ test("authority: a renewal is for the host that asks, and leaves its present cer
   });
 });
 
+test("authority: of an asker who knows no token, nothing is read (C3)", () => {
+  authorityIn(({ open }) => {
+    const authority = open();
+    const { token } = authority.makeToken(null, 60);
+    const asked = { ...joining(token, "node7"), request: "no request" };
+    assert.throws(() => authority.join({ ...asked, secret: "0".repeat(40) }), /the token is not known here/);
+    assert.throws(() => authority.join(asked), /not a certificate request/);
+  });
+});
+
+test("authority: a host that renews its certificate again and again is refused until it has a new token (A5)", () => {
+  authorityIn(({ open }) => {
+    const authority = open();
+    const join_host = (host: string) => identityOf(authority.join(joining(authority.makeToken(host, 60).token, host)).certificate);
+    const [seven, eight] = [join_host("node7"), join_host("node8")];
+    const renew = (identity: typeof seven) => authority.renew(identity, makeRequest(identity.host, newKey()));
+    for (let at = 1; at < CERTIFICATES_MAX; at++) renew(seven);
+    const { length } = authority.list().certificates;
+    assert.throws(() => renew(seven), /node7 has had 16 certificates since it joined: it needs a new token made for its name/);
+    assert.equal(authority.list().certificates.length, length);
+    assert.equal(authority.fault(seven), null, "its certificate is good nevertheless");
+    renew(eight);
+    renew(join_host("node7"));
+  });
+});
+
+test("authority: the certificates of the server that are revoked are listed for hosts, and it has another one", () => {
+  authorityIn(({ home, open }) => {
+    const authority = open();
+    for (let at = 0; at < 20; at++) authority.renewServer();
+    const own = () => identityOf(readCredentials(home)?.certificate ?? "");
+    const before = own();
+    assert.deepEqual(authority.revocations(), []);
+    assert.deepEqual(authority.revoke("head"), { revoked: 20 });
+    assert.deepEqual([authority.revocations().length, authority.fault(own())], [20, null]);
+    assert.match(authority.fault(before) ?? "", /was revoked/);
+    assert.ok(authority.revocations().some(({ serial }) => serial === before.serial));
+    assert.ok(!authority.needsServerCertificate());
+    assert.deepEqual(open().revocations(), authority.revocations());
+  });
+});
+
 test("authority: the server's own certificate, and nobody else's with its name or its role", () => {
   authorityIn(({ home, open, wait }) => {
     const authority = open();
@@ -133,7 +176,6 @@ test("authority: the server's own certificate, and nobody else's with its name o
       assert.throws(() => authority.join(ask), new RegExp(`${name} is the name of the server`));
     }
     assert.throws(() => authority.renew(identityOf(own.certificate), makeRequest("head", newKey())), /head asks for a certificate of head/);
-    assert.throws(() => authority.revoke("head"), /hosts would not learn of it/);
     wait((TERMS.certificate_s * 3) / 4);
     assert.ok(authority.needsServerCertificate(), "it is renewed long before its end");
   });
@@ -193,12 +235,46 @@ test("authority: a server killed between the two steps of a rotation's end has a
   authorityIn(({ open, file }) => {
     const authority = open();
     authority.renewServer();
+    const [for_eight, for_seven] = [authority.makeToken(null, 60).token, authority.makeToken(null, 60).token];
+    const former = identityOf(authority.join(joining(for_eight, "node8")).certificate);
     authority.beginRotation();
+    const seven = identityOf(authority.join(joining(for_seven, "node7")).certificate);
     renameSync(file("next.pem"), file("ca.pem"));
     const restarted = open();
     assert.ok(restarted.needsServerCertificate());
+    assert.match(restarted.fault(former) ?? "", /was replaced/, "the ledger learns of the new authority, too");
+    assert.equal(restarted.fault(seven), null);
     restarted.renewServer();
     assert.ok(!restarted.needsServerCertificate());
+  });
+});
+
+test("authority: a server killed between the two files of its new certificate gets another one after its restart", () => {
+  authorityIn(({ home, open }) => {
+    const authority = open();
+    authority.renewServer();
+    const before = readFileSync(join(home, "identity/host.pem"));
+    authority.beginRotation();
+    authority.finishRotation(false);
+    writeFileSync(join(home, "identity/host.pem"), before);
+    assert.throws(() => readCredentials(home), /not signed by the authority/);
+    const restarted = open();
+    assert.ok(restarted.needsServerCertificate());
+    restarted.renewServer();
+    assert.ok(!restarted.needsServerCertificate() && readCredentials(home) !== null);
+  });
+});
+
+test("authority: no certificate outlives its authority", () => {
+  authorityIn(({ home, open, wait }) => {
+    const authority = open();
+    wait(TERMS.authority_s - 1000);
+    const end_s = readCertificate(authority.trusted).until_s;
+    const { certificate } = authority.join(joining(authority.makeToken(null, 60).token, "node7"));
+    authority.renewServer();
+    const own = readCredentials(home);
+    assert.deepEqual([readCertificate(certificate).until_s, readCertificate(own?.certificate ?? "").until_s], [end_s, end_s]);
+    assert.ok(!authority.needsServerCertificate(), "another one would gain nothing");
   });
 });
 

@@ -1,18 +1,21 @@
 // The server's TCP port with a real authority: what hosts can ask, and which links end when certificates do.
 
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { connect } from "node:tls";
 import { type Credentials, readCredentials, splitPem, writeCredentials } from "#identity/files/credentials.ts";
+import { revokedSerials } from "#identity/files/revoked.ts";
 import { parseToken } from "#identity/token.ts";
 import { readCertificate } from "#identity/x509/certificate.ts";
 import { makeRequest, newKey } from "#identity/x509/request.ts";
+import { serverPort } from "#mom/shell/server-port.ts";
 import { checkCertificate, renewCertificate } from "#protocol/host-questions.ts";
 import { JOIN_ANSWERS } from "#protocol/schema-join.ts";
+import { listenTls } from "#protocol/wire/tls-listener.ts";
 import { askAuthority } from "#protocol/wire/tls-question.ts";
 import { CertificateAuthority, createAuthority } from "#server/shell/authority.ts";
 import { HostNetwork } from "#server/shell/network.ts";
@@ -42,13 +45,13 @@ async function inNetwork(work: (bed: Bed) => Promise<void>): Promise<void> {
   authority.renewServer();
   const network = new HostNetwork({
     settings: { server: "head", port, mode: "user" },
-    types: ["hello"],
+    types: ["hello", "mom-pong"],
     now_s,
     note: (_event, text) => void notes.push(text),
     handlers: {
-      onFrame(link) {
+      onFrame(link, type) {
         hosts.push(link.peer.host?.host ?? "");
-        link.send("told", {});
+        link.send(type === "hello" ? "told" : "mom-ping", {});
       },
       onProblem: (text) => void notes.push(text),
     },
@@ -69,7 +72,7 @@ async function joins(bed: Bed, token: string, host: string, key = newKey()): Pro
   const read = parseToken(token);
   assert.ok(read !== null);
   const data = { version: "1", token: read.id, secret: read.secret, request: makeRequest(host, key) };
-  const asker = { authority: bed.authority.trusted, own: null };
+  const asker = { authority: bed.authority.trusted, own: null, revoked: new Set<string>() };
   const { answer } = await askAuthority(placeOf(bed), asker, { type: "join", data }, JOIN_ANSWERS);
   const { certificate, text } = answer.data as { readonly certificate?: string; readonly text?: string };
   return certificate === undefined ? (text ?? "") : { key, certificate, authority: bed.authority.trusted };
@@ -95,7 +98,7 @@ test("network: a host joins, is known, renews its certificate; what it may not a
       await joins(bed, authority.makeToken(null, 60).token, "node7"),
       "node7 has a certificate: a host that was reinstalled needs a token made for its name",
     );
-    const asker = { authority: authority.trusted, own: null };
+    const asker = { authority: authority.trusted, own: null, revoked: new Set<string>() };
     const refused = async (type: string, data: unknown): Promise<unknown> => {
       return (await askAuthority(placeOf(bed), asker, { type, data }, JOIN_ANSWERS)).answer.data;
     };
@@ -182,6 +185,73 @@ const shownSerial = (port: number): Promise<string> =>
       socket.destroy();
     });
   });
+
+test("network: hosts learn that a certificate of the server was revoked, leave it at once, and refuse it after a restart", async () => {
+  await inNetwork(async (bed) => {
+    const { authority, network, home, port, hosts, closing } = bed;
+    await network.open(authority);
+    const own = join(home, "node7");
+    writeCredentials(own, await member(bed, "node7"));
+    const stolen = authority.serverCredentials();
+    const { serial } = readCertificate(stolen.certificate);
+    const mom = dialAsMom(bed, own);
+    await until("the mom is linked", () => hosts.length === 1);
+    assert.equal(existsSync(join(own, "identity/revoked.json")), false);
+
+    assert.deepEqual(authority.revoke("head"), { revoked: 1 });
+    network.changed();
+    await until("the mom is linked to the server's other certificate", () => hosts.length === 2);
+    assert.deepEqual([mom.closed, mom.faults], [1, []]);
+    assert.deepEqual([...revokedSerials(own)], [serial]);
+    network.changed();
+    mom.link.close();
+
+    const late = join(home, "node8");
+    writeCredentials(late, await member(bed, "node8"));
+    const second = dialAsMom(bed, late);
+    await until("a host that was away is told when it comes", () => revokedSerials(late).has(serial));
+    assert.equal(second.closed, 0, "its link is to the server's present certificate");
+    second.link.close();
+    await network.close();
+
+    const handlers = { onFrame: () => assert.fail("nothing is said to the thief") };
+    const thief = await listenTls({
+      port,
+      address: "127.0.0.1",
+      types: ["hello"],
+      questions: ["check"],
+      credentials: stolen,
+      ...THIEF,
+      ...handlers,
+    });
+    closing.push(() => void thief.close());
+    const restarted = dialAsMom(bed, own);
+    await until("the thief is refused", () => restarted.faults.length > 0);
+    assert.match(restarted.faults[0] ?? "", /cannot be reached: the certificate \w+ of the server head was revoked/);
+    assert.equal(restarted.opened, 0);
+    const host = { home: own, place: placeOf(bed), server: "head" };
+    await assert.rejects(checkCertificate(host), /of the server head was revoked/);
+    writeFileSync(join(own, "identity/revoked.json"), "{}");
+    await assert.rejects(checkCertificate(host), /revoked\.json cannot be used/);
+  });
+});
+const THIEF = { fault: () => null, onQuestion: () => assert.fail("nothing is asked of the thief") };
+
+/** The mom's own port, with a hello that the server of the bed answers. */
+function dialAsMom({ port, closing }: Bed, home: string) {
+  const state = { opened: 0, closed: 0, faults: [] as string[] };
+  const place = { home, server_host: "127.0.0.1", own_server: "head", port: { server: port }, start: { server: false } };
+  const link = serverPort(place, (text) => void state.faults.push(text)).dial({
+    opened() {
+      state.opened++;
+      link.send({ type: "mom-pong", data: { number: 1 } });
+    },
+    frame: () => undefined,
+    closed: () => void state.closed++,
+  });
+  closing.push(() => link.close());
+  return Object.assign(state, { link });
+}
 
 test("network: a port that is taken is reported, and opened when it is free", async () => {
   await inNetwork(async (bed) => {
