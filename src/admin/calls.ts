@@ -1,7 +1,7 @@
 // The calls of partita and their options. The code of a call is loaded when the call is made.
 
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import yargs, { type ArgumentsCamelCase, type Argv } from "yargs";
 import { hideBin } from "yargs/helpers";
@@ -229,7 +229,12 @@ const JOIN = call(
   (y) =>
     y
       .positional("server", { type: "string", demandOption: true, describe: "name or address of the server's host" })
-      .option("token", { type: "string", requiresArg: true, demandOption: true, describe: "what partita cert token printed on the server" })
+      .option("token", {
+        type: "string",
+        requiresArg: true,
+        demandOption: true,
+        describe: "what partita cert token printed on the server; -: read it from standard input",
+      })
       .option("port", { type: "number", requiresArg: true, default: SERVER_PORT_DEFAULT, describe: "PBS_BATCH_SERVICE_PORT of the server" })
       .option("name", { type: "string", requiresArg: true, describe: "name of this host in the complex (default: the short host name)" })
       .option("prefix", {
@@ -238,10 +243,12 @@ const JOIN = call(
         describe: "system mode: PBS_EXEC, the directory to install into (default: /opt/pbs)",
       }),
   async (argv) => {
+    const { server, port, name, home, prefix } = argv;
+    // Everybody on this host can read the words of a call; with the token, another user could join in its place.
+    process.title = "partita join";
+    const token = argv.token === "-" ? readFileSync(0, "utf8") : argv.token;
     const { joinComplex } = await import("./hosts/join.ts");
-    out(
-      await joinComplex({ server: argv.server, token: argv.token, port: argv.port, name: argv.name, home: argv.home, prefix: argv.prefix }),
-    );
+    out(await joinComplex({ server, token, port, name, home, prefix }));
   },
 );
 

@@ -6,6 +6,7 @@
 import { spawn } from "node:child_process";
 import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { setPriority } from "node:os";
+import { messageOf, nameOf } from "#support/caught.ts";
 import { type Conf, ConfError, readConf } from "#support/conf.ts";
 import { closeForeignDescriptors } from "#support/descriptors.ts";
 import { takeLock } from "#support/libc/lock-file.ts";
@@ -78,8 +79,8 @@ async function serve(conf: Conf, options: MomOptions, home: string): Promise<num
     }
     return await mom.ended;
   } catch (error) {
-    if (!(error instanceof MomStartError)) throw error;
-    say(`pbs_mom: ${error.message}\n`);
+    if (!(error instanceof MomStartError) && nameOf(error) !== "CredentialsError") throw error;
+    say(`pbs_mom: ${messageOf(error)}\n`);
     return 1;
   } finally {
     lock.held.release();

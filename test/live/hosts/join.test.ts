@@ -2,9 +2,11 @@
 // hosts in network namespaces: network.test.ts.
 
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
-import { connect } from "node:net";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { connect, createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { freePort } from "../../protocol/wire/tls-bed.ts";
@@ -13,8 +15,11 @@ import { ROOT } from "../shared.ts";
 
 type Ran = { readonly status: number | null; readonly out: string; readonly err: string };
 
-function partita(...args: readonly string[]): Ran {
-  const { status, stdout, stderr } = spawnSync(join(ROOT, "bin/partita"), args, { encoding: "utf8", cwd: "/", timeout: 300_000 });
+const partita = (...args: readonly string[]): Ran => partitaWith("", ...args);
+
+/** input: its standard input. */
+function partitaWith(input: string, ...args: readonly string[]): Ran {
+  const { status, stdout, stderr } = spawnSync(join(ROOT, "bin/partita"), args, { encoding: "utf8", cwd: "/", timeout: 300_000, input });
   return { status, out: stdout, err: stderr };
 }
 
@@ -60,7 +65,7 @@ test("partita join: a mom joins with a token, runs jobs over TLS, renews its cer
     const token = tokenIn(must("cert", "token", "--host", "node7", ...at));
     assert.ok(await isOpen(port));
     await refusals(complex, joining, token);
-    assert.match(must(...joining(token)), /node7 is a host of/);
+    assert.match(partitaWith(`${token}\n`, ...joining("-")).out, /node7 is a host of/);
     complex.qmgr("set server job_history_enable = True", "create node node7", "set node node7 resources_available.ncpus = 4");
     must("start", "--home", home);
     await until("node7 is free", () => stateOf(complex, "node7") === "free");
@@ -90,6 +95,7 @@ test("partita join: a mom joins with a token, runs jobs over TLS, renews its cer
     assert.deepEqual([before.length, after.length, after.every(({ standing }) => standing === "valid")], [1, 2, true]);
     assert.ok(must("cert", "show", "--home", home).includes(after[1]?.serial ?? "?"));
 
+    await followsServer(complex, home);
     assert.match(must("cert", "revoke", "node7", ...at), /node7: 2 certificates revoked/);
     await until("node7 is down", () => /down|state-unknown/.test(stateOf(complex, "node7")));
     await until("the mom knows why", () => logOf(home).includes("was revoked"));
@@ -99,7 +105,7 @@ test("partita join: a mom joins with a token, runs jobs over TLS, renews its cer
 
     must(...joining(tokenIn(must("cert", "token", ...at))));
     must("stop", "--home", home);
-    must("start", "--home", home);
+    startsOnlyWithItsKey(home);
     await until("node7 is free again", () => stateOf(complex, "node7") === "free");
     await followsAuthority(complex, home);
   } finally {
@@ -107,6 +113,28 @@ test("partita join: a mom joins with a token, runs jobs over TLS, renews its cer
     await complex.stop();
   }
 });
+
+/** The host learns that a certificate of the server was revoked, and obeys the server with its other one. */
+async function followsServer(complex: Complex, home: string): Promise<void> {
+  const { certificates: all } = JSON.parse(must("cert", "list", "--json", "--home", complex.home)) as Certificates;
+  const server = all.find(({ host }) => host !== "node7");
+  assert.match(must("cert", "revoke", server?.host ?? "", "--home", complex.home), /: 1 certificate revoked/);
+  const list = join(home, "pbs/identity/revoked.json");
+  await until("the host knows", () => existsSync(list) && readFileSync(list, "utf8").includes(server?.serial ?? "?"));
+  await until("node7 is linked again", () => /free|job-busy/.test(stateOf(complex, "node7")));
+  assert.match(must("status", "--home", home), /knows this host as node7/);
+}
+
+/** A key that others may read is not used, and the call says so. */
+function startsOnlyWithItsKey(home: string): void {
+  const key = join(home, "pbs/identity/host.pem");
+  chmodSync(key, 0o644);
+  const { status, err } = partita("start", "--home", home);
+  assert.deepEqual([status, err.includes(`pbs_mom: ${key} can be read by group or others: it is not used\n`)], [1, true], err);
+  assert.doesNotMatch(err, /\n +at /, "no stack");
+  chmodSync(key, 0o600);
+  must("start", "--home", home);
+}
 
 /** The host comes over to a new authority without joining again, and runs jobs afterwards. */
 async function followsAuthority(complex: Complex, home: string): Promise<void> {
@@ -118,6 +146,29 @@ async function followsAuthority(complex: Complex, home: string): Promise<void> {
   const job = complex.submit(["-l", "select=1:host=node7", "-k", "oe", "--", "/bin/true"]);
   assert.equal((await complex.untilJob(job, "F")).Exit_status, 0);
 }
+
+test("partita join: the token is not among the words of the call that others can read", async () => {
+  const home = mkdtempSync(join(tmpdir(), "partita-join-"));
+  const sockets: Socket[] = [];
+  const mute = createServer((socket) => void sockets.push(socket.on("error", () => undefined)));
+  await new Promise<void>((resolve) => mute.listen(0, "127.0.0.1", resolve));
+  const address = mute.address();
+  const port = String(typeof address === "object" ? address?.port : "");
+  const token = `partita1.${"A".repeat(80)}`;
+  const words = ["join", "127.0.0.1", "--port", port, "--token", token, "--name", "node7", "--home", join(home, "node7")];
+  const child = spawn(join(ROOT, "bin/partita"), words, { stdio: "ignore" });
+  try {
+    await Promise.race([once(mute, "connection"), once(child, "exit")]);
+    const shown = readFileSync(`/proc/${child.pid}/cmdline`, "utf8");
+    assert.match(shown, /^partita join/);
+    assert.ok(!shown.includes("AAAA"), shown);
+  } finally {
+    child.kill("SIGKILL");
+    for (const socket of sockets) socket.destroy();
+    mute.close();
+    rmSync(home, { recursive: true });
+  }
+});
 
 const certificates = (complex: Complex) => {
   const { certificates: all } = JSON.parse(must("cert", "list", "--json", "--home", complex.home)) as Certificates;
