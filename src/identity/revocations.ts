@@ -13,7 +13,7 @@ export type Revocation = { readonly serial: string; readonly until_s: number };
 /** Entries that a server sends; those that last longest come first. */
 const LISTED_MAX = 10_000;
 
-export const revocation = z.strictObject({
+const revocation = z.strictObject({
   serial: z.string().regex(/^[0-9a-f]{32}$/),
   until_s: z.number().int().nonnegative(),
 }) satisfies z.ZodType<Revocation>;
