@@ -1,6 +1,5 @@
 // A host that has joined a complex, as `partita start`, `status` and `doctor` see it: its server is on another host.
 
-import { checkCertificate } from "#protocol/host-questions.ts";
 import { messageOf } from "#support/caught.ts";
 import type { Conf } from "#support/conf.ts";
 import { localStamper } from "#support/local-time.ts";
@@ -13,6 +12,7 @@ export type ServerSight =
 export async function lookAtServer(conf: Conf): Promise<ServerSight> {
   const place = { host: conf.server_host, port: conf.port.server };
   try {
+    const { checkCertificate } = await import("#protocol/host-questions.ts");
     const { host, until_s, now_s } = await checkCertificate({ home: conf.home, place, server: conf.own_server });
     const until = localStamper().stamp(until_s * 1000);
     const text = `the server ${conf.own_server} answers, and knows this host as ${host}; certificate until ${until}`;

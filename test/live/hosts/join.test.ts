@@ -147,6 +147,14 @@ async function followsAuthority(complex: Complex, home: string): Promise<void> {
   assert.equal((await complex.untilJob(job, "F")).Exit_status, 0);
 }
 
+test("programs of a complex on one host load no code that signs certificates", () => {
+  /** ecdsa-with-SHA256, as src/identity/x509 writes it */
+  const signs = (name: string): boolean => readFileSync(join(ROOT, "dist", name), "utf8").includes("1.2.840.10045.4.3.2");
+  const programs = ["server-shell-daemon.mjs", "pbs_server.mjs", "pbs_mom.mjs", "admin-calls.mjs", "partita.mjs", "qsub.cjs"];
+  const where = ["server-shell-authority.mjs", "protocol-host-questions.mjs", "admin-hosts-join.mjs"];
+  assert.deepEqual([programs.filter(signs), where.filter(signs)], [[], where]);
+});
+
 test("partita join: the token is not among the words of the call that others can read", async () => {
   const home = mkdtempSync(join(tmpdir(), "partita-join-"));
   const sockets: Socket[] = [];
