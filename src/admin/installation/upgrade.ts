@@ -4,14 +4,18 @@
 //     would refuse.
 // G2. Server, schedulers and pbs_comm are restarted while jobs continue to run. A mom that has jobs is not restarted and
 //     keeps its old program, because its jobs would end with it.
+// G3. A host that has joined a complex is upgraded by itself: its mom's own records say whether it has jobs.
 
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { readRecords } from "#mom/driver/record-log.ts";
 import { connectServer } from "#protocol/client.ts";
 import { storeBytes } from "#store/sqlite/sqlite-mark.ts";
+import { codeOf } from "#support/caught.ts";
 import type { Conf } from "#support/conf.ts";
 import { homeFault } from "#support/trusted-home.ts";
 import { PARTITA_VERSION } from "#support/version.ts";
-import { AdminError, programTree } from "../complex/complex-home.ts";
+import { AdminError, isMember, programTree } from "../complex/complex-home.ts";
 import { type DaemonName, daemonPid, enabledDaemons, startDaemons, stopDaemons, waitUntilUp } from "../complex/daemons.ts";
 import { backup } from "../store/backup.ts";
 import { storePath } from "../store/store-check.ts";
@@ -46,17 +50,26 @@ export async function upgrade(conf: Conf, say: (text: string) => void): Promise<
 /** Restarts those running daemons whose end harms no job. Returns their names. */
 async function restart(conf: Conf): Promise<readonly DaemonName[]> {
   const running = enabledDaemons(conf).filter((name) => daemonPid(conf, name) !== null);
-  const busy = running.includes("mom") && (await hasRunningJobs(conf));
+  const busy = running.includes("mom") && (isMember(conf) ? hasRecordedRuns(conf) : await hasRunningJobs(conf));
   const wanted = running.filter((name) => name !== "mom" || !busy);
   if (wanted.length === 0) return [];
   // A job may have started since the check. SIGINT does not end it: the next mom takes it over.
   await stopDaemons(conf, say_nothing, wanted, "SIGINT");
   await startDaemons(conf, wanted);
-  await waitUntilUp(conf);
+  if (!isMember(conf)) await waitUntilUp(conf);
   return wanted;
 }
 
 const say_nothing = (): void => undefined;
+
+/** Whether the mom of this host has runs whose end the server has not acknowledged. If its records cannot be read, returns true. */
+function hasRecordedRuns(conf: Conf): boolean {
+  try {
+    return readRecords(readFileSync(join(conf.mom_home, "mom_priv/jobs/records"), "utf8")).size > 0;
+  } catch (error) {
+    return codeOf(error) !== "ENOENT";
+  }
+}
 
 /** Whether a mom may have running jobs. If the server does not answer, returns true. */
 async function hasRunningJobs(conf: Conf): Promise<boolean> {

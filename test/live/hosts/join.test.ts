@@ -79,8 +79,11 @@ test("partita join: a mom joins with a token, runs jobs over TLS, renews its cer
     assert.deepEqual([done.Exit_status, done["exec_host"]], [0, "node7/0"]);
     assert.match(logOf(home), /connected to the server/);
 
+    assert.equal(must("upgrade", "--home", home), "Restarted pbs_mom.\n");
+    await until("node7 is free after the upgrade", () => stateOf(complex, "node7") === "free");
     const long = complex.submit([...select, "--", "/bin/sleep", "1000"]);
     await complex.untilJob(long, "R");
+    assert.match(must("upgrade", "--home", home), /^pbs_mom has jobs and goes on with the program of before/);
     const server = complex.pid("server");
     assert.ok(server !== null);
     process.kill(server, "SIGKILL");
