@@ -1,16 +1,18 @@
-// Certificates that hosts must refuse although the authority's key has signed them and their dates are good. The server looks certificates up in its ledger; the
-// other hosts have this list, which their server sends them (docs/identity.md). Pure: times are epoch seconds.
+// Certificates that hosts must refuse although the authority has signed them and they have not expired. The server looks
+// certificates up in its ledger; the other hosts have this list, which their server sends them (docs/identity.md). Pure:
+// times are epoch seconds.
 //
-// V1. A host forgets an entry only when the certificate is over by its dates. A server that lists less than before takes nothing back.
+// V1. A host removes an entry only when the certificate has expired. If the server sends a shorter list than before, the
+//     host keeps its entries.
 
 import * as z from "zod";
 import { messageOf } from "#support/caught.ts";
 import type { Ledger } from "./ledger.ts";
 
-/** serial: 32 hexadecimal digits; until_s: the end of the certificate by its dates */
+/** serial: 32 hexadecimal digits; until_s: the time at which the certificate expires */
 export type Revocation = { readonly serial: string; readonly until_s: number };
 
-/** Entries that a server sends; those that last longest come first. */
+/** Largest number of entries that a server sends. Those that expire last come first. */
 const LISTED_MAX = 10_000;
 
 const revocation = z.strictObject({
@@ -22,7 +24,7 @@ export const revocationList = z.array(revocation).max(LISTED_MAX);
 
 const file = z.strictObject({ version: z.literal(1), certificates: z.array(revocation) });
 
-/** What hosts must refuse. */
+/** The certificates that hosts must refuse, from the ledger. */
 export function revocationsIn({ certificates }: Ledger, now_s: number): readonly Revocation[] {
   return certificates
     .filter(({ end, until_s }) => end !== null && now_s < until_s)
@@ -31,7 +33,7 @@ export function revocationsIn({ certificates }: Ledger, now_s: number): readonly
     .slice(0, LISTED_MAX);
 }
 
-/** V1. Returns `known` itself if nothing changes. */
+/** Adds the server's entries to the known ones and removes expired ones (V1). Returns `known` itself if nothing changes. */
 export function withRevocations(known: readonly Revocation[], told: readonly Revocation[], now_s: number): readonly Revocation[] {
   const serials = new Set(known.map(({ serial }) => serial));
   const fresh = told.filter(({ serial, until_s }) => !serials.has(serial) && now_s < until_s);
@@ -42,7 +44,7 @@ export function withRevocations(known: readonly Revocation[], told: readonly Rev
 export const writeRevocations = (certificates: readonly Revocation[]): string =>
   `${JSON.stringify({ version: 1, certificates }, null, 1)}\n`;
 
-/** fault: what is wrong, in words. */
+/** Reads a list from its text. fault: says what is wrong with the text. */
 export function readRevocations(
   text: string,
 ): { readonly ok: true; readonly list: readonly Revocation[] } | { readonly ok: false; readonly fault: string } {

@@ -1,7 +1,7 @@
 // The text of a token: `partita1.` and 80 characters of base64url. Pure.
 //
 // J1. The text names the authority by the SHA-256 fingerprint of its certificate, so that a new host can check the server before it sends anything.
-// J2. A text has exactly one reading, and a value exactly one text: 60 bytes fill 80 characters without spare bits.
+// J2. Each text stands for one value and each value has one text, because 60 bytes fill 80 characters without spare bits.
 
 export type TokenText = {
   /** identifies the token in the ledger: 16 hexadecimal digits */
@@ -14,7 +14,7 @@ export type TokenText = {
 
 const PREFIX = "partita1.";
 const TEXT = /^partita1\.([A-Za-z0-9_-]{80})$/;
-/** digits of each part */
+/** number of digits of each part */
 const ID = 16;
 const SECRET = 40;
 const FINGERPRINT = 64;
@@ -23,7 +23,7 @@ export function formatToken({ id, secret, fingerprint }: TokenText): string {
   return PREFIX + Buffer.from(id + secret + fingerprint, "hex").toString("base64url");
 }
 
-/** null: the text is not a token, for example because its end is missing. */
+/** Reads a token. Returns null if the text is not a token, for example because its end is missing. */
 export function parseToken(text: string): TokenText | null {
   const body = TEXT.exec(text.trim())?.[1];
   if (body === undefined) return null;

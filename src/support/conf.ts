@@ -19,7 +19,7 @@ export type Conf = {
   readonly home: string;
   /** PBS_SERVER (or PBS_DEFAULT): the server's name */
   readonly server: string;
-  /** the name of the server in the file, whatever the environment says: the complex to which PBS_HOME belongs */
+  /** the name of the server as the file gives it, without regard to the environment. It names the complex to which PBS_HOME belongs */
   readonly own_server: string;
   /** the host of the server, to which programs connect */
   readonly server_host: string;

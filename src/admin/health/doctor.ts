@@ -33,7 +33,7 @@ const CLOCK_SKEW_S_MAX = 5;
 const SERVER_CLOCK_S_MAX = 60;
 const PROGRAMS = ["pbs_server", "pbs_sched", "pbs_mom", "pbs_comm", "qmgr", "qsub", "qstat", "pbsnodes"];
 
-/** Returns all findings. What others depend on comes first. */
+/** Returns all findings. Findings on which others depend come first. */
 export async function examine(home: string | undefined): Promise<Finding[]> {
   const findings = [...runtime()];
   let conf: Conf;

@@ -1,6 +1,6 @@
 // PBS_HOME/identity/revoked.json: the certificates that this host refuses (revocations.ts).
 //
-// F1. A host that cannot read its list trusts nobody: it would let in whom it should refuse.
+// F1. A host that cannot read its list trusts nobody, because it could otherwise accept a peer that it should refuse.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { CredentialsError } from "./credentials.ts";
 
 const pathOf = (home: string): string => join(home, "identity", "revoked.json");
 
-/** home: PBS_HOME. Throws CredentialsError (F1). */
+/** Reads the list. home: PBS_HOME. Throws CredentialsError (F1). */
 export function readRevoked(home: string): readonly Revocation[] {
   const path = pathOf(home);
   let text: string;
@@ -26,10 +26,13 @@ export function readRevoked(home: string): readonly Revocation[] {
   return read.list;
 }
 
-/** The serial numbers of the same. Throws CredentialsError. */
+/** Reads the serial numbers of the list. Throws CredentialsError. */
 export const revokedSerials = (home: string): ReadonlySet<string> => new Set(readRevoked(home).map(({ serial }) => serial));
 
-/** Adds what the server tells. Returns the whole list, which is on the disk. Throws CredentialsError, the file system's error. */
+/**
+ * Adds certificates that the server has sent, and writes the list to the disk. Returns the whole list. Throws
+ * CredentialsError, or the file system's error.
+ */
 export function keepRevoked(home: string, told: readonly Revocation[], now_s: number): readonly Revocation[] {
   const known = readRevoked(home);
   const list = withRevocations(known, told, now_s);

@@ -1,4 +1,4 @@
-// What a certificate says, read by OpenSSL. It loads no ASN.1 library, so that links need none.
+// Reads certificates with OpenSSL. Loads no ASN.1 library, so that programs that only need links load none.
 
 import { createHash, X509Certificate as X509, type X509Certificate } from "node:crypto";
 import { type HostIdentity, identityIn, namesIn } from "../peer.ts";
@@ -16,7 +16,7 @@ export type CertificateFacts = {
   readonly is_authority: boolean;
 };
 
-/** Reads a certificate as PEM. Throws if it is not one. */
+/** Reads a certificate in PEM form. Throws if the text is not a certificate. */
 export const readCertificate = (text: string): CertificateFacts => certificateFacts(new X509(text));
 
 export function certificateFacts(certificate: X509Certificate): CertificateFacts {

@@ -21,7 +21,7 @@ export function commonName(text: string): asn.Name {
   return new asn.Name([new asn.RelativeDistinguishedName([new asn.AttributeTypeAndValue({ type: COMMON_NAME, value })])]);
 }
 
-/** The common name, if the name has nothing else; otherwise null. */
+/** Returns the common name if the distinguished name has no other part; otherwise null. */
 export function commonNameIn(name: asn.Name): string | null {
   const [first, ...others] = [...name].flatMap((each) => [...each]);
   return first === undefined || others.length > 0 || first.type !== COMMON_NAME ? null : first.value.toString();
@@ -29,7 +29,7 @@ export function commonNameIn(name: asn.Name): string | null {
 
 export type Extensions = { readonly of: "authority" } | { readonly of: "host"; readonly host: string; readonly role: string };
 
-/** Extensions of a certificate. key: its own public key. issuer: the authority's public key. */
+/** Makes the extensions of a certificate. key: its own public key; issuer: the authority's public key. */
 export function extensions(what: Extensions, key: KeyObject, issuer: KeyObject): asn.Extensions {
   const of_host = what.of === "host";
   const usage = of_host ? asn.KeyUsageFlags.digitalSignature : asn.KeyUsageFlags.keyCertSign | asn.KeyUsageFlags.cRLSign;
@@ -59,7 +59,7 @@ function alternativeNames(host: string, role: string): asn.SubjectAlternativeNam
 const extension = (extnID: string, critical: boolean, value: unknown): asn.Extension =>
   new asn.Extension({ extnID, critical, extnValue: new OctetString(AsnConvert.serialize(value)) });
 
-/** Method 1 of RFC 7093 section 2: the first 160 bits of SHA-256 of the public key. */
+/** The identifier of a key by method 1 of RFC 7093 section 2: the first 160 bits of SHA-256 of the public key. */
 function keyIdentifier(key: KeyObject): ArrayBuffer {
   return exactly(createHash("sha256").update(spki(key)).digest().subarray(0, 20));
 }
@@ -77,7 +77,7 @@ export const keyOf = (info: asn.SubjectPublicKeyInfo): KeyObject =>
 export const signatureOf = (value: unknown, key: KeyObject): ArrayBuffer =>
   exactly(sign("sha256", Buffer.from(AsnConvert.serialize(value)), key));
 
-/** The bytes in an ArrayBuffer of their own, as the ASN.1 library wants them. */
+/** Copies the bytes into an ArrayBuffer of exactly their length, which the ASN.1 library requires. */
 export const exactly = (bytes: Uint8Array): ArrayBuffer => new Uint8Array(bytes).buffer;
 
 /** SHA-256 in hexadecimal digits. */
@@ -91,7 +91,7 @@ export const pem = (label: "CERTIFICATE" | "CERTIFICATE REQUEST", der: ArrayBuff
   return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`, ""].join("\n");
 };
 
-/** The bytes of a PEM text with exactly one block of that label; null: it is something else. */
+/** Returns the bytes of a PEM text with exactly one block of that label; null: the text is something else. */
 export function derOf(label: string, text: string): Buffer | null {
   const body = new RegExp(`^-----BEGIN ${label}-----\\r?\\n([A-Za-z0-9+/=\\s]+)-----END ${label}-----\\s*$`).exec(text.trim())?.[1];
   return body === undefined ? null : Buffer.from(body, "base64");

@@ -1,7 +1,7 @@
 // Keys of hosts, and their requests for a certificate (PKCS#10, RFC 2986).
 //
 // R1. A request counts only if its signature proves that the sender has the private key.
-// R2. Of a request the name and the key are used, nothing else.
+// R2. Only the name and the key of a request are used.
 
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, verify } from "node:crypto";
 import { CertificationRequest, CertificationRequestInfo } from "@peculiar/asn1-csr";
@@ -21,12 +21,12 @@ import {
   spki,
 } from "./encoding.ts";
 
-/** A new private key as PEM (PKCS#8). */
+/** Makes a private key and returns it as PEM (PKCS#8). */
 export function newKey(): string {
   return generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ type: "pkcs8", format: "pem" }).toString();
 }
 
-/** A request for a host's certificate as PEM. key: the host's private key as PEM. Throws if it is not one. */
+/** Makes a request for a host's certificate and returns it as PEM. key: the host's private key as PEM. Throws if it is not one. */
 export function makeRequest(host: string, key: string): string {
   const secret = createPrivateKey(key);
   const info = new CertificationRequestInfo({ subject: commonName(host), subjectPKInfo: keyInfo(createPublicKey(secret)) });
@@ -43,13 +43,13 @@ export type ReadRequest = { readonly ok: true; readonly request: HostRequest } |
 
 const fault = (text: string): ReadRequest => ({ ok: false, fault: text });
 
-/** Reads and checks a request. fault: what is wrong with it, in words. Never throws. */
+/** Reads and checks a request. fault: says what is wrong with it. Never throws. */
 export function readRequest(text: string): ReadRequest {
   const der = derOf("CERTIFICATE REQUEST", text);
   if (der === null) return fault("it is not a certificate request in PEM");
   try {
     const request = AsnConvert.parse(der, CertificationRequest);
-    // A text has one reading: other encodings of the same request are refused.
+    // Each request has exactly one accepted text: other encodings of the same request are refused.
     return Buffer.from(AsnConvert.serialize(request)).equals(der) ? checked(request) : fault("it cannot be read");
   } catch {
     return fault("it cannot be read");

@@ -1,8 +1,9 @@
 // Links of daemons to their server: over a unix socket on its host, over TLS from another host (tls-dialer.ts).
 //
-// D1. A connection that ends is made again: after a moment if the server had said something, otherwise less and less often. Over TLS a connection is open before
-//     the server has looked at the certificate, so that a refused host would otherwise come back at once, again and again. A host whose certificate is refused
-//     waits longer, because only an administrator can help it.
+// D1. A connection that ends is made again: soon if the server had sent something on it, otherwise after longer and longer
+//     intervals. Over TLS a connection is open before the server has looked at the certificate, so that a refused host would
+//     otherwise come back at once, again and again. A host whose certificate is refused waits longer, because an
+//     administrator must act first.
 
 import type { Socket } from "node:net";
 import { isRecord } from "#support/guards.ts";
@@ -83,7 +84,7 @@ function unixCarrier(path: string): Carrier {
   };
 }
 
-/** makeCarrier: given the limits of the link. */
+/** Keeps a link connected. makeCarrier: gets the limits of the link. */
 export function keepConnected(options: DaemonLinkHandlers, makeCarrier: (limits: Limits) => Carrier): DaemonLink {
   const limits: Limits = { ...LIMITS, ...options.limits };
   const allowed = new Set([...options.types, "refused"]);
@@ -95,7 +96,7 @@ export function keepConnected(options: DaemonLinkHandlers, makeCarrier: (limits:
   let out: Outbox | null = null;
   let why = "";
   let closed = false;
-  /** the server has said something on this connection (D1) */
+  /** the server has sent something on this connection (D1) */
   let heard = false;
 
   const open = (): void => {
@@ -166,7 +167,7 @@ export function keepConnected(options: DaemonLinkHandlers, makeCarrier: (limits:
 
 const codeIn = (refused: unknown): unknown => (isRecord(refused) ? refused["code"] : undefined);
 
-/** Puts our decoder in the place of node-ipc's. breakOff: the server violates the protocol. */
+/** Replaces the decoder of node-ipc with ours. breakOff: called when the server violates the protocol. */
 function decodeFrames(socket: Socket, limits: Limits, allowed: ReadonlySet<string>, breakOff: (text: string) => void): void {
   const decoder = frameDecoder(limits.daemon_frame_chars_max, allowed);
   setInbox(socket, (chunk, receive) => {

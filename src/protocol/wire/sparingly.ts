@@ -1,9 +1,9 @@
-// Log lines that everybody on the network can cause: a few of them a minute are passed on.
+// Limits log lines that anybody on the network can cause: only a few of them per minute are written.
 
 const TOLD_MAX = 10;
 const TOLD_MS = 60_000;
 
-/** tell is called at most ten times a minute; the last text says that more is left out. */
+/** Returns a function that passes texts to `tell`, at most ten per minute. The last text of a minute says that further ones are left out. */
 export function sparingly(tell: (text: string) => void): (text: string) => void {
   let since_ms = Number.NEGATIVE_INFINITY;
   let told = 0;

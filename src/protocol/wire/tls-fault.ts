@@ -1,8 +1,8 @@
-// Why a certificate is not accepted, in words for the administrator of the host that shows or checks it.
+// Texts that say why a certificate is not accepted, for the administrator of the host that shows or checks it.
 
 import { codeOf } from "#support/caught.ts";
 
-/** Faults of dates name the clocks, which are their usual cause. */
+/** Why a handshake failed. A text about dates mentions the clocks, which are the usual cause. */
 export function handshakeFault(error: Error): string {
   const code = codeOf(error);
   if (code !== "CERT_NOT_YET_VALID" && code !== "CERT_HAS_EXPIRED") return error.message;

@@ -1,4 +1,5 @@
-// A host's question for a certificate: one TLS connection, one frame, one answer. Commands and daemons load this file only when they ask, and node:tls with it.
+// A host's question about certificates: one TLS connection, one frame, one answer. Commands and daemons load this file, and
+// node:tls with it, only when they ask.
 //
 // Q1. Nothing is sent before the server has proved itself by the authority that the host trusts, or that its token names.
 
@@ -14,14 +15,14 @@ import { handshakeFault } from "./tls-fault.ts";
 
 export type Place = { readonly host: string; readonly port: number };
 
-/** The question could not be put or was not answered. The message says why, for the user. */
+/** The error if a question could not be sent or was not answered. Its message tells the user why. */
 export class QuestionError extends Error {
   override readonly name = "QuestionError";
 }
 
-/** The certificate (PEM) of the authority that the server at that place belongs to. Throws QuestionError unless it has that fingerprint. */
+/** Gets the certificate (PEM) of the authority to which the server at that place belongs. Throws QuestionError unless it has that fingerprint. */
 export async function fetchAuthority(place: Place, fingerprint: string): Promise<string> {
-  // Nothing is trusted and nothing is sent here: whoever shows the certificate, its fingerprint decides.
+  // Here the peer is not trusted and is sent nothing: whoever shows the certificate, its fingerprint decides.
   const socket = await dial(place, { isProved: false });
   try {
     for (const certificate of chainOf(socket.getPeerCertificate(true)))
@@ -32,12 +33,12 @@ export async function fetchAuthority(place: Place, fingerprint: string): Promise
   throw new QuestionError(`the server at ${place.host} belongs to another complex than the token, or the token is damaged`);
 }
 
-/** What the asking host trusts, and shows if it has a certificate. revoked: serial numbers of certificates that it refuses. */
+/** The asking host: the authority that it trusts, and the certificate that it shows if it has one. revoked: serial numbers of certificates that it refuses. */
 export type Asker = { readonly authority: string; readonly own: Credentials | null; readonly revoked: ReadonlySet<string> };
 /** server: the name in the certificate of the server that answered. */
 export type Asked = { readonly answer: Frame; readonly server: string };
 
-/** Puts one question to the server at that place. answers: accepted types. Throws QuestionError. */
+/** Asks the server at that place one question. answers: accepted types of the answer. Throws QuestionError. */
 export async function askAuthority(place: Place, asker: Asker, question: Frame, answers: readonly string[]): Promise<Asked> {
   let server = "";
   const socket = await dial(place, {
@@ -54,7 +55,7 @@ export async function askAuthority(place: Place, asker: Asker, question: Frame, 
   });
   try {
     const answer = await exchange(socket, question, answers);
-    // The server does not listen to a host with this certificate.
+    // The server does not accept this host's certificate.
     if (answer.type === "refused") throw new QuestionError(`the server refuses: ${textIn(answer.data)}`);
     return { answer, server };
   } finally {

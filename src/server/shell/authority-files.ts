@@ -1,7 +1,7 @@
 // The files of the certificate authority: PBS_HOME/server_priv/ca (docs/identity.md).
 //
-// F1. Each step is one rename: a crash leaves the files of before or those of after.
-// F2. A file that is open to others or cannot be read in full is refused.
+// F1. Each change is one rename: after a crash there are the former files or the new ones.
+// F2. A file to which others have access, or that cannot be read completely, is refused.
 
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -13,20 +13,20 @@ import { readCertificate } from "#identity/x509/certificate.ts";
 import { codeOf } from "#support/caught.ts";
 import { syncDirectory, writeWholeFile } from "#support/whole-file.ts";
 
-/** fingerprint: of its certificate; until_s: epoch seconds */
+/** An authority that signs. fingerprint: that of its certificate; until_s: the end of its certificate, epoch seconds */
 export type Signer = Authority & { readonly fingerprint: string; readonly until_s: number };
 
-/** A refusal for the caller, in words. */
+/** A refusal, with a text for the caller. */
 export class AuthorityError extends Error {
   override readonly name = "AuthorityError";
 }
 
 /** Key and certificate of an authority, which always belong together. */
 const CURRENT = "ca.pem";
-/** Those of the authority that is to follow (docs/identity.md: a new authority). */
+/** Key and certificate of the authority that is to replace the current one (docs/identity.md: a new authority). */
 const NEXT = "next.pem";
 const LEDGER = "ledger.json";
-/** Rights that nobody but the owner may have. */
+/** Permission bits that must not be set on these files. */
 const OTHERS = 0o077;
 
 const directoryOf = (home: string): string => join(home, "server_priv", "ca");
@@ -43,7 +43,7 @@ export function createFiles(home: string, first: Authority): void {
   syncDirectory(join(home, "server_priv"));
 }
 
-/** home: PBS_HOME. */
+/** The files of one complex. home: PBS_HOME. */
 export class AuthorityFiles {
   readonly #directory: string;
 
@@ -58,7 +58,7 @@ export class AuthorityFiles {
     return found;
   }
 
-  /** null: no new authority is on its way. Throws AuthorityError. */
+  /** The authority that is to replace the current one; null: there is none. Throws AuthorityError. */
   next(): Signer | null {
     return this.#signer(NEXT);
   }
@@ -80,7 +80,7 @@ export class AuthorityFiles {
     writeWholeFile(this.#path(NEXT), textOf(authority), 0o600);
   }
 
-  /** The next authority becomes the current one, whose key is gone. */
+  /** Makes the next authority the current one. The key of the former one is deleted by this. */
   promoteNext(): void {
     renameSync(this.#path(NEXT), this.#path(CURRENT));
     syncDirectory(this.#directory);
