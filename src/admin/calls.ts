@@ -11,6 +11,7 @@ import { AdminError, complexConf, confOf, isMember, mustBeRoot, programTree, quo
 import { complexEnv, programOf, runningText, startDaemons, stopDaemons, waitUntilUp } from "./complex/daemons.ts";
 import { certCommand } from "./hosts/cert-command.ts";
 import { simCommand } from "./sim/sim-command.ts";
+import { storeCommand } from "./store/store-command.ts";
 
 const out = (text: string): void => void process.stdout.write(`${text}\n`);
 
@@ -134,6 +135,8 @@ const RESTORE = call(
     out(`Start it:  partita start${argv.home === undefined ? "" : ` --home ${quote(argv.home)}`}`);
   },
 );
+
+const STORE: Call = (y) => y.command(storeCommand);
 
 const DOCTOR = call(
   "doctor",
@@ -296,6 +299,7 @@ const CALLS: readonly Call[] = [
   RESET,
   BACKUP,
   RESTORE,
+  STORE,
   DOCTOR,
   JOIN,
   CERT,

@@ -219,12 +219,12 @@ function daemons(conf: Conf): Finding[] {
 /** Checks the server's store: whether it exists, is undamaged and has the last commit. */
 async function store(conf: Conf): Promise<Finding[]> {
   if (isClosed(conf, "server") || !conf.start.server) return [];
-  const { examineStore, storePath } = await import("../store/store-check.ts");
+  const { examineStore } = await import("../store/store-check.ts");
   try {
     const found = await examineStore(conf, daemonPid(conf, "server"));
     return ["fault" in found ? fault(found.fault) : ok(found.sound)];
   } catch (error) {
-    return [fault(isStoreError(error) ? error.message : `${storePath(conf)}: ${messageOf(error)}`)];
+    return [fault(isStoreError(error) ? error.message : `the store: ${messageOf(error)}`)];
   }
 }
 

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { finishJob } from "#mom/agent/file-work.ts";
 import { readRecords } from "#mom/driver/record-log.ts";
 import { connectServer } from "#protocol/client.ts";
+import { storeKind } from "#store/store-choice.ts";
 import type { Conf } from "#support/conf.ts";
 import { AdminError, makeHome, programTree } from "../complex/complex-home.ts";
 import { killDaemons, startDaemons, waitUntilUp } from "../complex/daemons.ts";
@@ -13,6 +14,8 @@ import { killDaemons, startDaemons, waitUntilUp } from "../complex/daemons.ts";
 const NODE_CPUS = "16";
 
 export async function resetComplex(conf: Conf): Promise<void> {
+  if (storeKind(conf) === "postgres")
+    throw new AdminError("reset empties PBS_HOME, and the store is in PostgreSQL: stop the complex and call pbs_server -t create");
   await killDaemons(conf);
   clearAwayRuns(conf);
   if (existsSync(conf.home)) for (const name of readdirSync(conf.home)) rmSync(join(conf.home, name), { recursive: true, force: true });

@@ -11,6 +11,7 @@ import { join } from "node:path";
 import { readRecords } from "#mom/driver/record-log.ts";
 import { connectServer } from "#protocol/client.ts";
 import { storeBytes } from "#store/sqlite/sqlite-mark.ts";
+import { storeFile, storeKind } from "#store/store-choice.ts";
 import { codeOf } from "#support/caught.ts";
 import type { Conf } from "#support/conf.ts";
 import { homeFault } from "#support/trusted-home.ts";
@@ -18,7 +19,6 @@ import { PARTITA_VERSION } from "#support/version.ts";
 import { AdminError, isMember, programTree } from "../complex/complex-home.ts";
 import { type DaemonName, daemonPid, enabledDaemons, startDaemons, stopDaemons, waitUntilUp } from "../complex/daemons.ts";
 import { backup } from "../store/backup.ts";
-import { storePath } from "../store/store-check.ts";
 import { updateInstallation } from "./init.ts";
 
 /** Upgrades the complex. say: called with a line for each step. */
@@ -31,7 +31,7 @@ export async function upgrade(conf: Conf, say: (text: string) => void): Promise<
   // If the new daemons would refuse to start, that must be known before the old ones are ended.
   const unsafe = homeFault(conf);
   if (unsafe !== null) throw new AdminError(`${unsafe}: the new daemons would not start, nothing was changed`);
-  if ((storeBytes(storePath(conf)) ?? 0) > 0) {
+  if (storeKind(conf) === "postgres" || (storeBytes(storeFile(conf)) ?? 0) > 0) {
     const copy = join(conf.home, "server_priv", `before-upgrade-${new Date().toISOString().replace(/[-:]|\.\d+/g, "")}.db`);
     await backup(conf, copy);
     say(`The store is saved: ${copy}`);

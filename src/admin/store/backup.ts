@@ -1,15 +1,19 @@
-// `partita backup FILE`: makes a consistent copy of the store. If the server runs, the server makes the copy; otherwise this
-// program does.
+// `partita backup FILE`: makes a consistent copy of the store as one file of SQLite. If the server runs with SQLite, the
+// server makes the copy; otherwise this program does. A store in PostgreSQL is read as it is at one moment, while the server
+// may go on.
 
 import { existsSync } from "node:fs";
 import { connectServer } from "#protocol/client.ts";
+import { storeFile, storeKind } from "#store/store-choice.ts";
 import type { Conf } from "#support/conf.ts";
 import { AdminError } from "../complex/complex-home.ts";
 import { daemonPid } from "../complex/daemons.ts";
-import { storePath } from "./store-check.ts";
+import { copyToNewFile } from "./copy-file.ts";
+import { databaseSettings, postgres } from "./kinds.ts";
 
 /** Makes the copy. file: its absolute path. */
 export async function backup(conf: Conf, file: string): Promise<void> {
+  if (storeKind(conf) === "postgres") return backupDatabase(conf, file);
   if (daemonPid(conf, "server") === null) return backupStopped(conf, file);
   const link = await connectServer(conf);
   const reply = await link.request({ kind: "backup", file });
@@ -17,8 +21,18 @@ export async function backup(conf: Conf, file: string): Promise<void> {
   if (!reply.ok) throw new AdminError(`backup refused: ${reply.text ?? `error ${reply.code}`}`);
 }
 
+async function backupDatabase(conf: Conf, file: string): Promise<void> {
+  const { openSnapshot } = await postgres();
+  const moment = await openSnapshot(await databaseSettings(conf));
+  try {
+    await copyToNewFile(moment, file);
+  } finally {
+    await moment.close();
+  }
+}
+
 async function backupStopped(conf: Conf, file: string): Promise<void> {
-  const path = storePath(conf);
+  const path = storeFile(conf);
   if (!existsSync(path)) throw new AdminError(`there is nothing to save: ${path} does not exist`);
   const { openSqliteStore } = await import("#store/sqlite/sqlite-store.ts");
   const store = await openSqliteStore(path);

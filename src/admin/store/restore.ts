@@ -13,12 +13,15 @@ import { type Connection, openConnection } from "#store/sqlite/sqlite.ts";
 import { storeBytes } from "#store/sqlite/sqlite-mark.ts";
 import { quickCheck } from "#store/sqlite/sqlite-open.ts";
 import { isStoreError } from "#store/store.ts";
+import { storeFile, storeKind } from "#store/store-choice.ts";
 import type { Conf } from "#support/conf.ts";
 import { takeLock } from "#support/libc/lock-file.ts";
 import { syncDirectory } from "#support/whole-file.ts";
 import { AdminError } from "../complex/complex-home.ts";
 import { daemonPid } from "../complex/daemons.ts";
-import { storePath } from "./store-check.ts";
+import { removeStoreFiles } from "./copy-file.ts";
+import { databaseSettings, openDatabase, postgres, removeMark, stampNow, whileStopped } from "./kinds.ts";
+import { fillDatabase } from "./migrate.ts";
 
 /** The result. jobs: number of unfinished jobs. finished: number of finished jobs. kept: path of the former store; null: there was none. */
 export type Restored = { readonly jobs: number; readonly finished: number; readonly kept: string | null };
@@ -31,7 +34,8 @@ export async function restore(conf: Conf, file: string): Promise<Restored> {
   const server = daemonPid(conf, "server");
   if (server !== null) throw new AdminError(`the server runs (pid ${server}): stop it first: partita stop`);
   if (lstatSync(file, { throwIfNoEntry: false })?.isFile() !== true) throw new AdminError(`${file} is not a file`);
-  const store = storePath(conf);
+  if (storeKind(conf) === "postgres") return whileStopped(conf, () => restoreDatabase(conf, file));
+  const store = storeFile(conf);
   if (!existsSync(dirname(store))) throw new AdminError(`${dirname(store)} does not exist: partita init makes it`);
   const outcome = takeLock(`${store}.lock`);
   if (!("held" in outcome)) throw new AdminError(`another process uses the store (pid ${outcome.owner_pid ?? "unknown"})`);
@@ -49,6 +53,32 @@ export async function restore(conf: Conf, file: string): Promise<Restored> {
     for (const suffix of SUFFIXES) rmSync(`${copy}${suffix}`, { force: true });
     rmSync(`${store}.lock`, { force: true });
     outcome.held.release();
+  }
+}
+
+/** Fills a new schema from a copy of the file, and puts it in the place of the store. The former store is kept as a schema with another name. */
+async function restoreDatabase(conf: Conf, file: string): Promise<Restored> {
+  const settings = await databaseSettings(conf);
+  const { exchangeSchemas, lookAtDatabase } = await postgres();
+  const present = await lookAtDatabase(settings);
+  const say = (text: string): void => void process.stderr.write(`partita: ${text}\n`);
+  // A server on another host may use the store: this call then fails.
+  if (present !== null) await (await openDatabase(conf, settings, null, say)).close();
+  const copy = `${storeFile(conf)}.restored-${process.pid}`;
+  try {
+    const { jobs, finished } = await takeCopy(file, copy, present?.next_seq ?? 0);
+    const { openSqliteStore } = await import("#store/sqlite/sqlite-store.ts");
+    const from = await openSqliteStore(copy);
+    try {
+      await fillDatabase(conf, from, say);
+    } finally {
+      await from.close();
+    }
+    const kept = await exchangeSchemas(settings, stampNow());
+    removeMark(conf);
+    return { jobs, finished, kept: kept === null ? null : `schema ${kept} of the database` };
+  } finally {
+    removeStoreFiles(copy);
   }
 }
 

@@ -1,22 +1,22 @@
 // Checks the server's store for `partita doctor`. The check opens the store only for reading.
 
 import { statSync } from "node:fs";
-import { join } from "node:path";
 import { lack, markFile, readMark } from "#store/mark.ts";
 import { openConnection } from "#store/sqlite/sqlite.ts";
 import { absence, lost, readStanding } from "#store/sqlite/sqlite-mark.ts";
 import { quickCheck } from "#store/sqlite/sqlite-open.ts";
+import { storeFile, storeKind } from "#store/store-choice.ts";
 import type { Conf } from "#support/conf.ts";
 import { openInodes } from "../complex/processes.ts";
-
-export const storePath = (conf: Conf): string => join(conf.home, "server_priv", "partita.db");
+import { databaseSettings, postgres } from "./kinds.ts";
 
 /** The result of the check. fault: why the store cannot be used. sound: a description of a store without faults. */
 export type StoreFinding = { readonly fault: string } | { readonly sound: string };
 
 /** Checks the store. server: pid of the server that has the store open; null: no server runs. Rejects with the error of the file system or of SQLite. */
 export async function examineStore(conf: Conf, server: number | null): Promise<StoreFinding> {
-  const file = storePath(conf);
+  if (storeKind(conf) === "postgres") return examineDatabase(conf, server);
+  const file = storeFile(conf);
   const mark = readMark(markFile(file));
   if (server !== null && isReplaced(file, server))
     return {
@@ -37,6 +37,22 @@ export async function examineStore(conf: Conf, server: number | null): Promise<S
   } finally {
     await connection.close();
   }
+}
+
+async function examineDatabase(conf: Conf, server: number | null): Promise<StoreFinding> {
+  const settings = await databaseSettings(conf);
+  const { lookAtDatabase, nameOfDatabase } = await postgres();
+  const mark = server === null ? readMark(markFile(storeFile(conf))) : null;
+  const sight = await lookAtDatabase(settings);
+  const name = nameOfDatabase(settings);
+  if (sight === null)
+    return mark === null
+      ? { sound: `${name} has no store yet: the server has never run` }
+      : { fault: `${name} has no store, and this PBS_HOME had one` };
+  const lacking = mark === null ? null : lack({ store: sight.leader.store, commit: sight.leader.last_commit }, mark);
+  if (lacking !== null) return { fault: `${name}: ${lacking}` };
+  const [weakness] = sight.weaknesses;
+  return weakness === undefined ? { sound: `the store ${name} can be reached and accepts writes` } : { fault: weakness };
 }
 
 /** Whether the path no longer leads to the file that the server has open. */

@@ -10,12 +10,15 @@ import type { Parameter, Reader } from "../sql-history.ts";
 import { sqlHistory } from "../sql-history.ts";
 import { asItIs, isStoreError, type Store, StoreError } from "../store.ts";
 import { type Connection, connectDatabase } from "./connection.ts";
+import { dropIncoming, exchangeSchemas, incoming, lookAtDatabase, openSnapshot } from "./copies.ts";
 import { loadRows, POSTGRES_HISTORY, readScripts } from "./postgres-load.ts";
 import { POSTGRES_STEPS, type SchemaStep } from "./postgres-schema.ts";
 import { type DatabaseSettings, nameOfDatabase } from "./settings.ts";
 import { Writer } from "./writer.ts";
 
-export { readSettings } from "./settings.ts";
+export * from "./settings.ts";
+// Other programs import only this file, which is a bundle of its own.
+export const copies = { dropIncoming, exchangeSchemas, incoming, lookAtDatabase, openSnapshot };
 
 export type PostgresStoreOptions = {
   readonly settings: DatabaseSettings;
