@@ -38,7 +38,7 @@ export async function reportStatus(conf: Conf, json: boolean): Promise<Report> {
   return { text, status: faulty ? 1 : 0 };
 }
 
-/** A host whose server is elsewhere: its own daemons, and whether the server knows it. */
+/** Reports on a host whose server is on another host: its own daemons, and whether the server accepts it. */
 async function reportMember(conf: Conf, json: boolean): Promise<Report> {
   const { lookAtServer } = await import("../hosts/member.ts");
   const sight = await lookAtServer(conf);

@@ -4,7 +4,7 @@
 //     would refuse.
 // G2. Server, schedulers and pbs_comm are restarted while jobs continue to run. A mom that has jobs is not restarted and
 //     keeps its old program, because its jobs would end with it.
-// G3. A host that has joined a complex is upgraded by itself: its mom's own records say whether it has jobs.
+// G3. A host that has joined a complex is upgraded separately: the records of its mom say whether it has jobs.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
-// Links over unix sockets: the server's side. The daemons' side is in daemon-link.ts, links over TLS are in tls-listener.ts. The rules are those of link-server.ts.
+// The server's side of links over unix sockets. The daemons' side is in daemon-link.ts, links over TLS are in
+// tls-listener.ts. The rules are those of link-server.ts.
 
 import { chmodSync, existsSync, lstatSync, mkdirSync } from "node:fs";
 import type { Socket } from "node:net";
@@ -66,7 +67,7 @@ export async function listenLinks(options: ListenOptions): Promise<LinkServer> {
   };
 }
 
-/** Who is at the other end of a unix socket: the kernel knows. */
+/** Determines the peer of a unix socket, which the kernel knows. */
 function localPeer(socket: Socket): Admission {
   const peer = peerCredentials(socket);
   if (peer !== null) return { kind: "peer", peer };

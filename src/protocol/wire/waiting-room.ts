@@ -4,7 +4,7 @@
 // W1. A new connection is always admitted. If there are then too many, the oldest connection of the user who has most is turned
 //     out. Connections of own users are turned out only if there are no others.
 
-/** A uid of this host, or an address; null: the owner is unknown. */
+/** The user or host behind a connection: a uid of this host, or an address; null: unknown. */
 export type Owner = number | string | null;
 
 export type WaitingRoom<Guest> = {

@@ -2,7 +2,7 @@
 // types of the site's resources (docs/reference/execution.md 7), and because data from a link may be malformed.
 //
 // I1. The result holds only values that qmgr could have set and that a mom may report.
-// I2. A mom names its own host only: jobs that want another host (select=host=...) must not come to this one.
+// I2. A mom may name only its own host, so that jobs that request another host (select=host=...) do not run on its vnodes.
 
 import type { AttributeValue } from "#model/attribute.ts";
 import { isObjectName } from "#model/object-names.ts";
@@ -32,7 +32,7 @@ const NOT_FOR_MOMS: ReadonlySet<string> = new Set([
 
 export type CheckedVnode = { readonly vnode: MomVnode | null /** what was left out, for the log */; readonly refused: readonly string[] };
 
-/** The vnode with the accepted values; null: its name is illegal. host: that of the mom. */
+/** The vnode with the accepted values; null: its name is illegal. host: the mom's. */
 export function checkVnode(state: Pick<ServerState, "resources">, host: string, { name, attrs }: MomVnode): CheckedVnode {
   if (!isObjectName("node", name)) return { vnode: null, refused: ["its name"] };
   const refused: string[] = [];
