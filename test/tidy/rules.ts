@@ -37,6 +37,7 @@ export const PURE: readonly string[] = [
   "src/identity/**",
   "!src/identity/x509/**",
   "!src/identity/files/**",
+  "src/protocol/datagram/**",
   "src/qmgr/language/**",
   "src/qmgr/session/**",
   "src/qmgr/shell/*.ts",

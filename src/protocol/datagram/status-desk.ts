@@ -1,0 +1,148 @@
+// The server's end of the channels over which moms of other hosts report. It hands out keys, opens datagrams and seals answers.
+//
+// S1. The work for a datagram is bounded: its length, its header, its channel, its counter and the rate of its channel are looked at before anything is decrypted,
+//     and at most one text of DATAGRAM_BYTES_MAX is decrypted. Every datagram that does not count is dropped and counted, and nobody gets an answer to it.
+// S2. A key lasts for a time (rotation). The mom gets the next one over its link. The former key counts until the mom uses the new one, but not longer than GRACE_MS.
+// S3. A channel ends with the link over which its key was handed out.
+
+import {
+  CHANNEL_DIGITS,
+  type ChannelKeys,
+  type Cipher,
+  DATAGRAM_BYTES_MAX,
+  KEY_BYTES,
+  openPacket,
+  readHeader,
+  sealPacket,
+} from "./packet.ts";
+import { type ReplayWindow, replayWindow } from "./replay-window.ts";
+
+/** Why a datagram was dropped. foreign: not sealed in the channel that it names; late: too old to know whether it was seen; flood: more than a mom may send */
+export const DROPS = ["oversized", "unknown", "foreign", "replayed", "late", "flood"] as const;
+export type Drop = (typeof DROPS)[number];
+
+/** A report that was proved. answer: seals an answer to it; is_due: the mom needs a new key (S2) */
+export type Opened = { readonly link: number; readonly text: string; readonly is_due: boolean; answer(text: string): Uint8Array };
+
+export type StatusDeskOptions = {
+  readonly cipher: Cipher;
+  /** random bytes */
+  readonly random: (count: number) => Uint8Array;
+  /** names this start of the server */
+  readonly boot: string;
+  /** time after which a mom gets a new key */
+  readonly rotation_ms: number;
+};
+
+type Channel = {
+  readonly keys: ChannelKeys;
+  readonly link: number;
+  readonly since_ms: number;
+  readonly window: ReplayWindow;
+  /** counter of the next answer */
+  next: number;
+  /** time at which a new key was handed out; null: this is the newest */
+  retired_ms: number | null;
+  /** datagrams that may still be decrypted, and the time of the last one */
+  allowance: number;
+  allowed_ms: number;
+};
+
+/** How long a former key counts after a new one was handed out. */
+const GRACE_MS = 300_000;
+/** Datagrams that a channel may send at once, and in each second. A report is one datagram, and one more for about ten jobs whose usage has changed. */
+const BURST = 400;
+const RATE_PER_S = 40;
+
+export class StatusDesk {
+  readonly #options: StatusDeskOptions;
+  readonly #channels = new Map<string, Channel>();
+  /** channels of a link: the newest last */
+  readonly #of_link = new Map<number, Channel[]>();
+  /** number of datagrams that were dropped */
+  readonly dropped: { -readonly [K in Drop]: number } = { oversized: 0, unknown: 0, foreign: 0, replayed: 0, late: 0, flood: 0 };
+  /** number of datagrams that counted */
+  opened = 0;
+
+  constructor(options: StatusDeskOptions) {
+    this.#options = options;
+  }
+
+  /** Makes the keys of a new channel, for the mom of this host over this link. now_ms: of a clock that is never set */
+  admit(link: number, host: string, now_ms: number): ChannelKeys {
+    const { random, boot } = this.#options;
+    const former = this.#of_link.get(link) ?? [];
+    // A mom that has not used its last key yet gets another one instead of it.
+    for (const channel of former) if (channel.retired_ms === null) channel.retired_ms = now_ms;
+    const name = hex(random(CHANNEL_DIGITS / 2));
+    const channel: Channel = {
+      keys: { channel: name, key: random(KEY_BYTES), host: host.toLowerCase(), boot },
+      link,
+      since_ms: now_ms,
+      window: replayWindow(),
+      next: 0,
+      retired_ms: null,
+      allowance: BURST,
+      allowed_ms: now_ms,
+    };
+    this.#channels.set(name, channel);
+    this.#of_link.set(link, [...former, channel]);
+    this.#forget(link, (other) => other.retired_ms !== null && now_ms - other.retired_ms > GRACE_MS);
+    return channel.keys;
+  }
+
+  /** Ends the channels of a link (S3). */
+  dismiss(link: number): void {
+    this.#forget(link, () => true);
+  }
+
+  /** Opens a datagram; null: it was dropped (S1). */
+  open(bytes: Uint8Array, now_ms: number): Opened | null {
+    if (bytes.length > DATAGRAM_BYTES_MAX) return this.#drop("oversized");
+    const header = readHeader(bytes, "report");
+    const channel = header === null ? undefined : this.#channels.get(header.channel);
+    if (header === null || channel === undefined) return this.#drop("unknown");
+    if (channel.retired_ms !== null && now_ms - channel.retired_ms > GRACE_MS) return this.#drop("late");
+    const look = channel.window.look(header.counter);
+    if (look !== "new") return this.#drop(look);
+    if (!isAllowed(channel, now_ms)) return this.#drop("flood");
+    const { cipher, rotation_ms } = this.#options;
+    const text = openPacket(cipher, channel.keys, bytes);
+    if (text === null) return this.#drop("foreign");
+    channel.window.note(header.counter);
+    this.opened++;
+    // The mom uses this key, so it has no need of former ones.
+    if (channel.retired_ms === null) this.#forget(channel.link, (other) => other.retired_ms !== null);
+    return {
+      link: channel.link,
+      text,
+      is_due: channel.retired_ms === null && now_ms - channel.since_ms >= rotation_ms,
+      answer: (answer) => sealPacket(cipher, channel.keys, "heard", channel.next++, answer),
+    };
+  }
+
+  #drop(why: Drop): null {
+    this.dropped[why]++;
+    return null;
+  }
+
+  #forget(link: number, isOver: (channel: Channel) => boolean): void {
+    const channels = this.#of_link.get(link) ?? [];
+    for (const channel of channels) if (isOver(channel)) this.#channels.delete(channel.keys.channel);
+    const left = channels.filter((channel) => !isOver(channel));
+    if (left.length > 0) this.#of_link.set(link, left);
+    else this.#of_link.delete(link);
+  }
+}
+
+/** Takes one datagram from the allowance of a channel, which grows with time. */
+function isAllowed(channel: Channel, now_ms: number): boolean {
+  const grown = ((now_ms - channel.allowed_ms) / 1000) * RATE_PER_S;
+  channel.allowance = Math.min(BURST, channel.allowance + Math.max(0, grown));
+  channel.allowed_ms = now_ms;
+  if (channel.allowance < 1) return false;
+  channel.allowance--;
+  return true;
+}
+
+const hex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
