@@ -51,6 +51,18 @@ export type MomHello = {
    * not know these frames
    */
   readonly pongs?: true;
+  /** the mom is on another host (I5, I6). every_s: how often it reports */
+  readonly reports?: { readonly every_s: number };
+};
+/** What a mom on another host reports again and again (I6). Each report has a larger number than the one before. */
+export type MomReport = {
+  readonly number: number;
+  /** the reason why the mom cannot start jobs */
+  readonly ill?: string;
+  /** usage of runs since the last answered report; a report may have a part of it */
+  readonly jobs?: MomToServer["mom-usage"]["jobs"];
+  /** as in mom-site, if that has changed since the last answered report */
+  readonly site?: { readonly [name: string]: string };
 };
 /**
  * Everything that a mom needs to run a job. The mom of the first host in exec_host (the mother superior) runs the job. The
@@ -135,6 +147,8 @@ export type MomToServer = {
   /** idled true: the job was stopped because the host is in use (state U); false: the job continues */
   "mom-idled": { readonly job: string; readonly run_count: number; readonly idled: boolean };
   "mom-usage": { readonly jobs: readonly { readonly job: string; readonly run_count: number; readonly used: Usage }[] };
+  /** a report that comes over the connection (I6) */
+  "mom-report": MomReport;
   "mom-obit": {
     readonly job: string;
     readonly run_count: number;
@@ -164,12 +178,22 @@ export type MomToServer = {
   /** the answer to a mom-signal, or to a mom-start that the mom refuses at once */
   "mom-result": { readonly token: number; readonly ok: boolean; readonly code?: number; readonly text?: string };
 };
+/** The server's answer to a report. */
+export type MomHeard = { readonly number: number };
 export type ServerToMom = {
   "mom-welcome": {
     readonly keep: readonly string[];
     readonly kill: readonly string[];
     readonly acknowledged: readonly { readonly job: string; readonly run_count: number }[];
+    /** the server answers confirmed starts (I5) */
+    readonly confirms?: true;
   };
+  /** answer to mom-accepted: these runs may start (I5) */
+  "mom-confirmed": { readonly runs: readonly { readonly job: string; readonly run_count: number }[] };
+  /** the key for the mom's reports from now on (I6). channel: hexadecimal digits; key: base64; boot: names the server's start */
+  "mom-keys": { readonly channel: string; readonly key: string; readonly boot: string };
+  /** answer to the report with that number; also what a datagram of the server says */
+  "mom-heard": MomHeard;
   "mom-refused": { readonly code: number; readonly text: string };
   /** several jobs in one frame; the mom answers for each with mom-started or mom-obit */
   "mom-start": { readonly jobs: readonly MomJob[] };

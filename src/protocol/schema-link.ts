@@ -7,6 +7,7 @@
 import * as z from "zod";
 import { isPrintableText, printableText } from "#model/attribute-checks.ts";
 import { isRecord } from "#support/guards.ts";
+import { CHANNEL_DIGITS, KEY_BYTES } from "./datagram/packet.ts";
 import type { MomToServer, ServerToMom } from "./mom-link.ts";
 import type { Change, Decision, SchedCommand, SchedToServer, ServerToSched, Verdict, Why } from "./sched-link.ts";
 import { SCHED_COMMAND } from "./sched-link.ts";
@@ -132,6 +133,8 @@ const SERVER_TO_SCHED = {
 
 const vnodes = items(z.strictObject({ name, attrs: record }));
 const run = { job: name, run_count: count };
+const usages = items(z.strictObject({ ...run, used: usage }));
+const texts = scalarRecord<string>((value) => typeof value === "string");
 const patience = z
   .strictObject({ join_s: seconds.exactOptional(), launch_s: seconds.exactOptional(), downtime_s: seconds.exactOptional() })
   .exactOptional();
@@ -152,6 +155,7 @@ const MOM_TO_SERVER = {
     checkpoints: items(name).exactOptional(),
     outputs: items(name).exactOptional(),
     pongs: z.literal(true).exactOptional(),
+    reports: z.strictObject({ every_s: count.min(1).max(LIMITS.status_interval_s_max) }).exactOptional(),
   }),
   "mom-hook": z.strictObject({
     hook: name,
@@ -166,10 +170,16 @@ const MOM_TO_SERVER = {
   "mom-vnodes": z.strictObject({ vnodes, patience }),
   "mom-joined": z.strictObject(run),
   "mom-started": z.strictObject({ ...run, session_id: whole, jobdir: text, restarted: z.literal(true).exactOptional() }),
-  "mom-site": z.strictObject({ resources: scalarRecord<string>((value) => typeof value === "string") }),
+  "mom-site": z.strictObject({ resources: texts }),
   "mom-busy": z.strictObject({ busy: z.boolean() }),
   "mom-idled": z.strictObject({ ...run, idled: z.boolean() }),
-  "mom-usage": z.strictObject({ jobs: items(z.strictObject({ ...run, used: usage })) }),
+  "mom-usage": z.strictObject({ jobs: usages }),
+  "mom-report": z.strictObject({
+    number: count,
+    ill: told.exactOptional(),
+    jobs: usages.exactOptional(),
+    site: texts.exactOptional(),
+  }),
   "mom-obit": z.strictObject({
     ...run,
     exit_status: whole,
@@ -202,10 +212,25 @@ const momJob = z.strictObject({
   restart: z.literal(true).exactOptional(),
 });
 const token = { token: whole, job: name };
+const CHANNEL_NAME = new RegExp(`^[0-9a-f]{${CHANNEL_DIGITS}}$`);
+/** A key in base64. */
+const KEY_CHARS = 4 * Math.ceil(KEY_BYTES / 3);
 const hookContent = z.string().max(LIMITS.hook_chars_max);
 
 const SERVER_TO_MOM = {
-  "mom-welcome": z.strictObject({ keep: items(name), kill: items(name), acknowledged: items(z.strictObject(run)) }),
+  "mom-welcome": z.strictObject({
+    keep: items(name),
+    kill: items(name),
+    acknowledged: items(z.strictObject(run)),
+    confirms: z.literal(true).exactOptional(),
+  }),
+  "mom-confirmed": z.strictObject({ runs: items(z.strictObject(run)) }),
+  "mom-keys": z.strictObject({
+    channel: z.string().regex(CHANNEL_NAME),
+    key: z.base64().length(KEY_CHARS),
+    boot: name,
+  }),
+  "mom-heard": z.strictObject({ number: count }),
   "mom-refused": z.strictObject({ code: whole, text }),
   "mom-start": z.strictObject({ jobs: items(momJob) }),
   "mom-signal": z.strictObject({ ...token, signal: name }),

@@ -5,6 +5,7 @@ import type { Prng } from "#support/prng.ts";
 import { attrsOfRun, type Checks } from "./checks/checks.ts";
 import { type Disk, emptyDisk } from "./disk.ts";
 import { momVnodes, policyBook, type Scenario } from "./drawn/scenario.ts";
+import { createDatagrams, type Datagrams } from "./far/datagrams.ts";
 import { MomProcess } from "./mom-process.ts";
 import { createNetwork, type Network } from "./network.ts";
 import { SchedProcess } from "./sched-process.ts";
@@ -17,6 +18,7 @@ export type Complex = {
   readonly world: World;
   readonly scenario: Scenario;
   readonly network: Network;
+  readonly datagrams: Datagrams;
   readonly disk: Disk;
   readonly server: ServerProcess;
   /** the schedulers by name; each is created when the server first starts a scheduler of that name */
@@ -33,6 +35,8 @@ const PIDS_PER_SCHED = 1000;
 
 export function createComplex(world: World, scenario: Scenario, checks: Checks): Complex {
   const network = createNetwork(world, scenario);
+  const isFar = new Set(scenario.hosts.filter(({ is_far }) => is_far).map(({ name }) => name));
+  const datagrams = createDatagrams(world, network.cuts, scenario.datagrams);
   const disk = emptyDisk();
   const book = policyBook(scenario.policy, scenario.keeps_plans);
   const complex = { failures: false };
@@ -50,8 +54,10 @@ export function createComplex(world: World, scenario: Scenario, checks: Checks):
   const server: ServerProcess = new ServerProcess({
     world,
     network,
+    datagrams,
     disk,
     options: {
+      isFar: (host) => isFar.has(host),
       commit_ms_max: scenario.commit_ms_max,
       startSched: (name, parent) => processes.start(name, parent, () => isWanted(name, parent)),
       isAlive: (pid) => processes.isAlive(pid),
@@ -83,12 +89,16 @@ export function createComplex(world: World, scenario: Scenario, checks: Checks):
         vnodes: momVnodes(host),
         starter,
         prepareFailure: (job, run_count) => prepareFailure(world, scenario, complex.failures, job, run_count),
-        dial: (name) => server.dialMom(name),
+        dial: (name) => (isCutOff(network, name) ? null : server.dialMom(name)),
+        datagrams: host.is_far ? datagrams : null,
       }),
   );
   const starters = hosts.map(({ starter }) => starter);
-  return Object.assign(complex, { world, scenario, network, disk, server, scheds: processes.byName, moms, starters, book });
+  return Object.assign(complex, { world, scenario, network, datagrams, disk, server, scheds: processes.byName, moms, starters, book });
 }
+
+/** A connection needs both directions. */
+const isCutOff = ({ cuts }: Network, host: string): boolean => cuts.left_ms(host, "up") > 0 || cuts.left_ms(host, "down") > 0;
 
 /** Returns how the program of a job behaves in each of its starts. It depends only on the seed. */
 function behaviours(world: World, scenario: Scenario, failing: () => boolean): (job: string, run_count: number) => Behaviour {

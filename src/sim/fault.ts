@@ -4,6 +4,7 @@
 import type { Prng } from "#support/prng.ts";
 import type { Complex } from "./complex.ts";
 import type { Fault } from "./drawn/scenario.ts";
+import type { Way } from "./far/cuts.ts";
 
 /** Times in ms for which a killed daemon stays away. */
 const AWAY_MS = [10, 1500, 20_000, 400_000] as const;
@@ -18,6 +19,8 @@ const pauseOf = (random: Prng): number => random.int(1, random.pick(PAUSE_MS));
 /** Differences of the wall clock from its original time in ms. */
 const CLOCK_AHEAD_MS = [0, 5000, -60_000, 3_600_000, -3_600_000, 2 * 86_400_000] as const;
 
+const WAYS: readonly (readonly Way[])[] = [["up"], ["down"], ["up", "down"]];
+
 export function strike(complex: Complex, random: Prng): void {
   const fault = random.pick(complex.scenario.faults);
   const away_ms = random.int(1, random.chance(0.05) ? AWAY_MS[3] : random.pick(AWAY_MS.slice(0, 3)));
@@ -25,7 +28,12 @@ export function strike(complex: Complex, random: Prng): void {
   carryOut(complex, fault, random, away_ms);
 }
 
-function carryOut({ world, server, scheds, moms, starters, network }: Complex, fault: Fault, random: Prng, away_ms: number): void {
+function carryOut(
+  { world, scenario, server, scheds, moms, starters, network }: Complex,
+  fault: Fault,
+  random: Prng,
+  away_ms: number,
+): void {
   const back = (act: () => void | Promise<void>): void => world.after(away_ms, act);
   switch (fault) {
     case "kill-server":
@@ -75,6 +83,11 @@ function carryOut({ world, server, scheds, moms, starters, network }: Complex, f
     case "break-link": {
       const cables = [...network.cables];
       if (cables.length > 0) random.pick(cables).breakOff();
+      break;
+    }
+    case "cut-host": {
+      const far = scenario.hosts.filter(({ is_far }) => is_far);
+      if (far.length > 0) network.cuts.cut(random.pick(far).name, random.pick(WAYS), random.int(1, random.pick(PAUSE_MS)));
       break;
     }
     case "fail-commit":

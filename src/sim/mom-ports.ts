@@ -16,6 +16,7 @@ import type {
   HooksPort,
   HostPort,
   MomPorts,
+  ReportsPort,
   ScriptsPort,
   ServerEnd,
   ServerLink,
@@ -31,6 +32,8 @@ import type { MomHooks, MomPatience, MomVnode } from "#protocol/mom-link.ts";
 import type { FrameOf } from "#protocol/schema-link.ts";
 import type { Prng } from "#support/prng.ts";
 import { playAction, playHook, playScript } from "./drawn/hook-play.ts";
+import type { Datagrams } from "./far/datagrams.ts";
+import { toyCipher } from "./far/toy-cipher.ts";
 import { FileAgent } from "./file-agent.ts";
 import type { Link } from "./network.ts";
 import { Pulse } from "./server-ports.ts";
@@ -56,6 +59,8 @@ export type MomOptions = {
   /** Returns the code with which the preparation of a job's files fails (docs/reference/execution.md 6); null: it succeeds. */
   prepareFailure(job: string, run_count: number): number | null;
   dial(host: string): Link<"mom-to-server", "server-to-mom"> | null;
+  /** null: the server is on this host */
+  readonly datagrams: Datagrams | null;
 };
 
 export type MomLifeOptions = MomOptions & {
@@ -159,6 +164,7 @@ export class MomLife {
           return link;
         },
       },
+      reports: this.#reportsPort(),
       starter: this.#starterPort(),
       agent: { launch: (lane, heard, closed) => this.#launchAgent(lane, heard, closed) },
       disk: this.#diskPort(),
@@ -209,6 +215,19 @@ export class MomLife {
       },
       soon: (work) => this.later(0, work),
       atEnd: (work) => void this.#at_end.push(work),
+    };
+  }
+
+  /** Datagrams that carry only a heartbeat do not count as effects (M2). */
+  #reportsPort(): ReportsPort | null {
+    const { datagrams, host } = this.#options;
+    if (datagrams === null) return null;
+    return {
+      cipher: toyCipher,
+      open: (heard) => {
+        const end = datagrams.mom(host, (bytes) => this.arrive(() => heard(bytes)));
+        return { send: (bytes) => this.beat(() => end.send(bytes)), close: () => end.close() };
+      },
     };
   }
 
@@ -419,7 +438,7 @@ class VirtualServerLink implements ServerLink {
   send({ type, data }: FrameOf<"mom-to-server">): void {
     // The network checks that the frame matches its schema.
     const act = (): void => this.#link?.send(type, data as never);
-    if (type === "mom-pong") this.#life.beat(act);
+    if (type === "mom-pong" || type === "mom-report") this.#life.beat(act);
     else this.#life.effect(act);
   }
 

@@ -3,10 +3,12 @@
 // loss, each at its own time.
 //
 // N1. A frame is transferred as text, so processes share only data that JSON can express.
-// N2. Every frame is checked against the schema of its direction, as in the real shells. A frame that fails the check ends the
+// N2. While a direction is cut (far/cuts.ts), its frames wait, as TCP repeats them, and no loss is noticed through it. No link is made to a host that is cut off.
+// N3. Every frame is checked against the schema of its direction, as in the real shells. A frame that fails the check ends the
 //     simulation.
 
 import { type FrameOf, parseFrame } from "#protocol/schema-link.ts";
+import { type Cuts, createCuts } from "./far/cuts.ts";
 import type { World } from "./world.ts";
 
 type Direction = "sched-to-server" | "server-to-sched" | "mom-to-server" | "server-to-mom";
@@ -52,6 +54,7 @@ export type Cable = {
 
 export type Network = {
   readonly cables: ReadonlySet<Cable>;
+  readonly cuts: Cuts;
   /** Makes a link. End a connects; end b is the server. */
   connect<Out extends Direction, In extends Direction>(
     kind: "sched" | "mom",
@@ -68,11 +71,13 @@ export type Network = {
 export function createNetwork(world: World, options: NetworkOptions): Network {
   const random = world.random.split("network");
   const cables = new Set<Cable>();
+  const cuts = createCuts(() => world.now_ms);
   const delay = (): number => (random.chance(0.8) ? random.int(0, Math.min(5, options.delay_ms_max)) : random.int(0, options.delay_ms_max));
 
   let in_flight = 0;
   return {
     cables,
+    cuts,
     delay,
     get in_flight() {
       return in_flight;
@@ -81,8 +86,10 @@ export function createNetwork(world: World, options: NetworkOptions): Network {
       // sides[0] transfers frames from a to b
       const sides: [Side, Side] = [newSide(out), newSide(back)];
       let up = true;
+      const cutOf = (side: Side): number => (kind === "mom" ? cuts.left_ms(name, side === sides[0] ? "up" : "down") : 0);
       const tellLoss = (side: Side): void => {
-        const notice = Math.max(side.arrives_ms - world.now_ms, 0) + random.int(0, options.notice_ms_max);
+        const way_ms = Math.max(side.arrives_ms - world.now_ms, cutOf(side), 0);
+        const notice = way_ms + random.int(0, options.notice_ms_max);
         world.after(notice, () => {
           if (side.closed) return;
           side.closed = true;
@@ -122,7 +129,7 @@ export function createNetwork(world: World, options: NetworkOptions): Network {
           const text = JSON.stringify(data);
           sending.in_flight++;
           in_flight++;
-          sending.arrives_ms = Math.max(world.now_ms + delay(), sending.arrives_ms);
+          sending.arrives_ms = Math.max(world.now_ms + cutOf(sending) + delay(), sending.arrives_ms);
           world.after(sending.arrives_ms - world.now_ms, () => {
             sending.in_flight--;
             in_flight--;

@@ -174,10 +174,11 @@ export class Script {
   // --- phase 3: the complex comes to rest
 
   async settle(): Promise<void> {
-    const { world, server, scheds, moms } = this.#complex;
+    const { world, server, scheds, moms, network } = this.#complex;
     world.trace.add("script", "faults-stop");
     this.#complex.failures = false;
     world.setWall(0);
+    network.cuts.mend();
     await server.behave();
     await server.start();
     for (const sched of scheds.values()) sched.behave();

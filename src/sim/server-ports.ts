@@ -2,6 +2,7 @@
 // links to its clients, schedulers and moms. When the process has ended, nothing comes back through them.
 
 import type { HookOutcome, HookRun } from "#hooks/run/hook-input.ts";
+import type { HostIdentity } from "#identity/peer.ts";
 import type { Request } from "#protocol/messages.ts";
 import { decodeFrame } from "#protocol/wire/frame.ts";
 import type { Reply } from "#protocol/wire/reply.ts";
@@ -145,6 +146,9 @@ export function virtualHooks(random: Prng, clock: ClockPort, hooked: (hook: Hook
   };
 }
 
+/** The uid of a peer on another host. */
+const NO_UID = 2 ** 32 - 1;
+
 /** The server's end of a link to a scheduler or to a mom, as the network has it. */
 type DaemonEnd = { send(type: never, data: never): void; close(): void };
 
@@ -159,10 +163,10 @@ export class DaemonLink implements GateLink {
   readonly #gone: () => void;
   #is_open = true;
 
-  /** pid: that of the process at the other end. gone: called when either side has ended the link. */
-  constructor(id: number, pid: number, end: DaemonEnd, cable: Cable, gone: () => void) {
+  /** pid: that of the process at the other end. gone: called when either side has ended the link. host: that of a peer on another host */
+  constructor(id: number, pid: number, end: DaemonEnd, cable: Cable, gone: () => void, host?: HostIdentity) {
     this.id = id;
-    this.peer = { uid: 0, gid: 0, pid };
+    this.peer = host === undefined ? { uid: 0, gid: 0, pid } : { uid: NO_UID, gid: NO_UID, pid: 0, host };
     this.#end = end;
     this.#cable = cable;
     this.#gone = gone;

@@ -2,6 +2,8 @@
 // ports (server-ports.ts) are simulated. It can be killed at any event, and also between a commit and its effects.
 
 import type { HookOutcome, HookRun } from "#hooks/run/hook-input.ts";
+import type { HostIdentity } from "#identity/peer.ts";
+import { StatusDesk } from "#protocol/datagram/status-desk.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { Decision } from "#protocol/sched-link.ts";
 import type { FrameOf } from "#protocol/schema-link.ts";
@@ -22,6 +24,8 @@ import type { StoreFault } from "#store/store.ts";
 import type { UserDatabase } from "#support/passwd.ts";
 import type { Prng } from "#support/prng.ts";
 import { type Disk, loadDisk } from "./disk.ts";
+import type { Datagrams } from "./far/datagrams.ts";
+import { toyCipher } from "./far/toy-cipher.ts";
 import type { Cable, Link, Network } from "./network.ts";
 import { type Answer, ClientLink, DaemonLink, Pulse, virtualClock, virtualCommit, virtualHooks, virtualSettle } from "./server-ports.ts";
 import { START_MS, type World } from "./world.ts";
@@ -29,6 +33,9 @@ import { START_MS, type World } from "./world.ts";
 export type { Answer } from "./server-ports.ts";
 
 export const HOST = "svr";
+
+/** Short, so that keys change within a simulation. */
+const KEY_ROTATION_MS = 60_000;
 
 /** Returns a time like `Fri Nov 20 09:26:28 2026`, as ctime does, without a time zone. */
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
@@ -81,6 +88,8 @@ export type ServerObserver = {
 };
 
 export type ServerOptions = {
+  /** whether a host is another one than the server's */
+  isFar(host: string): boolean;
   readonly commit_ms_max: number;
   /** Called when a running server wants a process of a scheduler. */
   startSched(name: string, parent: number): void;
@@ -94,6 +103,7 @@ export type ServerOptions = {
 type Surroundings = {
   readonly world: World;
   readonly network: Network;
+  readonly datagrams: Datagrams;
   readonly disk: Disk;
   readonly options: ServerOptions;
   readonly observer: ServerObserver;
@@ -242,7 +252,8 @@ class ServerLife {
   readonly pulse = new Pulse();
 
   constructor(around: Surroundings, random: Prng, number: number, state: ServerState, committed: () => void) {
-    const { world, disk, options } = around;
+    const { world, disk, options, datagrams } = around;
+    const keys = random.split(`keys ${number}`);
     this.#around = around;
     this.#number = number;
     const { pulse } = this;
@@ -269,11 +280,18 @@ class ServerLife {
       system: true,
       log: { note: (_event, text) => world.trace.add("server", "note", text) },
       clock,
+      desk: new StatusDesk({
+        cipher: toyCipher,
+        random: (count) => Uint8Array.from({ length: count }, () => keys.int(0, 255)),
+        boot: String(number),
+        rotation_ms: KEY_ROTATION_MS,
+      }),
       scripts: (ids, done) => settle(() => disk.store.scripts(ids), done),
       cookies: (count) => "0".repeat(32 * count),
       listener: { setLimits: () => undefined, close: (done) => done() },
     });
     const store = { ...storePort(disk.store, HOST, settle), commit: storePort(disk.store, HOST, commit).commit };
+    datagrams.serve((bytes, answer) => void this.pulse.do(() => this.#gate.datagram(bytes, answer)));
     this.driver = new ServerDriver(this.#ports(random, { clock, store }), CONFIG, state);
   }
 
@@ -377,7 +395,8 @@ class ServerLife {
   dialMom(link: number, host: string): Link<"mom-to-server", "server-to-mom"> {
     const { network } = this.#around;
     const { a, b, cable } = network.connect("mom", host, "mom-to-server", "server-to-mom");
-    const daemon = this.#connected(link, 1, b, cable);
+    const certified = this.#around.options.isFar(host) ? { host, role: "host" as const, serial: "1" } : undefined;
+    const daemon = this.#connected(link, 1, b, cable, certified);
     const receive = ({ type, data }: FrameOf<"mom-to-server">): void => {
       if (daemon.isOpen) this.#gate.frame(daemon, type, data);
     };
@@ -393,12 +412,12 @@ class ServerLife {
     daemon.lost();
   }
 
-  #connected(link: number, pid: number, end: ConstructorParameters<typeof DaemonLink>[2], cable: Cable): DaemonLink {
-    const daemon: DaemonLink = new DaemonLink(link, pid, end, cable, () =>
+  #connected(link: number, pid: number, end: ConstructorParameters<typeof DaemonLink>[2], cable: Cable, host?: HostIdentity): DaemonLink {
+    const gone = (): void =>
       this.#later(() => {
         if (this.#daemons.delete(daemon)) this.#gate.closed(daemon);
-      }),
-    );
+      });
+    const daemon: DaemonLink = new DaemonLink(link, pid, end, cable, gone, host);
     this.#daemons.add(daemon);
     void this.pulse.do(() => this.#gate.opened(daemon));
     return daemon;

@@ -29,6 +29,7 @@ async function doomed(seed: number): Promise<{ readonly pinged: boolean; readonl
     vnodes: [],
     starter,
     prepareFailure: () => null,
+    datagrams: null,
     dial: () => {
       const { a, b } = dial();
       send = b.send;

@@ -16,7 +16,7 @@ test("jobs of which a limit lets only one run at a time have time for all their 
   const drawn = drawScenario(prng(1), { jobs_max: 200, faults: false, ops: false, scale: 1 });
   const scenario: Scenario = {
     ...drawn,
-    hosts: [{ name: "n1", vnodes: [{ name: "n1", ncpus: 4, sharing: "default_shared", partition: null }] }],
+    hosts: [{ name: "n1", is_far: false, vnodes: [{ name: "n1", ncpus: 4, sharing: "default_shared", partition: null }] }],
     scheds: [],
     queues: [{ name: "workq", partition: null }],
     setup: [set("server", "", ["default_queue", "workq"], ["max_run", "[o:PBS_ALL=1]"])],

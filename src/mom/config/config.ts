@@ -5,6 +5,7 @@
 
 import { parseDuration } from "#model/values/duration.ts";
 import type { MomPatience } from "#protocol/mom-link.ts";
+import { LIMITS } from "#protocol/wire/limits.ts";
 import { LOG_MASK } from "#support/log-event.ts";
 import { CGROUP_LIMITS, type CgroupLimit, type CgroupSettings } from "../job/cgroup-limits.ts";
 import { type CpuEnforcement, NO_CPU_ENFORCEMENT } from "../job/limits.ts";
@@ -26,6 +27,8 @@ export type MomSettings = {
   readonly logevent: number;
   readonly min_check_poll_s: number;
   readonly max_check_poll_s: number;
+  /** $status_interval: how often a mom reports to a server on another host */
+  readonly status_interval_s: number;
   readonly suspend_signal: number;
   readonly resume_signal: number;
   /** $tmpdir; null: PBS_TMPDIR of pbs.conf, or /var/tmp */
@@ -71,6 +74,7 @@ export const DEFAULT_SETTINGS: MomSettings = Object.freeze({
   logevent: LOG_MASK.mom,
   min_check_poll_s: 10,
   max_check_poll_s: 120,
+  status_interval_s: 15,
   suspend_signal: SIG.STOP,
   resume_signal: SIG.CONT,
   tmpdir: null,
@@ -290,6 +294,13 @@ function tasks_max(draft: Draft, [text]: readonly string[]): string {
   return "";
 }
 
+function status_interval(draft: Draft, [text]: readonly string[]): string {
+  const value = parseDuration(text ?? "");
+  if (value === null || value < 1 || value > LIMITS.status_interval_s_max) return `must be 1 to ${LIMITS.status_interval_s_max} seconds`;
+  draft.status_interval_s = value;
+  return "";
+}
+
 const patience =
   (key: keyof MomPatience): Directive =>
   (draft, [text]) => {
@@ -317,6 +328,7 @@ const DIRECTIVES: { readonly [name: string]: Directive } = {
   tmpdir: directory("tmpdir"),
   jobdir_root: directory("jobdir_root"),
   vnodedef_additive: truth("vnodedef_additive"),
+  status_interval,
   prologalarm: seconds("prologalarm_s"),
   reject_root_scripts: truth("reject_root_scripts"),
   cgroups,

@@ -17,11 +17,12 @@ import { helloOutputs } from "../run/kept-output.ts";
 import type { MomAction, MomState } from "../run/state.ts";
 import { AgentClient, type AgentHandlers } from "./agent-client.ts";
 import { HostWatch } from "./host-watch.ts";
-import type { MomIdentity, MomPorts, TaskLinks } from "./ports.ts";
+import type { MomIdentity, MomPorts, ReportsPort, TaskLinks } from "./ports.ts";
 import { RecordLog } from "./record-log.ts";
 import { ServerClient } from "./server-client.ts";
 import { stallWatch } from "./stall.ts";
 import { StarterClient, type StarterHandlers } from "./starter-client.ts";
+import { StatusReports } from "./status-reports.ts";
 import { steadyRecord, steadyRun, steadyTime } from "./steady-time.ts";
 
 const TICK_MS = 1000;
@@ -40,6 +41,7 @@ export class MomDriver {
   readonly #starter: StarterClient;
   readonly #tasks: TaskLinks;
   readonly #watch: HostWatch;
+  readonly #reports: StatusReports | null;
   readonly #stall: ReturnType<typeof stallWatch>;
   #settings: MomSettings;
   #server: ServerClient | null = null;
@@ -67,6 +69,7 @@ export class MomDriver {
     this.happen({ kind: "recovered", saved: this.#records.found.map((record) => steadyRecord(record, this.#ahead_ms())) });
     this.#tasks = ports.tasks.open(this.state, this.happen);
     this.#starter = new StarterClient(ports.starter, clock, this.#starterHandlers());
+    this.#reports = ports.reports === null ? null : this.#makeReports(ports.reports);
     this.#watch = new HostWatch(ports, identity, {
       state: this.state,
       settings: () => this.#settings,
@@ -118,6 +121,8 @@ export class MomDriver {
 
   #reduce(event: MomEvent): void {
     this.#flushAtEnd();
+    if (event.kind === "disconnected") this.#reports?.pause();
+    if (event.kind === "welcome" && event.data.confirms === true) this.#reports?.begin();
     for (const action of reduce(this.state, event, this.#ports.clock.steady_ms())) this.#perform(action);
   }
 
@@ -146,7 +151,7 @@ export class MomDriver {
       case "hello":
         return this.#sayHello();
       case "send":
-        return this.#server?.send(action);
+        return this.#send(action);
       case "start":
         return this.#starter.start(action.spec);
       case "adopt":
@@ -174,6 +179,14 @@ export class MomDriver {
       default:
         return this.#performHere(action);
     }
+  }
+
+  /** What is reported again and again goes into the reports, if there are any. */
+  #send(action: ActionOf<"send">): void {
+    const reports = this.#reports?.isOn === true ? this.#reports : null;
+    if (reports !== null && action.type === "mom-usage") return reports.keepUsage(action.data.jobs);
+    if (reports !== null && action.type === "mom-site") return reports.keepSite(action.data.resources);
+    this.#server?.send(action);
   }
 
   /** Carries out the actions for records, notes, hooks and scripts. */
@@ -263,6 +276,8 @@ export class MomDriver {
       note: this.#note,
       isInTime: this.#isInTime,
       pinged: (data) => this.#pinged(data),
+      keys: (data) => this.#reports?.takeKeys(data),
+      heard: (data) => this.#reports?.heard(data),
     });
     this.#ports.ready();
   }
@@ -284,6 +299,7 @@ export class MomDriver {
       ...(checkpoints.size === 0 ? {} : { checkpoints: [...checkpoints] }),
       ...helloOutputs(this.state),
       pongs: true,
+      ...(this.#reports === null ? {} : { reports: { every_s: this.#settings.status_interval_s } }),
     };
     this.#server?.send({ type: "mom-hello", data });
   }
@@ -297,6 +313,18 @@ export class MomDriver {
     this.#reduce({ kind: "disconnected" });
     return false;
   };
+
+  #makeReports(port: ReportsPort): StatusReports {
+    return new StatusReports({
+      port,
+      clock: this.#ports.clock,
+      host: this.#identity.host,
+      every_s: () => this.#settings.status_interval_s,
+      illness: () => this.#illness(),
+      send: (frame) => this.#server?.send(frame),
+      note: this.#note,
+    });
+  }
 
   /** Answers a heartbeat of the server. */
   #pinged({ number, silence_s }: ServerToMom["mom-ping"]): void {
@@ -403,6 +431,7 @@ export class MomDriver {
     this.#phase = "closed";
     hooks.close();
     this.#records.close();
+    this.#reports?.close();
     this.#server?.close();
     this.#note("Is down");
     log.close();

@@ -4,6 +4,7 @@
 // P1. A function that is passed to a port is called once, either before the call of the port returns or later. If the process ends, it may never be called.
 
 import type { SequenceEnd } from "#hooks/run/hook-sequence.ts";
+import type { Cipher } from "#protocol/datagram/packet.ts";
 import type { MomHooks, MomJob, MomVnode } from "#protocol/mom-link.ts";
 import type { FrameOf } from "#protocol/schema-link.ts";
 import type { MomSettings } from "../config/config.ts";
@@ -57,6 +58,13 @@ export type ServerEnd = {
 };
 /** Connects to the server and stays connected: a connection that is lost is made again. */
 export type ServerPort = { dial(end: ServerEnd): ServerLink };
+
+/** Datagrams to and from the server's port. */
+export type ReportsPort = {
+  readonly cipher: Cipher;
+  /** heard: called with each datagram that arrives */
+  open(heard: (bytes: Uint8Array) => void): { send(bytes: Uint8Array): void; close(): void };
+};
 
 export type StarterEnd = {
   readonly heard: Hearer<StarterToMom>;
@@ -182,6 +190,8 @@ export type LogPort = {
 export type MomPorts = {
   readonly clock: ClockPort;
   readonly server: ServerPort;
+  /** null: the server is on this host */
+  readonly reports: ReportsPort | null;
   readonly starter: StarterPort;
   readonly agent: AgentPort;
   readonly disk: DiskPort;

@@ -13,6 +13,9 @@ export type ServerTools = {
   /** called when a frame has arrived. Returns false if the frame must be ignored (stall.ts) */
   readonly isInTime: () => boolean;
   readonly pinged: (data: ServerToMom["mom-ping"]) => void;
+  /** called with the keys for reports, and with the answers to those that went over the connection */
+  readonly keys: (data: ServerToMom["mom-keys"]) => void;
+  readonly heard: (data: ServerToMom["mom-heard"]) => void;
 };
 
 /** Turns frames of the server into events. After a frame that cannot be read, the connection is closed and a new one is made. */
@@ -68,7 +71,7 @@ export class ServerClient {
   }
 
   #receive(frame: FrameOf<"server-to-mom">): void {
-    const { happen, ownerOf, note, pinged } = this.#tools;
+    const { happen, ownerOf, note, pinged, keys, heard } = this.#tools;
     switch (frame.type) {
       case "mom-welcome":
         return happen({ kind: "welcome", data: frame.data });
@@ -77,8 +80,14 @@ export class ServerClient {
       case "mom-start":
         for (const job of frame.data.jobs) happen({ kind: "start", job, owner: ownerOf(job) });
         return happen({ kind: "starts-read", runs: frame.data.jobs.map(({ id, run_count }) => ({ job: id, run_count })) });
+      case "mom-confirmed":
+        return happen({ kind: "confirmed", runs: frame.data.runs });
       case "mom-ping":
         return pinged(frame.data);
+      case "mom-keys":
+        return keys(frame.data);
+      case "mom-heard":
+        return heard(frame.data);
       case "mom-signal":
         return happen({ kind: "signal", data: frame.data });
       case "mom-terminate":

@@ -9,6 +9,8 @@
 //     a run takes care of those files itself. In its welcome, the server names the runs that it does not want.
 // C5. After the server has sent the start of a run, it may consider the run lost and start the job elsewhere (mom-link.ts I4). So the mom confirms the accepted
 //     starts before it does anything for them, and starts nothing while it is not welcomed.
+// C6. A server on another host may miss this confirmation, because a network can carry frames in one direction only. It answers it, and before the answer the mom
+//     makes files for a run and asks hooks, but starts no process of the job (mom-link.ts I5).
 
 import type { MomHello, MomJob, ServerToMom } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -53,6 +55,8 @@ export function makeMomState(config: MomConfig, checkpoints: readonly string[] =
     runs: new Map(),
     last: new Map(),
     welcomed: false,
+    confirms: false,
+    unconfirmed: new Map(),
     strays: new Map(),
     hooks: NO_HOOKS,
     steps: new Map(),
@@ -92,6 +96,8 @@ function handle(cx: Context, event: MomEvent): void {
       return start(cx, event.job, event.owner);
     case "starts-read":
       return accept(cx, event.runs);
+    case "confirmed":
+      return confirmed(cx, event.runs);
     case "signal":
       return signal(cx, event.data);
     case "terminate":
@@ -199,6 +205,9 @@ function tellSite({ state, actions }: Context): void {
 function welcome(cx: Context, data: ServerToMom["mom-welcome"]): void {
   const { state } = cx;
   state.welcomed = true;
+  state.confirms = data.confirms === true;
+  // The server has compared all runs with its own.
+  state.unconfirmed.clear();
   for (const job of data.kill) withRun(cx, job, null, (run) => discard(cx, run));
   for (const key of data.acknowledged) withRun(cx, key.job, key.run_count, (run) => acknowledged(cx, run));
   for (const run of [...state.runs.values()]) {
@@ -222,13 +231,24 @@ function accept({ state, actions }: Context, asked: readonly RunKey[]): void {
   if (runs.length > 0 && state.welcomed) actions.push({ kind: "send", type: "mom-accepted", data: { runs } });
 }
 
+function confirmed(cx: Context, runs: readonly RunKey[]): void {
+  const { unconfirmed } = cx.state;
+  for (const { job, run_count } of runs) {
+    if (unconfirmed.get(job) !== run_count) continue;
+    unconfirmed.delete(job);
+    withRun(cx, job, run_count, (run) => goOnStarting(cx, run));
+  }
+}
+
 function start(cx: Context, job: MomJob, owner: Owner | null): void {
-  const { runs, last, stopping } = cx.state;
+  const { runs, last, stopping, unconfirmed, confirms } = cx.state;
   // A start that comes while the mom stops gets no answer: the server requests it again after the next hello.
   if (stopping !== null) return;
   const run = runs.get(job.id);
+  const newest = Math.max(last.get(job.id) ?? 0, run?.job.run_count ?? 0);
+  if (confirms && job.run_count > newest) unconfirmed.set(job.id, job.run_count);
   if (run === undefined) {
-    if (job.run_count > (last.get(job.id) ?? 0)) beginRun(cx, job, owner);
+    if (job.run_count > newest) beginRun(cx, job, owner);
     else log(cx, LOG_EVENT.ERROR, job.id, `stale start refused: run_count ${job.run_count}, last seen ${last.get(job.id)}`);
     return;
   }

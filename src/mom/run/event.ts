@@ -20,6 +20,8 @@ export type MomEvent =
   | { readonly kind: "start"; readonly job: MomJob; readonly owner: Owner | null }
   /** all starts of one frame of the server have been passed on. runs: those starts */
   | { readonly kind: "starts-read"; readonly runs: readonly RunKey[] }
+  /** the server still wants these runs, which the mom has accepted */
+  | { readonly kind: "confirmed"; readonly runs: readonly RunKey[] }
   | { readonly kind: "signal"; readonly data: ServerToMom["mom-signal"] }
   | { readonly kind: "terminate"; readonly data: ServerToMom["mom-terminate"] }
   | { readonly kind: "modify"; readonly data: ServerToMom["mom-modify"] }

@@ -59,7 +59,7 @@ export function beginRun(cx: Context, job: MomJob, owner: Owner | null, doomed: 
     idled: false,
     checkpointing: NO_CHECKPOINT,
     withheld: null,
-    awaits_welcome: false,
+    awaits_word: false,
     restart: false,
     launch: null,
     used_by_hooks: {},
@@ -175,9 +175,9 @@ function afterLaunchHooks(cx: Context, run: Run, end: SequenceEnd): void {
 function launch(cx: Context, run: Run, files: OutputFiles): void {
   if (isInteractive(run.job.attrs) && ticketOf(run.job.attrs) === null)
     return abandon(cx, run, JOB_EXEC.FAIL1, "an interactive job that no qsub waits for");
-  // core.ts C5.
-  if (!cx.state.welcomed) {
-    run.awaits_welcome = true;
+  // core.ts C5, C6.
+  if (!cx.state.welcomed || cx.state.unconfirmed.get(run.job.id) === run.job.run_count) {
+    run.awaits_word = true;
     return;
   }
   run.phase = { name: "starting", files };
@@ -186,8 +186,8 @@ function launch(cx: Context, run: Run, files: OutputFiles): void {
 
 /** Continues a run that waited until the server had confirmed that it still wants the run. */
 export function goOnStarting(cx: Context, run: Run): void {
-  if (!run.awaits_welcome) return;
-  run.awaits_welcome = false;
+  if (!run.awaits_word) return;
+  run.awaits_word = false;
   if (run.phase.name === "admitting") launch(cx, run, run.phase.files);
 }
 
@@ -460,8 +460,8 @@ export function discard(cx: Context, run: Run): void {
  * missing (core.ts C5).
  */
 export function exitWithheld(cx: Context, run: Run): void {
-  if (run.awaits_welcome) {
-    run.awaits_welcome = false;
+  if (run.awaits_word) {
+    run.awaits_word = false;
     return abandon(cx, run, ENDED_BEFORE);
   }
   const { withheld } = run;
@@ -475,6 +475,7 @@ export function remove(cx: Context, run: Run): void {
   if (run.ending?.why === "discard" && run.next === null) dropOutput(cx, run.job.id);
   cx.actions.push({ kind: "drop", run: keyOf(run) });
   runs.delete(run.job.id);
+  if (cx.state.unconfirmed.get(run.job.id) === run.job.run_count) cx.state.unconfirmed.delete(run.job.id);
   remember(last, run.job.id, run.job.run_count);
   if (run.next === null) return;
   const { job, owner, doomed } = run.next;

@@ -37,7 +37,7 @@ export function recovered(cx: Context, saved: readonly SavedRun[]): void {
       idled: record.idled === true,
       checkpointing: record.leaving === true ? { ...NO_CHECKPOINT, asked: "checkpoint_abort", unheard: true } : NO_CHECKPOINT,
       withheld: null,
-      awaits_welcome: false,
+      awaits_word: false,
       restart: record.restart === true,
       launch: null,
       used_by_hooks: record.used_by_hooks ?? {},

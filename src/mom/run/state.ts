@@ -97,8 +97,8 @@ export type Run = {
   checkpointing: Checkpointing;
   /** the exit of a run that ended while a script saved it; reported when the script has answered */
   withheld: ExitedRun | null;
-  /** everything is ready, but the mom is not welcomed: the run starts when it is (core.ts C5) */
-  awaits_welcome: boolean;
+  /** everything is ready, but the mom is not welcomed, or the run not confirmed: the run starts when it is (core.ts C5, C6) */
+  awaits_word: boolean;
   /** this run continues from a checkpoint */
   restart: boolean;
   /** the changes of execjob_launch hooks to the program that is started */
@@ -187,6 +187,10 @@ export type MomState = {
   readonly last: Map<string, number>;
   /** the server has welcomed the mom: messages may be sent to it */
   welcomed: boolean;
+  /** the server answers accepted starts (core.ts C6) */
+  confirms: boolean;
+  /** run counts of the jobs whose accepted starts the server has not answered */
+  readonly unconfirmed: Map<string, number>;
   /** runs that the starter knows but that have no record: they are killed, then forgotten */
   readonly strays: Map<string, number>;
   /** hooks that the server has sent */

@@ -20,7 +20,7 @@ import { momHookShell } from "./hook-shell.ts";
 import { foundKept, noteKept } from "./kept-notes.ts";
 import { recordFile } from "./record-file.ts";
 import { runScript } from "./script-run.ts";
-import { serverPort } from "./server-port.ts";
+import { reportsPort, serverPort } from "./server-port.ts";
 import { makeDirectories, momConfig, readSettings, vnodeReporter } from "./setup.ts";
 import { siteReader } from "./site-resources.ts";
 import { starterPort } from "./starter-port.ts";
@@ -103,6 +103,7 @@ export class Mom {
     return {
       clock: CLOCK,
       server: serverPort(this.#conf, this.#fault),
+      reports: reportsPort(this.#conf),
       starter: starterPort(priv),
       agent: agentPort(this.#fault),
       disk: this.#diskPort(priv),

@@ -10,13 +10,15 @@ import type { AskingHost } from "#protocol/host-questions.ts";
 import { REVOKED } from "#protocol/join-link.ts";
 import { parseRevoked } from "#protocol/schema-join.ts";
 import { frameTypes } from "#protocol/schema-link.ts";
+import { aesGcm } from "#protocol/udp/aes-gcm.ts";
+import { dialUdp } from "#protocol/udp/udp-socket.ts";
 import { connectLink, type DaemonLink } from "#protocol/wire/ipc-transport.ts";
 import { serverSocketPath } from "#protocol/wire/socket-path.ts";
 import { connectTls } from "#protocol/wire/tls-dialer.ts";
 import { handshakeFault } from "#protocol/wire/tls-fault.ts";
 import { messageOf } from "#support/caught.ts";
 import type { Conf } from "#support/conf.ts";
-import type { ServerEnd, ServerLink, ServerPort } from "../driver/ports.ts";
+import type { ReportsPort, ServerEnd, ServerLink, ServerPort } from "../driver/ports.ts";
 
 const RENEWAL_LOOK_MS = 6 * 3600 * 1000;
 
@@ -25,14 +27,23 @@ export type ServerPlace = Pick<Conf, "home" | "server_host" | "own_server"> & {
   readonly start: { readonly server: boolean };
 };
 
+/** Whether the server is on another host. */
+const isRemote = ({ home, start }: ServerPlace): boolean => !start.server && existsSync(join(home, "identity", "host.pem"));
+
 /** fault: writes a line into the log. Throws CredentialsError if this host has joined and its files cannot be used. */
 export function serverPort(conf: ServerPlace, fault: (text: string) => void): ServerPort {
-  const isRemote = !conf.start.server && existsSync(join(conf.home, "identity", "host.pem"));
-  if (isRemote) {
+  const remote = isRemote(conf);
+  if (remote) {
     credentialsIn(conf.home);
     readRevoked(conf.home);
   }
-  return { dial: (end) => mapped(isRemote ? dialTls(conf, end, fault) : dialSocket(conf, end)) };
+  return { dial: (end) => mapped(remote ? dialTls(conf, end, fault) : dialSocket(conf, end)) };
+}
+
+/** null: the server is on this host. */
+export function reportsPort(conf: ServerPlace): ReportsPort | null {
+  if (!isRemote(conf)) return null;
+  return { cipher: aesGcm, open: (heard) => dialUdp({ host: conf.server_host, port: conf.port.server }, heard) };
 }
 
 const linkHandlers = (end: ServerEnd) => ({

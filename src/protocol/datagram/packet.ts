@@ -16,7 +16,7 @@ export type Cipher = {
 };
 
 export const KEY_BYTES = 32;
-export const NONCE_BYTES = 12;
+const NONCE_BYTES = 12;
 export const TAG_BYTES = 16;
 /** Length of a channel's name in hexadecimal digits. */
 export const CHANNEL_DIGITS = 16;

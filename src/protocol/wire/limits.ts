@@ -52,6 +52,8 @@ export type Limits = {
   readonly dial_ms_max: number;
   /** wait of a daemon whose certificate the server refused */
   readonly refused_retry_ms: number;
+  /** longest interval at which a mom on another host may report */
+  readonly status_interval_s_max: number;
   /** TLS: silence after which the kernel probes whether the other host is there */
   readonly keepalive_ms: number;
   /** number of bytes handed to the socket at a time; further text waits in the queue */
@@ -102,6 +104,7 @@ export const LIMITS: Limits = Object.freeze({
   host_questions_max: 8,
   dial_ms_max: 10_000,
   refused_retry_ms: 30_000,
+  status_interval_s_max: 300,
   keepalive_ms: 10_000,
   write_ahead_bytes: 1 * MI,
   jobs_per_frame_max: 1000,

@@ -19,8 +19,14 @@ export function clockSet(kernel: Kernel, by_ms: number): void {
   ownTransaction(kernel).log({ event: LOG_EVENT.SYSTEM, class: "Svr", object: `Server@${kernel.config.host}`, text });
   kernel.timers.shift(by_ms, staysAt);
   kernel.moms.heartbeat_ms += by_ms;
+  kernel.moms.reports_ms += by_ms;
   kernel.scheds.heartbeat_ms += by_ms;
-  for (const mom of kernel.moms.by_host.values()) mom.heard_ms += by_ms;
+  for (const mom of kernel.moms.by_host.values()) {
+    mom.heard_ms += by_ms;
+    mom.sent_ms += by_ms;
+    if (mom.asked_ms !== null) mom.asked_ms += by_ms;
+  }
+  for (const [host, since_ms] of kernel.moms.silent_since) kernel.moms.silent_since.set(host, since_ms + by_ms);
   for (const runtime of kernel.scheds.by_name.values()) {
     runtime.away_ms += by_ms;
     runtime.heard_ms += by_ms;

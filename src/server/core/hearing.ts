@@ -19,6 +19,7 @@ import { startMet } from "../jobs/start-wait.ts";
 import { jobOfWaiters, runOfWaiters, subjobsOfWaiters } from "../jobs/waiters.ts";
 import { heartbeatChanged } from "../moms/heartbeat.ts";
 import { nodeCreated } from "../moms/host-vnodes.ts";
+import { reportsChanged } from "../moms/missed-reports.ts";
 import { resvVnodeGone, sharingChanged, vnodeChanged, vnodeCreated, vnodeResized } from "../resv/health.ts";
 import { askersChanged, resvChanged, resvGone, resvJobsChanged } from "../resv/timing.ts";
 import * as cycles from "../scheds/cycles.ts";
@@ -174,6 +175,7 @@ const HEARERS: { readonly [K in keyof News]: readonly Hearer<News[K]>[] } = {
     },
     { hears: news.serverChanged },
     { when: (_kernel, change) => changes(change, "node_silence_timeout"), hears: heartbeatChanged },
+    { when: (_kernel, change) => changes(change, "node_silence_timeout", "node_answer_timeout"), hears: reportsChanged },
     { when: (_kernel, change) => changes(change, "sched_silence_timeout"), hears: schedHeartbeatChanged },
     {
       // These attributes decide how long finished jobs are kept.

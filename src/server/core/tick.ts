@@ -4,7 +4,7 @@
 //   schedulers     accumulate:SCHED job_accumulation_time is over; iteration:SCHED scheduler_iteration is over; sched-start:SCHED
 //                  the scheduler is started again; sched-heartbeat all are asked; sched-silent:SCHED a scheduler still does not
 //                  answer; asked:TOKEN a scheduler has not answered a client's question
-//   moms           heartbeat all are asked; still-silent:HOST the vnodes of a silent mom become down; silent:HOST
+//   moms           heartbeat those of this host are asked; reports those whose reports are missing are asked; still-silent:HOST the vnodes of a silent mom become down; silent:HOST
 //                  node_fail_requeue is over; join:JOB the sisters of the job have not joined in time; away:JOB HOST a sister was
 //                  disconnected too long; question:N a mom has not answered
 //   reservations   resv:ID its next event is due, for example its start; resv-wait:ID a client no longer waits for the answer;
@@ -19,7 +19,7 @@ import { preemptionLate } from "../jobs/preemption.ts";
 import { startLate } from "../jobs/start-wait.ts";
 import { rerunLate } from "../jobs/waiters.ts";
 import { stillSilent } from "../moms/heartbeat.ts";
-import { beat, hostSilentTooLong } from "../moms/host.ts";
+import { beat, hostSilentTooLong, missReports } from "../moms/host.ts";
 import { questionUnanswered } from "../moms/questions.ts";
 import { joinLate, sisterSilent } from "../moms/sisters.ts";
 import { vnodesDue } from "../resv/health.ts";
@@ -80,6 +80,9 @@ function due(kernel: Kernel, kind: string, name: string): void {
       break;
     case "heartbeat":
       beat(kernel);
+      break;
+    case "reports":
+      missReports(kernel);
       break;
     case "sched-heartbeat":
       schedHeartbeat(kernel);

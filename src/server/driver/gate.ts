@@ -6,11 +6,15 @@
 //     the link of a scheduler or mom is closed.
 // G2. While the store accepts nothing, and while the state is loaded again, schedulers and moms are kept out: a frame
 //     from one of them closes its link.
-// G3. Frames to one mom keep their order (start-frames.ts). Replies to clients are in replies.ts.
+// G3. Moms of other hosts report by datagrams (src/protocol/datagram) or, while these do not arrive, over their links. Both are
+//     the same reports. Each report is answered, in the way in which it came.
+// G4. Frames to one mom keep their order (start-frames.ts). Replies to clients are in replies.ts.
 
 import { limitOf } from "#model/limits/server-limits.ts";
 import { PBSE, pbseText } from "#model/pbse.ts";
-import type { MomHello, MomToServer } from "#protocol/mom-link.ts";
+import type { ChannelKeys } from "#protocol/datagram/packet.ts";
+import type { StatusDesk } from "#protocol/datagram/status-desk.ts";
+import type { MomHeard, MomHello, MomReport, MomToServer, ServerToMom } from "#protocol/mom-link.ts";
 import type { SchedToServer } from "#protocol/sched-link.ts";
 import { parseRequest } from "#protocol/schema.ts";
 import { frameTypes, parseFrame } from "#protocol/schema-link.ts";
@@ -33,6 +37,8 @@ export type GateOptions = Pick<StartFramesOptions, "scripts" | "cookies" | "cloc
   /** whether the complex is in system mode: only root has the rights of root, and a scheduler may run as its sched_user */
   readonly system: boolean;
   readonly log: Pick<LogPort, "note">;
+  /** opens the reports of moms on other hosts */
+  readonly desk: StatusDesk;
   /** the object that accepts connections */
   readonly listener: { setLimits(limits: Partial<Limits>): void; close(done: () => void): void };
 };
@@ -92,7 +98,10 @@ export class Gate implements LinksPort, ClientsPort {
     this.#replies.forget(connection.tokens);
     const driver = this.#driver;
     driver.linkLost(link.peer.uid, link.id, [...connection.tokens]);
-    if (connection.role === "mom") driver.momLost(link.id);
+    if (connection.role === "mom") {
+      this.#options.desk.dismiss(link.id);
+      driver.momLost(link.id);
+    }
     if (connection.role === "sched") driver.schedLost(link.id, connection.pid);
   }
 
@@ -148,10 +157,43 @@ export class Gate implements LinksPort, ClientsPort {
       if (!this.#connections.mayBeMom(connection, frame.data.host)) return this.#intruder(connection, `${type} of ${frame.data.host}`);
       connection.role = "mom";
       connection.link.welcome();
-      return this.#driver.mom(connection.link.id, frame.type, ofHere(connection) ? frame.data : withoutSocket(frame.data));
+      return this.#hello(connection, frame.data);
     }
     if (connection.role !== "mom") return this.#intruder(connection, type);
+    if (frame.type === "mom-report") return this.#report(connection, frame.data, (heard) => connection.link.send("mom-heard", heard));
     this.#driver.mom(connection.link.id, frame.type, frame.data as MomToServer[typeof frame.type]);
+  }
+
+  #hello(connection: Connection, hello: MomHello): void {
+    if (ofHere(connection)) return this.#driver.mom(connection.link.id, "mom-hello", withoutReports(hello));
+    if (hello.reports !== undefined) this.#handKeys(connection, hello.host);
+    this.#driver.mom(connection.link.id, "mom-hello", withoutSocket(hello));
+  }
+
+  #handKeys({ link }: Connection, host: string): void {
+    const { desk, clock } = this.#options;
+    link.send("mom-keys", keysFrame(desk.admit(link.id, host, clock.steady_ms())));
+  }
+
+  // --- input: reports (G3)
+
+  /** Called when a datagram has arrived. answer: sends a datagram to where it came from. */
+  datagram(bytes: Uint8Array, answer: (bytes: Uint8Array) => void): void {
+    if (!this.#driver.takesDaemons) return;
+    const { desk, clock } = this.#options;
+    const opened = desk.open(bytes, clock.steady_ms());
+    const connection = opened === null ? undefined : this.#connections.byNumber(opened.link);
+    if (opened === null || connection === undefined) return;
+    const parsed = parseFrame("mom-to-server", "mom-report", dataIn(opened.text));
+    if (!parsed.ok || parsed.frame.type !== "mom-report") return this.#intruder(connection, "mom-report");
+    const { host } = connection.link.peer;
+    if (opened.is_due && host !== undefined) this.#handKeys(connection, host.host);
+    this.#report(connection, parsed.frame.data, (heard) => answer(opened.answer(JSON.stringify(heard))));
+  }
+
+  #report({ link }: Connection, report: MomReport, answer: (heard: MomHeard) => void): void {
+    this.#driver.mom(link.id, "mom-report", report);
+    answer({ number: report.number });
   }
 
   #intruder({ link, pid }: Connection, type: string): void {
@@ -212,4 +254,24 @@ const ofHere = ({ link }: Connection): boolean => link.peer.host === undefined;
 /** A socket of another host means nothing here: moms would connect to whatever has that path on their own host. */
 function withoutSocket({ tasks: _elsewhere, ...hello }: MomHello): MomHello {
   return hello;
+}
+
+/** A mom of this host is asked whether it is alive, and reports over its link. */
+function withoutReports({ reports: _by_datagrams, ...hello }: MomHello): MomHello {
+  return hello;
+}
+
+const keysFrame = ({ channel, key, boot }: ChannelKeys): ServerToMom["mom-keys"] => ({
+  channel,
+  key: btoa(String.fromCharCode(...key)),
+  boot,
+});
+
+/** The data in a text; undefined: it is not JSON. */
+function dataIn(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
 }

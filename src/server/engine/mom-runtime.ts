@@ -19,16 +19,25 @@ export type MomRuntime = {
   busy: boolean;
   /** time of the mom's last message. It moves with the timers when the clock is set (core/clock-jump.ts) */
   heard_ms: number;
+  /** how often the mom of another host reports; null: a mom of this host, which is asked */
+  readonly every_ms: number | null;
+  /** time at which a mom was asked because its reports are missing; null: they are not */
+  asked_ms: number | null;
+  /** numbers of the mom's last reports on this connection: of all, and of those with the site's resources */
+  report: number;
+  site_report: number;
   /** the reason why the mom cannot start jobs; null: it can */
   ill: string | null;
   /** runs that were sent on this connection and that the mom has not accepted yet, by job */
   readonly sent: Map<string, number>;
+  /** time since which the mom has accepted none of them */
+  sent_ms: number;
 };
 
 /** A signal or message that was sent to the mom of a host and has not been answered. token: of the request to answer. */
 export type MomQuestion = { readonly token: number; readonly job: string; readonly host: string; readonly signal: string | null };
 
-/** Whether a mom takes part in the heartbeat (moms/heartbeat.ts H5). */
+/** Whether a mom answers pings and confirms starts (moms/heartbeat.ts H5). */
 export const isAsked = ({ hello }: MomRuntime): boolean => hello.pongs === true;
 
 /**
@@ -80,6 +89,10 @@ export type Moms = {
   readonly by_link: Map<number, MomRuntime>;
   /** when the next heartbeat is due (moms/heartbeat.ts) */
   heartbeat_ms: number;
+  /** when the next look for missing reports is due (moms/missed-reports.ts) */
+  reports_ms: number;
+  /** time of the last message of each silent mom that is not connected, by host name in lower case */
+  readonly silent_since: Map<string, number>;
   /** number of the last mom-ping */
   pings: number;
   /** jobs to start, by connection: the lists of the mom-start frames of this batch */
@@ -96,6 +109,8 @@ export const noMoms = (now_ms: number): Moms => ({
   by_host: new Map(),
   by_link: new Map(),
   heartbeat_ms: now_ms,
+  reports_ms: now_ms,
+  silent_since: new Map(),
   pings: 0,
   starts: new Map(),
   questions: new Map(),

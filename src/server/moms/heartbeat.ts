@@ -1,8 +1,9 @@
-// The heartbeat between server and moms: the server repeatedly asks each mom whether it is alive. This is needed because a
-// stopped mom (SIGSTOP, a host that hangs) keeps its connection open and answers nothing.
+// The heartbeat between server and moms: the server repeatedly asks each mom of its own host whether it is alive. This is
+// needed because a stopped mom (SIGSTOP, a host that hangs) keeps its connection open and answers nothing. Moms of other hosts
+// report by themselves (missed-reports.ts); they too are handled here once they are silent.
 //
 // H1. A mom that sends nothing for node_silence_timeout (45 s) counts as lost: its vnodes become state-unknown, and down
-//     after twice that time. Its connection is closed, so that the mom says hello when it continues (host.ts).
+//     after the same time again. Its connection is closed, so that the mom says hello when it continues (host.ts).
 // H2. If a silent mom has not accepted a job that was sent to it, the job is queued again. The job cannot run twice: a mom
 //     confirms a start before it does anything for it, and after a silence it starts nothing before the server has welcomed
 //     it again (mom-link.ts I4). Jobs that the mom has accepted wait for it, like running jobs (node_fail_requeue).
@@ -22,17 +23,21 @@ import { logJob } from "../jobs/life.ts";
 import { hostOfJob } from "../state/job-hosts.ts";
 import { isIn, isWithMom } from "../state/job-phase.ts";
 import { hostDown, hostUnknown, report, vnodesAway } from "./host-vnodes.ts";
+import { missedReports, watchReports } from "./missed-reports.ts";
 import { vnodesBack } from "./returned-hosts.ts";
 import { endRun } from "./sisters.ts";
 
 /** node_silence_timeout in ms; 0: moms are not asked. */
 const silence_ms = ({ state }: Kernel): number => 1000 * limitOf(state, "node_silence_timeout");
 
+/** Whether a mom takes part in the heartbeat. */
+const isPinged = (mom: MomRuntime): boolean => isAsked(mom) && mom.every_ms === null;
+
 /** Sets the timer of the next heartbeat. Called when a mom connects and when node_silence_timeout has changed. */
 function armHeartbeat(kernel: Kernel): void {
   kernel.timers.clear("heartbeat");
   if (silence_ms(kernel) === 0 || kernel.moms.by_host.size === 0) return;
-  const heard = [...kernel.moms.by_host.values()].filter(isAsked).map(({ heard_ms }) => heard_ms);
+  const heard = [...kernel.moms.by_host.values()].filter(isPinged).map(({ heard_ms }) => heard_ms);
   kernel.moms.heartbeat_ms = nextLook(kernel.now_ms, silence_ms(kernel), heard);
   kernel.timers.set("heartbeat", kernel.moms.heartbeat_ms);
 }
@@ -50,6 +55,7 @@ export function heartbeatChanged(kernel: Kernel): void {
 export function beginHeartbeat(kernel: Kernel, mom: MomRuntime): void {
   if (silence_ms(kernel) > 0) ping(kernel, mom);
   if (kernel.timers.at("heartbeat") === undefined) armHeartbeat(kernel);
+  watchReports(kernel);
 }
 
 function ping(kernel: Kernel, mom: MomRuntime): void {
@@ -62,23 +68,27 @@ function ping(kernel: Kernel, mom: MomRuntime): void {
 export function heartbeat(kernel: Kernel): MomRuntime[] {
   const stood_still = stoodStill(kernel.now_ms, kernel.moms.heartbeat_ms, silence_ms(kernel));
   const silent: MomRuntime[] = [];
-  for (const mom of kernel.moms.by_host.values()) {
+  for (const mom of [...kernel.moms.by_host.values()].filter(isPinged)) {
     if (stood_still) mom.heard_ms = kernel.now_ms;
-    if (isAsked(mom) && kernel.now_ms - mom.heard_ms >= silence_ms(kernel)) silent.push(mom);
+    if (kernel.now_ms - mom.heard_ms >= silence_ms(kernel)) silent.push(mom);
     else ping(kernel, mom);
   }
   armHeartbeat(kernel);
   return silent;
 }
 
-/** The comment about a mom that was silent for `times` times node_silence_timeout. */
-const words = (kernel: Kernel, times: number): string => `the mom has not answered for ${(times * silence_ms(kernel)) / 1000} seconds`;
+/** Called by the timer `reports`: asks moms of other hosts. Returns those that count as lost. */
+export const unreported = (kernel: Kernel): MomRuntime[] => missedReports(kernel, (mom) => ping(kernel, mom));
+
+const words = (silent_ms: number): string => `the mom has not answered for ${Math.round(silent_ms / 1000)} seconds`;
 
 /** Handles a silent mom while it still counts as connected: its vnodes, its connection, and the starts that it has not accepted. */
 export function momSilent(kernel: Kernel, mom: MomRuntime): void {
   const tx = ownTransaction(kernel);
-  hostUnknown(kernel, tx, mom.host, words(kernel, 1));
-  kernel.timers.set(`still-silent:${mom.host.toLowerCase()}`, kernel.now_ms + silence_ms(kernel));
+  hostUnknown(kernel, tx, mom.host, words(kernel.now_ms - mom.heard_ms));
+  const key = mom.host.toLowerCase();
+  kernel.moms.silent_since.set(key, mom.heard_ms);
+  kernel.timers.set(`still-silent:${key}`, kernel.now_ms + silence_ms(kernel));
   kernel.out.actions.push({ kind: "drop-link", link: mom.link });
   for (const [id, run_count] of mom.sent) {
     const job = kernel.state.jobs.get(id);
@@ -92,7 +102,9 @@ export function momSilent(kernel: Kernel, mom: MomRuntime): void {
 
 /** Called by the timer `still-silent`: if the mom has not said hello meanwhile, its vnodes become down (H1). */
 export function stillSilent(kernel: Kernel, key: string): void {
-  if (!kernel.moms.by_host.has(key)) hostDown(kernel, ownTransaction(kernel), key, words(kernel, 2));
+  const since_ms = kernel.moms.silent_since.get(key) ?? kernel.now_ms;
+  kernel.moms.silent_since.delete(key);
+  if (!kernel.moms.by_host.has(key)) hostDown(kernel, ownTransaction(kernel), key, words(kernel.now_ms - since_ms));
 }
 
 /** Notes whether the mom can start jobs (H4). ill: the reason why it cannot; undefined: it can. */

@@ -10,7 +10,7 @@
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { Reject } from "#model/pbse.ts";
-import type { MomHello, MomToServer, Usage } from "#protocol/mom-link.ts";
+import type { MomHello, MomReport, MomToServer, Usage } from "#protocol/mom-link.ts";
 import type { FrameOf } from "#protocol/schema-link.ts";
 import { mustGet } from "#support/assert.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -29,8 +29,9 @@ import { hostOfJob } from "../state/job-hosts.ts";
 import { isIn, isSuspended, isWithMom } from "../state/job-phase.ts";
 import { resvOfQueue } from "../state/resv-holding.ts";
 import type { Job } from "../state/state.ts";
-import { beginHeartbeat, heartbeat, momAnswered, momSilent } from "./heartbeat.ts";
+import { beginHeartbeat, heartbeat, momAnswered, momSilent, unreported } from "./heartbeat.ts";
 import { allUnknown, hostDown, report, siteResources, tellBusy, vnodesAway, vnodesOf } from "./host-vnodes.ts";
+import { momHeard } from "./missed-reports.ts";
 import { startJob, terminateJob } from "./orders.ts";
 import { answered, notCheckpointed, questionUnanswered } from "./questions.ts";
 import { vnodesBack } from "./returned-hosts.ts";
@@ -60,14 +61,17 @@ export function frame(kernel: Kernel, link: number, { type, data }: FrameOf<"mom
   if (type === "mom-hello") return hello(kernel, link, data);
   const mom = momOfLink(kernel, link);
   if (mom === undefined) return;
-  mom.heard_ms = kernel.now_ms;
+  momHeard(kernel, mom, type === "mom-report");
   const tx = ownTransaction(kernel);
   switch (type) {
     case "mom-pong":
       momAnswered(kernel, mom, data.ill);
       break;
     case "mom-accepted":
-      for (const { job, run_count } of data.runs) if (mom.sent.get(job) === run_count) mom.sent.delete(job);
+      accepted(kernel, mom, data.runs);
+      break;
+    case "mom-report":
+      reported(kernel, tx, mom, data);
       break;
     case "mom-vnodes":
       mom.vnodes = data.vnodes;
@@ -139,14 +143,20 @@ function hello(kernel: Kernel, link: number, data: MomHello): void {
     hook_files: new Map(),
     busy: false,
     heard_ms: kernel.now_ms,
+    every_ms: data.reports === undefined ? null : 1000 * data.reports.every_s,
+    asked_ms: null,
+    report: -1,
+    site_report: -1,
     ill: null,
     sent: new Map(),
+    sent_ms: kernel.now_ms,
   };
   kernel.moms.by_host.set(key, mom);
   if (old !== undefined && kernel.moms.by_link.get(old.link) === old) kernel.moms.by_link.delete(old.link);
   kernel.moms.by_link.set(link, mom);
   kernel.timers.clear(`silent:${key}`);
   kernel.timers.clear(`still-silent:${key}`);
+  kernel.moms.silent_since.delete(key);
   const tx = ownTransaction(kernel);
   const away = vnodesAway(kernel, data.host);
   report(kernel, tx, mom);
@@ -156,8 +166,13 @@ function hello(kernel: Kernel, link: number, data: MomHello): void {
 }
 
 /** Called by the timer `heartbeat`: handles the moms that count as lost. */
-export function beat(kernel: Kernel): void {
-  for (const mom of heartbeat(kernel)) {
+export const beat = (kernel: Kernel): void => loseMoms(kernel, heartbeat(kernel));
+
+/** Called by the timer `reports`: handles the moms of other hosts that count as lost. */
+export const missReports = (kernel: Kernel): void => loseMoms(kernel, unreported(kernel));
+
+function loseMoms(kernel: Kernel, moms: readonly MomRuntime[]): void {
+  for (const mom of moms) {
     momSilent(kernel, mom);
     forgetMom(kernel, mom);
   }
@@ -230,7 +245,12 @@ function reconcile(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
     else if (entry.state === "ended") acknowledged.push({ job: entry.job, run_count: entry.run_count });
     else kill.push(entry.job);
   }
-  kernel.out.moms.push({ link: mom.link, type: "mom-welcome", data: { keep: keep.map((entry) => entry.job), kill, acknowledged } });
+  const confirms = mom.every_ms === null ? {} : { confirms: true as const };
+  kernel.out.moms.push({
+    link: mom.link,
+    type: "mom-welcome",
+    data: { keep: keep.map((entry) => entry.job), kill, acknowledged, ...confirms },
+  });
   for (const id of mom.hello.checkpoints ?? []) {
     const job = kernel.state.jobs.get(id);
     const wanted = job !== undefined && (held.has(id) || checkpointHost(job)?.toLowerCase() === mom.host.toLowerCase());
@@ -345,6 +365,30 @@ function started(kernel: Kernel, tx: Transaction, host: string, data: MomToServe
     jobStarted(tx, job, data.session_id, data.jobdir, { restarted: data.restarted === true });
     if (job.attrs["create_resv_from_job"] === true) reserveForJob(tx, job);
   }
+}
+
+/** A report of a mom on another host. Parts of reports overtake one another, so each part counts unless a later report has replaced it. */
+function reported(kernel: Kernel, tx: Transaction, mom: MomRuntime, { number, ill, jobs, site }: MomReport): void {
+  if (number > mom.report) {
+    mom.report = number;
+    momAnswered(kernel, mom, ill);
+  }
+  for (const told of jobs ?? []) usage(kernel, tx, mom.host, told);
+  if (site === undefined || number <= mom.site_report) return;
+  mom.site_report = number;
+  siteResources(kernel, tx, mom, site);
+}
+
+/** The mom has accepted runs. If it waits for an answer (mom-link.ts I5), it is told which of them the server still wants, and to end the others. */
+function accepted(kernel: Kernel, mom: MomRuntime, told: MomToServer["mom-accepted"]["runs"]): void {
+  for (const { job, run_count } of told) if (mom.sent.get(job) === run_count) mom.sent.delete(job);
+  mom.sent_ms = kernel.now_ms;
+  if (mom.every_ms === null) return;
+  const runs = told.filter((run) => runOf(kernel, run, mom.host) !== undefined);
+  if (runs.length > 0) kernel.out.moms.push({ link: mom.link, type: "mom-confirmed", data: { runs } });
+  for (const run of told)
+    if (!runs.includes(run))
+      kernel.out.moms.push({ link: mom.link, type: "mom-terminate", data: { ...run, why: "rerun", kill_delay_s: 0 } });
 }
 
 function usage(kernel: Kernel, tx: Transaction, host: string, told: MomToServer["mom-usage"]["jobs"][number]): void {

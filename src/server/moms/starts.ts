@@ -10,6 +10,7 @@ import type { Job } from "../state/state.ts";
 
 /** Adds the start of a job to the frame for its mom. All jobs that are started in a batch go to a mom in one frame. */
 export function orderStart(kernel: Kernel, job: Job, mom: MomRuntime): void {
+  if (mom.sent.size === 0) mom.sent_ms = kernel.now_ms;
   if (isAsked(mom)) mom.sent.set(job.id, job.attrs.run_count ?? 1);
   const jobs = kernel.moms.starts.get(mom.link);
   if (jobs !== undefined) {

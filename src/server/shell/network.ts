@@ -7,6 +7,7 @@
 import type { HostIdentity } from "#identity/peer.ts";
 import { type ComplexSettings, REVOKED, type Revoked } from "#protocol/join-link.ts";
 import { JOIN_QUESTIONS, type JoinAnswer, type JoinQuestion, parseQuestion } from "#protocol/schema-join.ts";
+import { listenUdp, type UdpServer } from "#protocol/udp/udp-socket.ts";
 import type { LinkHandlers, ServerLink } from "#protocol/wire/ipc-transport.ts";
 import type { Limits } from "#protocol/wire/limits.ts";
 import { sparingly } from "#protocol/wire/sparingly.ts";
@@ -25,6 +26,10 @@ export type NetworkOptions = {
   /** frame types of links */
   readonly types: readonly string[];
   readonly handlers: LinkHandlers;
+  /** answer: sends a datagram back */
+  readonly onDatagram: (bytes: Uint8Array, answer: (bytes: Uint8Array) => void) => void;
+  /** number of datagrams that did not count, by reason */
+  readonly dropped: { readonly [why: string]: number };
   readonly now_s: () => number;
   readonly note: (event: number, text: string) => void;
 };
@@ -35,6 +40,9 @@ export class HostNetwork implements Door {
   readonly #noteRefusal: (text: string) => void;
   #authority: CertificateAuthority | null = null;
   #listener: TlsLinkServer | null = null;
+  #udp: UdpServer | null = null;
+  /** what was logged of dropped datagrams */
+  #told_dropped = "";
   #opening: Promise<void> | null = null;
   #timer: NodeJS.Timeout | null = null;
   #closed = false;
@@ -72,6 +80,8 @@ export class HostNetwork implements Door {
       this.#listener?.review();
       this.#tellRevoked(authority);
       if (this.#listener === null) this.open(authority).catch(() => undefined);
+      else if (this.#udp === null) void this.#listenUdp();
+      this.#tellDropped();
     } catch (error) {
       this.#fault(error);
     }
@@ -108,7 +118,30 @@ export class HostNetwork implements Door {
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#timer !== null) clearInterval(this.#timer);
+    this.#udp?.close();
+    this.#udp = null;
     await this.#listener?.close();
+  }
+
+  /** Logs what was dropped since the last time. */
+  #tellDropped(): void {
+    const counts = Object.entries(this.#options.dropped).filter(([, count]) => count > 0);
+    const text = counts.map(([why, count]) => `${count} ${why}`).join(", ");
+    if (text !== this.#told_dropped) this.#options.note(LOG_EVENT.SECURITY, `datagrams dropped since the start of the server: ${text}`);
+    this.#told_dropped = text;
+  }
+
+  /** Opens the port for datagrams. Without it moms report over their connections, so a fault is logged and tried again later. */
+  async #listenUdp(): Promise<void> {
+    const { settings, onDatagram, note } = this.#options;
+    try {
+      const opened = await listenUdp(settings.port, onDatagram);
+      if (this.#closed || this.#udp !== null) return opened.close();
+      this.#udp = opened;
+      note(LOG_EVENT.SYSTEM, `listening on UDP port ${settings.port} for reports of other hosts`);
+    } catch (error) {
+      note(LOG_EVENT.ERROR, `UDP port ${settings.port} cannot be opened: ${messageOf(error)}`);
+    }
   }
 
   async #listen(authority: CertificateAuthority): Promise<void> {
@@ -136,6 +169,7 @@ export class HostNetwork implements Door {
     this.#shown = "";
     this.#revoked = { certificates: authority.revocations() };
     note(LOG_EVENT.SYSTEM, `listening on TCP port ${settings.port} for other hosts`);
+    await this.#listenUdp();
   }
 
   #answer(authority: CertificateAuthority, question: Question, identity: HostIdentity | null): JoinAnswer {

@@ -4,7 +4,9 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { StatusDesk } from "#protocol/datagram/status-desk.ts";
 import { frameTypes } from "#protocol/schema-link.ts";
+import { aesGcm } from "#protocol/udp/aes-gcm.ts";
 import { type LinkHandlers, type LinkServer, listenLinks } from "#protocol/wire/ipc-transport.ts";
 import type { LinkPeer } from "#protocol/wire/server-link.ts";
 import { serverSocketPath } from "#protocol/wire/socket-path.ts";
@@ -33,6 +35,9 @@ import { HostNetwork } from "./network.ts";
 import { keepResourceFile } from "./resource-file.ts";
 import { schedProcesses } from "./sched-processes.ts";
 import { unprivilegedUser } from "./unprivileged.ts";
+
+/** How long a mom on another host uses a key for its reports. */
+const KEY_ROTATION_MS = 3_600_000;
 
 export type ServiceOptions = {
   readonly conf: Conf;
@@ -72,10 +77,18 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     onClose: (link) => gate.closed(link),
     onProblem: (text, peer) => log.note(LOG_EVENT.SECURITY, `connection ended: ${text}${peer === null ? "" : `, ${nameOf(peer)}`}`),
   };
+  const desk = new StatusDesk({
+    cipher: aesGcm,
+    random: randomBytes,
+    boot: randomBytes(8).toString("hex"),
+    rotation_ms: KEY_ROTATION_MS,
+  });
   const network = new HostNetwork({
     settings: { server: conf.own_server, port: conf.port.server, mode: conf.mode },
     types,
     handlers,
+    onDatagram: (bytes, answer) => gate.datagram(bytes, answer),
+    dropped: desk.dropped,
     now_s: epoch_s,
     note: log.note,
   });
@@ -88,6 +101,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     system,
     log,
     clock: realTime,
+    desk,
     scripts: (ids, done) => atOnce(() => store.scripts(ids), done),
     cookies: (count) =>
       randomBytes(16 * count)

@@ -27,7 +27,9 @@ export function judgedScenario(drawn: Scenario): Scenario {
     plans: true,
     policy: { ...drawn.policy, strict_ordering: true, round_robin: false, job_sort_key: [], preemptive_sched: false },
     setup: drawn.setup.filter((request) => request.kind !== "import-hook" && !(request.kind === "manager" && request.object === "hook")),
-    faults: drawn.faults.filter((fault) => fault !== "set-clock"),
+    // Jobs on far hosts start later than the scheduler has planned.
+    hosts: drawn.hosts.map((host) => ({ ...host, is_far: false })),
+    faults: drawn.faults.filter((fault) => fault !== "set-clock" && fault !== "cut-host"),
     ops: drawn.ops.filter((op) => op !== "hook"),
   };
 }

@@ -41,11 +41,15 @@ export const FAULTS = [
   "start-failures",
   "set-clock",
   "stop-sched-fault",
+  // only with hosts that are far
+  "cut-host",
 ] as const;
 export type Fault = (typeof FAULTS)[number];
 
 export type Host = {
   readonly name: string;
+  /** the server is on another host */
+  readonly is_far: boolean;
   readonly vnodes: readonly {
     readonly name: string;
     readonly ncpus: number;
@@ -76,6 +80,7 @@ export type Scenario = {
   readonly faults: readonly Fault[];
   /** the kinds of requests that occur */
   readonly ops: readonly Op[];
+  readonly datagrams: { readonly loss: number; readonly doubled: number; readonly delay_ms_max: number };
   readonly delay_ms_max: number;
   readonly notice_ms_max: number;
   readonly commit_ms_max: number;
@@ -140,7 +145,9 @@ export function drawScenario(random: Prng, limits: Limits): Scenario {
           { name: "s2", partitions: ["p2"] },
         ];
   const partitions = [null, ...scheds.flatMap((sched) => sched.partitions)];
-  const hosts = drawHosts(random, partitions, limits.scale);
+  const far = random.split("far");
+  const some_far = far.chance(0.6);
+  const hosts = drawHosts(random, partitions, limits.scale).map((host) => ({ ...host, is_far: some_far && far.chance(0.7) }));
   const levels = random.split("preemption");
   const preempts = levels.chance(0.4);
   const queues = [...drawQueues(random, partitions), ...(preempts ? [{ name: "express", partition: levels.pick(partitions) }] : [])];
@@ -166,8 +173,9 @@ export function drawScenario(random: Prng, limits: Limits): Scenario {
     busy_ms,
     op_every_ms: Math.ceil(busy_ms / random.pick([15, 60, 200])),
     fault_every_ms: Math.ceil(busy_ms / random.pick([3, 10, 60])),
-    faults: drawFaults(random, limits.faults),
+    faults: drawFaults(random, limits.faults, some_far && far.chance(0.5)),
     ops: limits.ops ? some(random, OPS, random.pick([0.1, 0.3, 0.7])) : [],
+    datagrams: { loss: far.pick([0, 0.1, 0.5, 1]), doubled: far.pick([0, 0.1, 0.5]), delay_ms_max: far.pick([2, 800, 60_000]) },
     delay_ms_max: random.pick([2, 30, 800]),
     notice_ms_max: random.pick([0, 50, 1500]),
     commit_ms_max: random.pick([1, 10, 100]),
@@ -177,12 +185,14 @@ export function drawScenario(random: Prng, limits: Limits): Scenario {
   };
 }
 
-function drawFaults(random: Prng, faults: Limits["faults"]): readonly Fault[] {
-  const drawn = some(random, FAULTS, random.pick([0, 0.2, 0.5]));
+function drawFaults(random: Prng, faults: Limits["faults"], cuts: boolean): readonly Fault[] {
+  const anywhere = FAULTS.filter((fault) => fault !== "cut-host");
+  const drawn: Fault[] = some(random, anywhere, random.pick([0, 0.2, 0.5]));
+  if (cuts) drawn.push("cut-host");
   return typeof faults === "boolean" ? (faults ? drawn : []) : faults;
 }
 
-function drawHosts(random: Prng, partitions: readonly (string | null)[], scale: number): Host[] {
+function drawHosts(random: Prng, partitions: readonly (string | null)[], scale: number): Omit<Host, "is_far">[] {
   const sharing = ["default_shared", "default_shared", "default_shared", "default_excl", "ignore_excl", "force_excl", "default_exclhost"];
   return Array.from({ length: random.int(1, 3) * Math.ceil(scale / 10) }, (_, at) => {
     const name = `n${at + 1}`;

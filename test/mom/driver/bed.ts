@@ -59,6 +59,7 @@ export function bed(): Bed {
         return { connected: true, send: ({ type, data }) => say(type, data), reconnect: () => void words.push("reconnect"), close: idle };
       },
     },
+    reports: null,
     starter: {
       connect: (end) => {
         made.starter = end;

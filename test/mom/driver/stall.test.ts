@@ -96,3 +96,39 @@ test("times of the wall clock that an earlier release has left are read as they 
   w.on(exited(j, w.now_ms, { signal: 15 }));
   w.on(finished(j));
 });
+
+test("on another host than its server a mom starts nothing before the server has answered what it accepted", () => {
+  const w = world();
+  w.on({ kind: "connected" });
+  w.on({ kind: "welcome", data: { keep: [], kill: [], acknowledged: [], confirms: true } });
+  const [first, second] = [job(), job({ id: "2.n1" })];
+  for (const each of [first, second]) w.on({ kind: "start", job: each, owner: OWNER });
+  assert.deepEqual(w.on(prepared(first)), []);
+  assert.deepEqual(w.on({ kind: "confirmed", runs: [{ job: "1.n1", run_count: 2 }] }), [], "another run");
+  assert.deepEqual(w.on({ kind: "confirmed", runs: [{ job: "1.n1", run_count: 1 }] }), ["start 1.n1"]);
+  // The answer may be there first.
+  w.on({ kind: "confirmed", runs: [{ job: "2.n1", run_count: 1 }] });
+  assert.deepEqual(w.on(prepared(second)), ["start 2.n1"]);
+  // After a new hello, the welcome is the answer.
+  const third = job({ id: "3.n1" });
+  w.on({ kind: "start", job: third, owner: OWNER });
+  w.on({ kind: "disconnected" });
+  w.on(prepared(third));
+  w.on({ kind: "connected" });
+  assert.deepEqual(w.on({ kind: "welcome", data: { keep: ["3.n1"], kill: [], acknowledged: [], confirms: true } }), ["start 3.n1"]);
+});
+
+test("a later run of a job, which waits for the earlier one, needs an answer of its own", () => {
+  const w = world();
+  w.on({ kind: "welcome", data: { keep: [], kill: [], acknowledged: [], confirms: true } });
+  const [earlier, later] = [job(), job({ run_count: 2 })];
+  w.on({ kind: "start", job: earlier, owner: OWNER });
+  w.on(prepared(earlier));
+  w.on({ kind: "confirmed", runs: [{ job: "1.n1", run_count: 1 }] });
+  w.on(started(earlier, 0));
+  w.on({ kind: "start", job: later, owner: OWNER });
+  w.on(exited(earlier, 1000, { signal: 9 }));
+  w.on(finished(earlier));
+  assert.deepEqual(w.on(prepared(later)), []);
+  assert.deepEqual(w.on({ kind: "confirmed", runs: [{ job: "1.n1", run_count: 2 }] }), ["start 1.n1"]);
+});

@@ -1,10 +1,14 @@
 // Peers on other hosts at the server's entrance: each is known by the certificate of its host and may be the mom of that host, nothing else.
 
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import type { HostIdentity } from "#identity/peer.ts";
+import { StatusChannel } from "#protocol/datagram/status-channel.ts";
+import { StatusDesk } from "#protocol/datagram/status-desk.ts";
 import type { Request } from "#protocol/messages.ts";
-import type { MomToServer } from "#protocol/mom-link.ts";
+import type { MomToServer, ServerToMom } from "#protocol/mom-link.ts";
+import { aesGcm } from "#protocol/udp/aes-gcm.ts";
 import type { Reply } from "#protocol/wire/reply.ts";
 import { type LinkPeer, NO_UID } from "#protocol/wire/server-link.ts";
 import type { Link } from "#server/driver/connections.ts";
@@ -24,6 +28,8 @@ type Seen = {
   readonly link: Link;
   readonly notes: string[];
   readonly replies: Reply[];
+  /** frames to the peer */
+  readonly sent: { readonly type: string; readonly data: unknown }[];
   readonly fate: { welcome: boolean; destroyed: boolean };
 };
 
@@ -31,6 +37,7 @@ type Seen = {
 function gateFor(peer: LinkPeer, h: Harness = harness()): Seen {
   const notes: string[] = [];
   const replies: Reply[] = [];
+  const sent: { readonly type: string; readonly data: unknown }[] = [];
   const fate = { welcome: false, destroyed: false };
   const root = { name: "root", uid: 0, gid: 0, home: "/root", shell: "/bin/sh" };
   const gate = new Gate({
@@ -51,6 +58,7 @@ function gateFor(peer: LinkPeer, h: Harness = harness()): Seen {
     scripts: (_ids, done) => done({ ok: true, value: new Map() }),
     cookies: () => "",
     clock: h.clock,
+    desk: new StatusDesk({ cipher: aesGcm, random: randomBytes, boot: "1", rotation_ms: 60_000 }),
   });
   const link: Link = {
     id: 900,
@@ -59,7 +67,7 @@ function gateFor(peer: LinkPeer, h: Harness = harness()): Seen {
     serveNext: () => false,
     hold: () => undefined,
     release: () => undefined,
-    send: () => undefined,
+    send: (type, data) => void sent.push({ type, data }),
     sendText: () => undefined,
     reply: (reply) => void replies.push(reply),
     part: () => undefined,
@@ -73,7 +81,7 @@ function gateFor(peer: LinkPeer, h: Harness = harness()): Seen {
     },
   };
   gate.opened(link);
-  return { gate, link, notes, replies, fate };
+  return { gate, link, notes, replies, sent, fate };
 }
 
 const hello = (name: string): MomToServer["mom-hello"] => ({ host: name, port: 15002, pid: 5, version: "1", vnodes: [], jobs: [] });
@@ -124,4 +132,64 @@ test("a peer on another host is no user and no scheduler, and no mom before its 
   const early = gateFor(host("node7"));
   early.gate.frame(early.link, "mom-busy", { busy: true });
   assert.deepEqual([early.fate, early.notes], [{ welcome: false, destroyed: true }, ["mom-busy refused from host node7"]]);
+});
+
+/** The mom's end of the channel whose keys it was sent last. */
+function channelOf({ sent }: Seen, name: string): StatusChannel {
+  const frame = sent.filter(({ type }) => type === "mom-keys").at(-1);
+  assert.ok(frame !== undefined, "no keys");
+  const { channel, key, boot } = frame.data as ServerToMom["mom-keys"];
+  const keys = new StatusChannel(aesGcm);
+  keys.take({ channel, key: Buffer.from(key, "base64"), boot, host: name });
+  return keys;
+}
+
+test("a mom on another host gets a key over its link, and reports by datagrams that are answered", () => {
+  const h = harness();
+  addVnode(h, "node7");
+  const seen = gateFor(host("node7"), h);
+  const { gate, link, sent } = seen;
+  gate.frame(link, "mom-hello", { ...hello("Node7"), pongs: true, reports: { every_s: 15 } });
+  const mom = channelOf(seen, "node7");
+  const answers: Uint8Array[] = [];
+  const arrives = (text: string): void => gate.datagram(mom.seal(text), (answer) => void answers.push(answer));
+  h.clock.now_ms += 20_000;
+  arrives(JSON.stringify({ number: 5 }));
+  assert.equal(h.core.kernel.moms.by_host.get("node7")?.heard_ms, h.now_ms);
+  assert.deepEqual(JSON.parse(mom.open(answers[0] ?? new Uint8Array()) ?? ""), { number: 5 });
+  // The same over the link.
+  gate.frame(link, "mom-report", { number: 6 });
+  assert.deepEqual(sent.at(-1), { type: "mom-heard", data: { number: 6 } });
+  // The key is old: the next report brings a new one.
+  h.clock.now_ms += 60_000;
+  const keys = (): number => sent.filter(({ type }) => type === "mom-keys").length;
+  arrives(JSON.stringify({ number: 7 }));
+  assert.equal(keys(), 2);
+  const renewed = channelOf(seen, "node7");
+  gate.datagram(renewed.seal(JSON.stringify({ number: 8 })), (answer) => void answers.push(answer));
+  assert.equal(answers.length, 3);
+  gate.closed(link);
+  gate.datagram(renewed.seal(JSON.stringify({ number: 9 })), () => assert.fail("answered after the end of the link"));
+});
+
+test("a report that is none ends the link of the mom that sent it; anything else without a key is not answered at all", () => {
+  for (const text of ["", "{", "[]", '{"number":-1}', '{"number":1,"more":2}', '{"number":1,"jobs":[{"job":"1"}]}']) {
+    const h = harness();
+    addVnode(h, "node7");
+    const seen = gateFor(host("node7"), h);
+    seen.gate.frame(seen.link, "mom-hello", { ...hello("node7"), pongs: true, reports: { every_s: 15 } });
+    const unanswered = (): void => assert.fail("answered");
+    seen.gate.datagram(Buffer.from(text), unanswered);
+    assert.equal(seen.fate.destroyed, false);
+    seen.gate.datagram(channelOf(seen, "node7").seal(text), unanswered);
+    assert.deepEqual([seen.fate.destroyed, seen.notes], [true, ["mom-report refused from host node7"]], text);
+  }
+});
+
+test("a mom of this host gets no key, even if it asks for one", () => {
+  const h = harness();
+  addVnode(h, "node7");
+  const { gate, link, sent } = gateFor(LOCAL, h);
+  gate.frame(link, "mom-hello", { ...hello("node7"), pongs: true, reports: { every_s: 15 } });
+  assert.deepEqual([sent, h.core.kernel.moms.by_host.get("node7")?.every_ms], [[], null]);
 });

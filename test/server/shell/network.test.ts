@@ -46,6 +46,8 @@ async function inNetwork(work: (bed: Bed) => Promise<void>): Promise<void> {
   const network = new HostNetwork({
     settings: { server: "head", port, mode: "user" },
     types: ["hello", "mom-pong"],
+    onDatagram: () => undefined,
+    dropped: {},
     now_s,
     note: (_event, text) => void notes.push(text),
     handlers: {

@@ -1,0 +1,79 @@
+// Moms of other hosts, which report by datagrams: which of them the server asks over their connections, and which count as silent.
+//
+// M1. A mom of which the server has heard nothing for the time of MISSED_REPORTS reports is asked (mom-ping). If nothing has come over its connection
+//     node_answer_timeout (5 s) later, it is silent; heartbeat.ts says what follows. Lost datagrams alone therefore change no vnode.
+// M2. Time in which the server itself stood still counts neither as missed reports nor as time to answer.
+// M3. Reports show that a mom is alive, but not that it gets what the server sends. A mom that has not accepted a start for the same time is asked too, and its
+//     reports are no answer.
+
+import { limitOf } from "#model/limits/server-limits.ts";
+import type { Kernel } from "../engine/kernel.ts";
+import type { MomRuntime } from "../engine/mom-runtime.ts";
+
+/** Number of reports that may be missing. */
+const MISSED_REPORTS = 3;
+
+const answer_ms = ({ state }: Kernel): number => 1000 * limitOf(state, "node_answer_timeout");
+const isWatched = (kernel: Kernel): boolean => limitOf(kernel.state, "node_silence_timeout") > 0;
+
+/** A mom that reports, with the interval of its reports. */
+type Reporting = MomRuntime & { readonly every_ms: number };
+const isReporting = (mom: MomRuntime): mom is Reporting => mom.every_ms !== null;
+
+/** The time at which something is to be done about a mom if nothing is heard of it before. */
+function dueOf(kernel: Kernel, mom: Reporting): number {
+  if (mom.asked_ms !== null) return mom.asked_ms + answer_ms(kernel);
+  const since_ms = mom.sent.size === 0 ? mom.heard_ms : Math.min(mom.heard_ms, mom.sent_ms);
+  return since_ms + MISSED_REPORTS * mom.every_ms;
+}
+
+/** Sets the timer `reports` to the next time at which a mom is to be asked or is silent. */
+function armReports(kernel: Kernel): void {
+  kernel.timers.clear("reports");
+  if (!isWatched(kernel)) return;
+  const due = [...kernel.moms.by_host.values()].filter(isReporting).map((mom) => dueOf(kernel, mom));
+  if (due.length === 0) return;
+  kernel.moms.reports_ms = Math.max(kernel.now_ms, Math.min(...due));
+  kernel.timers.set("reports", kernel.moms.reports_ms);
+}
+
+/** Called when a mom has said hello, and when a limit has changed. */
+export function watchReports(kernel: Kernel): void {
+  if (kernel.timers.at("reports") === undefined) armReports(kernel);
+}
+
+/** Called when node_silence_timeout or node_answer_timeout has changed: the time begins anew. */
+export function reportsChanged(kernel: Kernel): void {
+  for (const mom of kernel.moms.by_host.values()) hearAnew(kernel, mom);
+  armReports(kernel);
+}
+
+function hearAnew(kernel: Kernel, mom: MomRuntime): void {
+  mom.heard_ms = kernel.now_ms;
+  mom.sent_ms = kernel.now_ms;
+  mom.asked_ms = null;
+}
+
+/** Notes that a mom has sent something. is_report: a report, which is no answer (M3) */
+export function momHeard(kernel: Kernel, mom: MomRuntime, is_report: boolean): void {
+  mom.heard_ms = kernel.now_ms;
+  if (!is_report) mom.asked_ms = null;
+}
+
+/** Called by the timer `reports`. ask: sends a mom-ping. Returns the moms that are silent (M1). */
+export function missedReports(kernel: Kernel, ask: (mom: MomRuntime) => void): MomRuntime[] {
+  const stood_still = kernel.now_ms - kernel.moms.reports_ms > answer_ms(kernel) / 2;
+  const silent: MomRuntime[] = [];
+  for (const mom of [...kernel.moms.by_host.values()].filter(isReporting)) {
+    if (stood_still) hearAnew(kernel, mom);
+    if (dueOf(kernel, mom) > kernel.now_ms) continue;
+    if (mom.asked_ms !== null) {
+      silent.push(mom);
+      continue;
+    }
+    mom.asked_ms = kernel.now_ms;
+    ask(mom);
+  }
+  armReports(kernel);
+  return silent;
+}

@@ -1,0 +1,62 @@
+// Datagrams between moms and the server. Each is lost, doubled or delayed on its own; a later one may arrive first. In a direction that is cut, all are lost.
+
+import type { Prng } from "#support/prng.ts";
+import type { Cuts, Way } from "./cuts.ts";
+
+export type DatagramOptions = {
+  /** share of datagrams that are lost, and of those that arrive twice */
+  readonly loss: number;
+  readonly doubled: number;
+  readonly delay_ms_max: number;
+};
+
+/** Receives a datagram. */
+export type Hears = (bytes: Uint8Array) => void;
+
+export type Datagrams = {
+  /** Lets a mom receive. Returns its end. */
+  mom(host: string, hears: Hears): { send(bytes: Uint8Array): void; close(): void };
+  /** Lets the server receive, until another one does. answer: sends a datagram to where it came from */
+  serve(hears: (bytes: Uint8Array, answer: Hears) => void): void;
+  /** number of datagrams sent, and of those that did not arrive */
+  readonly counts: { readonly sent: number; readonly lost: number };
+};
+
+type Surroundings = { readonly random: Prng; after(delay_ms: number, act: () => void): void };
+
+export function createDatagrams({ random: all, after }: Surroundings, cuts: Cuts, options: DatagramOptions): Datagrams {
+  const random = all.split("datagrams");
+  const moms = new Map<string, Hears>();
+  const counts = { sent: 0, lost: 0 };
+  let server: ((bytes: Uint8Array, answer: Hears) => void) | null = null;
+
+  const carry = (host: string, way: Way, bytes: Uint8Array, arrive: Hears): void => {
+    counts.sent++;
+    if (random.chance(options.loss) || cuts.left_ms(host, way) > 0) {
+      counts.lost++;
+      return;
+    }
+    const copies = random.chance(options.doubled) ? 2 : 1;
+    for (let copy = 0; copy < copies; copy++) {
+      const whole = bytes.slice();
+      after(random.int(0, options.delay_ms_max), () => arrive(whole));
+    }
+  };
+
+  return {
+    counts,
+    mom(host, hears) {
+      moms.set(host, hears);
+      const answer = (bytes: Uint8Array): void => carry(host, "down", bytes, (arrived) => moms.get(host)?.(arrived));
+      return {
+        send: (bytes) => carry(host, "up", bytes, (arrived) => server?.(arrived, answer)),
+        close: () => {
+          if (moms.get(host) === hears) moms.delete(host);
+        },
+      };
+    },
+    serve(hears) {
+      server = hears;
+    },
+  };
+}
