@@ -1,0 +1,67 @@
+// A complex in system mode whose head is one host of a net (namespaces.ts), and what its tests ask it.
+
+import { appendFileSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT } from "../shared.ts";
+import type { Net, NetHost } from "./namespaces.ts";
+
+export type Bed = {
+  readonly net: Net;
+  readonly head: NetHost;
+  /** a command of PBS on the head, as root or as a user */
+  pbs(words: readonly string[], user?: string): string;
+  partita(host: NetHost, ...words: readonly string[]): string;
+  job(id: string): Readonly<Record<string, unknown>>;
+  state(node: string): string;
+  homeOf(host: NetHost): string;
+  log(host: NetHost, directory: string): string;
+};
+
+/** Installs the programs and makes a complex in system mode. The head runs a server and no mom. */
+export function makeBed(net: Net, head: NetHost): Bed {
+  const exec = join(net.dir, "opt");
+  const homeOf = ({ name }: NetHost): string => join(net.dir, name, "complex");
+  const conf = join(homeOf(head), "pbs.conf");
+  const program = (name: string): string => join(exec, "bin", name);
+  head.must(join(ROOT, "bin/partita"), "init", "--system", "--prefix", exec, "--home", homeOf(head));
+  appendFileSync(conf, "PARTITA_RESIDENT=no\nPBS_START_MOM=0\n");
+  const pbs: Bed["pbs"] = ([name = "", ...args], user) => {
+    const become = user === undefined ? [] : ["setpriv", `--reuid=${user}`, `--regid=${user}`, "--init-groups"];
+    return head.must(...become, "env", `PBS_CONF_FILE=${conf}`, "PARTITA_RESIDENT=no", program(name), ...args);
+  };
+  return {
+    net,
+    head,
+    pbs,
+    partita: (host, ...words) => host.must(program("partita"), ...words, "--home", homeOf(host)),
+    job(id) {
+      const { Jobs } = JSON.parse(pbs(["qstat", "-x", "-f", "-F", "json", id])) as { Jobs: Record<string, Record<string, unknown>> };
+      return Jobs[id] ?? {};
+    },
+    state(node) {
+      const { nodes } = JSON.parse(pbs(["pbsnodes", "-F", "json", node])) as { nodes: Record<string, { state: string }> };
+      return nodes[node]?.state ?? "";
+    },
+    homeOf,
+    log(host, directory) {
+      const path = join(homeOf(host), "pbs", directory);
+      return readdirSync(path)
+        .map((name) => readFileSync(join(path, name), "utf8"))
+        .join("");
+    },
+  };
+}
+
+export const tokenIn = (text: string): string => /partita1\.\S+/.exec(text)?.[0] ?? "";
+
+/** Lets a host join, with a token for its name. */
+export function joins(bed: Bed, host: NetHost): void {
+  const token = tokenIn(bed.partita(bed.head, "cert", "token", "--host", host.name));
+  bed.partita(host, "join", bed.head.name, "--token", token, "--prefix", join(bed.net.dir, "opt"));
+}
+
+/** Ends the daemons of all hosts, and removes everything. */
+export function closeBed({ dir, hosts, close }: Net): void {
+  for (const host of [...hosts].reverse()) host.run([join(dir, "opt/bin/partita"), "stop", "--home", join(dir, host.name, "complex")]);
+  close();
+}
