@@ -132,7 +132,10 @@ function hello(kernel: Kernel, link: number, data: MomHello): void {
   const key = data.host.toLowerCase();
   const old = kernel.moms.by_host.get(key);
   // The same mom connects again; the server has not noticed the loss of the old connection.
-  if (old !== undefined) kernel.out.actions.push({ kind: "drop-link", link: old.link });
+  if (old !== undefined) {
+    kernel.out.actions.push({ kind: "drop-link", link: old.link });
+    forgetQuestions(kernel, old);
+  }
   const mom: MomRuntime = {
     host: data.host,
     link,
@@ -189,12 +192,16 @@ export function lost(kernel: Kernel, link: number, why: string): void {
 function forgetMom(kernel: Kernel, mom: MomRuntime): void {
   kernel.moms.by_host.delete(mom.host.toLowerCase());
   kernel.moms.by_link.delete(mom.link);
-  for (const [number, question] of kernel.moms.questions) {
-    if (question.host.toLowerCase() === mom.host.toLowerCase()) questionUnanswered(kernel, number, true);
-  }
+  forgetQuestions(kernel, mom);
   for (const id of kernel.jobs.starting.keys()) if (isOnHost(kernel, id, mom.host)) startUnknown(kernel, id);
   armSilence(kernel, mom.host);
   for (const job of jobsWithSister(kernel, mom.host.toLowerCase())) sisterAway(kernel, job, mom.host);
+}
+
+/** Ends the questions that were put on a connection which is gone: nobody answers them any more. */
+function forgetQuestions(kernel: Kernel, { host }: MomRuntime): void {
+  for (const [number, question] of kernel.moms.questions)
+    if (question.host.toLowerCase() === host.toLowerCase()) questionUnanswered(kernel, number, true);
 }
 
 /** Called at the start of the server, when no mom has said hello: vnodes are unknown, and jobs wait for their moms as after a loss. */
