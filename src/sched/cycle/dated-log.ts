@@ -28,9 +28,24 @@ export function createDatedLog(clock_s: () => number): DatedLog {
       put(here);
       return (record) => void here.push(record);
     },
-    result: () => ({
-      log: entries.flat(),
-      log_s: entries.flatMap((entry, at) => (Array.isArray(entry) ? entry : [entry]).map(() => present(times[at], "time"))),
-    }),
+    // One loop without intermediate arrays: a cycle that starts 50,000 jobs has as many entries.
+    result() {
+      const log: Entry[] = [];
+      const log_s: number[] = [];
+      for (let at = 0; at < entries.length; at++) {
+        const entry = present(entries[at], "entry");
+        const time_s = present(times[at], "time");
+        if (!Array.isArray(entry)) {
+          log.push(entry);
+          log_s.push(time_s);
+          continue;
+        }
+        for (const record of entry) {
+          log.push(record);
+          log_s.push(time_s);
+        }
+      }
+      return { log, log_s };
+    },
   };
 }
