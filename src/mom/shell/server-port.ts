@@ -4,11 +4,9 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type Credentials, CredentialsError, readCredentials } from "#identity/files/credentials.ts";
-import { keepRevoked, readRevoked, revokedSerials } from "#identity/files/revoked.ts";
-import { TERMS } from "#identity/terms.ts";
-import type { AskingHost } from "#protocol/host-questions.ts";
+import { readRevoked, revokedSerials } from "#identity/files/revoked.ts";
+import { keepRenewed, keepsRevoked } from "#protocol/certificate-care.ts";
 import { REVOKED } from "#protocol/join-link.ts";
-import { parseRevoked } from "#protocol/schema-join.ts";
 import { frameTypes } from "#protocol/schema-link.ts";
 import { aesGcm } from "#protocol/udp/aes-gcm.ts";
 import { dialUdp } from "#protocol/udp/udp-socket.ts";
@@ -16,11 +14,8 @@ import { connectLink, type DaemonLink } from "#protocol/wire/ipc-transport.ts";
 import { serverSocketPath } from "#protocol/wire/socket-path.ts";
 import { connectTls } from "#protocol/wire/tls-dialer.ts";
 import { handshakeFault } from "#protocol/wire/tls-fault.ts";
-import { messageOf } from "#support/caught.ts";
 import type { Conf } from "#support/conf.ts";
 import type { ReportsPort, ServerEnd, ServerLink, ServerPort } from "../driver/ports.ts";
-
-const RENEWAL_LOOK_MS = 6 * 3600 * 1000;
 
 export type ServerPlace = Pick<Conf, "home" | "server_host" | "own_server"> & {
   readonly port: { readonly server: number };
@@ -95,30 +90,6 @@ function credentialsIn(home: string): Credentials {
   const present = readCredentials(home);
   if (present === null) throw new CredentialsError(`${home}/identity holds no certificate`);
   return present;
-}
-
-/** Keeps what the server tells of revoked certificates. Returns the serial numbers of all that this host refuses, or none if they cannot be kept. */
-function keepsRevoked(home: string, data: unknown, fault: (text: string) => void): ReadonlySet<string> {
-  try {
-    const parsed = parseRevoked(data);
-    if (parsed.ok) return new Set(keepRevoked(home, parsed.value.certificates, Math.floor(Date.now() / 1000)).map((each) => each.serial));
-    fault(`the server's list of revoked certificates cannot be used: ${parsed.text}`);
-  } catch (error) {
-    fault(`the list of revoked certificates is not kept: ${messageOf(error)}`);
-  }
-  return new Set();
-}
-
-/** Renews the certificate when less than a third of its time is left, or when the complex has a new authority; tries again after some hours. */
-function keepRenewed(host: AskingHost, fault: (text: string) => void): void {
-  const look = async (): Promise<void> => {
-    const { checkCertificate, renewCertificate } = await import("#protocol/host-questions.ts");
-    const { until_s, current } = await checkCertificate(host);
-    if (!current || until_s - Date.now() / 1000 < TERMS.certificate_s / 3) await renewCertificate(host);
-  };
-  const tryLook = (): void => void look().catch((error: unknown) => fault(`the certificate is not checked: ${messageOf(error)}`));
-  setInterval(tryLook, RENEWAL_LOOK_MS).unref();
-  tryLook();
 }
 
 const mapped = (link: DaemonLink): ServerLink => ({
