@@ -8,3 +8,11 @@ export function hostName(text: string): string | null {
   const name = text.toLowerCase();
   return HOST_NAME.test(name) ? name : null;
 }
+
+/** Whether an administrator means that host by a name: the name of the host, with or without a domain. host: in canonical form. */
+export function isHostNamed(host: string, name: string): boolean {
+  const asked = hostName(name);
+  if (asked === null) return false;
+  const is_address = /^[0-9.]+$/.test(asked);
+  return asked === host || (!is_address && asked.split(".")[0] === host);
+}

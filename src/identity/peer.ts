@@ -3,7 +3,7 @@
 //
 // N1. A certificate names exactly one host and one role. A certificate with more or fewer names is refused, not interpreted.
 
-import { hostName } from "./host-name.ts";
+import { hostName, isHostNamed } from "./host-name.ts";
 import { certificateOf, type Ledger, type Role, standingOf } from "./ledger.ts";
 
 /** Names of a certificate: alternative names by kind. */
@@ -57,6 +57,13 @@ const STANDING_TEXT = {
   revoked: "was revoked",
   replaced: "was replaced by another one",
 } as const;
+
+/** Why the server refuses a peer that should be that host; null: it is the host. name: as an administrator wrote it, with or without the domain. */
+export function hostFault(identity: HostIdentity | null, name: string): string | null {
+  if (identity === null) return "the certificate is not one of a Partita host";
+  if (identity.role !== "host") return `the peer is the server ${identity.host} and no other host`;
+  return isHostNamed(identity.host, name) ? null : `the peer is the host ${identity.host}, not ${name}`;
+}
 
 /** Why a host refuses a peer that should be a server; null: it is one. revoked: serial numbers of certificates that hosts refuse. */
 export function anyServerFault(identity: HostIdentity | null, revoked: ReadonlySet<string>): string | null {

@@ -18,7 +18,11 @@ export type HostToAuthority = {
   renew: { readonly version: string; readonly request: string };
   /** the same: does the server know this host? */
   check: { readonly version: string };
+  /** the same: which schedulers belong to this host? */
+  scheds: { readonly version: string };
 };
+/** A scheduler of a host. port: its sched_port; null: not set. */
+export type HostSched = { readonly name: string; readonly port: number | null };
 
 export type AuthorityToHost = {
   /** now_s: the server's clock, epoch seconds */
@@ -26,5 +30,6 @@ export type AuthorityToHost = {
   /** authorities: fingerprints of those that hosts are to trust */
   checked: { readonly now_s: number; readonly authorities: readonly string[] };
   renewed: { readonly certificate: string; readonly authority: string };
+  scheds: { readonly scheds: readonly HostSched[] };
   "join-refused": { readonly text: string };
 };

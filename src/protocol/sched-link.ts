@@ -1,7 +1,8 @@
 // Messages between server and scheduler (ARCHITECTURE.md), in frames like those of messages.ts.
 //
-// A local scheduler connects to the server's socket and sends sched-hello. The server answers with sched-welcome and a
-// snapshot, or with sched-refused. Then follow deltas, each with a change of the snapshot, in order.
+// A scheduler on the server's host connects to the server's socket; the server dials a scheduler on another host. In both cases
+// the scheduler sends sched-hello first. The server answers with a snapshot, or with sched-refused. Then follow deltas, each with
+// a change of the snapshot, in order.
 // I1. revision increases by one with every delta. A gap means that the link is broken: the scheduler reconnects.
 // I2. The server sends a cycle frame only when the scheduler is idle. Triggers that arrive meanwhile are merged into one
 //     further cycle.
@@ -196,6 +197,9 @@ export const NO_PARTITION = "Scheduler does not contain a partition";
  * the scheduler only writes into its log.
  */
 export const SCHED_ENV = { priv: "PARTITA_SCHED_PRIV", log: "PARTITA_SCHED_LOG", say: "PARTITA_SCHED_SAY" } as const;
+
+/** The first port at which a scheduler on another host may listen if its sched_port is not set. */
+export const SCHED_PORT_FIRST = 15_050;
 
 /** The signal with which the watch over modules ends a scheduler whose module does not return. It tells the parent process why the scheduler ended. */
 export const WATCH_SIGNAL = "SIGALRM";

@@ -14,14 +14,18 @@ const QUESTIONS = {
   join: z.strictObject({ version, token: z.string().regex(/^[0-9a-f]{16}$/), secret: z.string().regex(/^[0-9a-f]{40}$/), request: pem }),
   renew: z.strictObject({ version, request: pem }),
   check: z.strictObject({ version }),
+  scheds: z.strictObject({ version }),
 } satisfies { readonly [K in keyof HostToAuthority]: z.ZodType<HostToAuthority[K]> };
 
-const settings = z.strictObject({ server: name, port: z.number().int().min(1).max(65535), mode: z.enum(["user", "system"]) });
+const port = z.number().int().min(1).max(65535);
+const hostSched = z.strictObject({ name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,14}$/), port: port.nullable() });
+const settings = z.strictObject({ server: name, port, mode: z.enum(["user", "system"]) });
 
 const ANSWERS = {
   joined: z.strictObject({ certificate: pem, authority: pem, now_s: z.number().int().nonnegative(), settings }),
   checked: z.strictObject({ now_s: z.number().int().nonnegative(), authorities: z.array(z.string().regex(/^[0-9a-f]{64}$/)).max(4) }),
   renewed: z.strictObject({ certificate: pem, authority: pem }),
+  scheds: z.strictObject({ scheds: z.array(hostSched).max(1000) }),
   "join-refused": z.strictObject({ text: z.string().max(1024) }),
 } satisfies { readonly [K in keyof AuthorityToHost]: z.ZodType<AuthorityToHost[K]> };
 

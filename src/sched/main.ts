@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { schedDirectories } from "#model/tables/sched-attributes.ts";
 import { SCHED_ENV } from "#protocol/sched-link.ts";
-import { stackOf } from "#support/caught.ts";
+import { messageOf, stackOf } from "#support/caught.ts";
 import type { Conf } from "#support/conf.ts";
 import { ConfError, readConf } from "#support/conf.ts";
 import { closeForeignDescriptors } from "#support/descriptors.ts";
@@ -23,6 +23,7 @@ import { PBS_VERSION } from "#support/version.ts";
 import type { SchedOptions } from "./shell/options.ts";
 import { parseOptions, USAGE } from "./shell/options.ts";
 import { Scheduler } from "./shell/scheduler.ts";
+import { isDialled, openServerWay } from "./shell/server-way.ts";
 
 /** The descriptor on which the daemon reports to the command that started it: `up`, or a text for stderr. READY_ENV says that it is open. */
 const READY_FD = 3;
@@ -50,6 +51,7 @@ async function main(argv: readonly string[]): Promise<number> {
   for (const note of parsed.notes) process.stderr.write(note);
   const conf = readConf();
   const { options } = parsed;
+  if (options.port !== undefined && !isDialled(conf)) process.stderr.write("-S: a scheduler on the server's host needs no port\n");
   const fault = homeFault(conf, options.home ?? conf.home);
   if (fault !== null) {
     process.stderr.write(`pbs_sched: ${fault}\n`);
@@ -87,10 +89,17 @@ async function serve(conf: Conf, options: SchedOptions, isDaemon: boolean): Prom
     header: [`hostname=${hostname()};pbs_leaf_name=N/A;pbs_mom_node_name=N/A`],
     ...(options.log_file === undefined ? {} : { file: options.log_file }),
   });
-  log.record(LOG_EVENT.SYSTEM, "Svr", "pbs_sched", `pbs_sched startup pid ${process.pid}`);
+  const note = (event: number, text: string): void => log.record(event, "Svr", "pbs_sched", text);
+  note(LOG_EVENT.SYSTEM, `pbs_sched startup pid ${process.pid}`);
+  const way = await openServerWay({ conf, port: options.port, note }).catch((error: unknown) => messageOf(error));
+  if (typeof way === "string") {
+    note(LOG_EVENT.ERROR, `cannot listen: ${way}`);
+    closeLog(log);
+    return failed(`pbs_sched: cannot listen for the server: ${way}\n`, isDaemon);
+  }
   const scheduler = new Scheduler({
     name: options.name,
-    server_home: conf.home,
+    way,
     version: PBS_VERSION,
     log,
     fixed_log: options.log_file !== undefined,

@@ -308,7 +308,7 @@ class ServerLife {
         prepare: () => undefined,
         say: () => undefined,
         stop: (name, pid) => options.stopSched(name, mine, pid),
-        look: (name, pid) => options.lookAtSched(name, pid),
+        look: (name, pid, done) => done(options.lookAtSched(name, pid)),
         kill: (name, pid) => {
           if (options.killSched(name, pid, mine)) clock.after(random.int(0, 50), () => this.#killed(name, pid));
         },

@@ -470,7 +470,7 @@ function worldOf(h: () => Harness): OwnPorts {
     },
     // Tests answer for hooks themselves. A server that must end waits for its schedulers.
     hooks: { run: () => undefined, close: () => undefined },
-    processes: { look: (name, pid) => h().sights.get(name) ?? { pid, process: "runs" }, stopAll: () => undefined },
+    processes: { look: (name, pid, done) => done(h().sights.get(name) ?? { pid, process: "runs" }), stopAll: () => undefined },
     log: { note: () => undefined, records: (list) => void h().logs.push(...list), setMask: () => undefined },
     accounting: { record: (type, id, text) => void h().accounting.push({ type, id, text }), flush: () => undefined, lost: 0 },
     resolve: (host, done) => done(RESOLVED[host] ?? null),

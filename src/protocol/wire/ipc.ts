@@ -17,16 +17,18 @@ export function createIpc(allowed: ReadonlySet<string>) {
 }
 
 type IpcEvents = { on(event: string, handler: (...args: never[]) => void): void };
-export type IpcServer = IpcEvents & {
-  /** while it listens */
-  readonly server: Server;
-  readonly parser: IpcParser;
-  write(socket: Socket, text: string): boolean;
-  start(): void;
-  stop(): void;
-};
+/** What a connection of the server needs of node-ipc. */
+export type IpcWriter = { readonly parser: IpcParser; write(socket: Socket, text: string): boolean };
+export type IpcServer = IpcEvents &
+  IpcWriter & {
+    /** while it listens */
+    readonly server: Server;
+    start(): void;
+    stop(): void;
+  };
 export type IpcClient = IpcEvents & {
   readonly socket: Socket;
+  readonly parser: IpcParser;
   path: string;
   /** begins an attempt; node-ipc calls it when its retry timer ends */
   connect(): unknown;
@@ -83,8 +85,8 @@ function ipcParser(allowed: ReadonlySet<string>): IpcParser {
   };
 }
 
-/** Returns the frame types that a server accepts. */
-export const allowedOf = (server: IpcServer): ReadonlySet<string> => server.parser.allowed;
+/** Returns the frame types that are accepted. */
+export const allowedOf = ({ parser }: Pick<IpcWriter, "parser">): ReadonlySet<string> => parser.allowed;
 
 function configure(ipc: { config: Record<string, unknown> }, allowed: ReadonlySet<string>): void {
   for (const type of allowed) {

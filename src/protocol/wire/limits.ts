@@ -50,6 +50,10 @@ export type Limits = {
   readonly host_questions_max: number;
   /** TLS: time in which a dialled server must have shown its certificate */
   readonly dial_ms_max: number;
+  /** number of ports, from 15050 on, at which a scheduler on another host may listen if its sched_port is not set */
+  readonly sched_ports_max: number;
+  /** time between attempts to reach a scheduler on another host */
+  readonly sched_retry_ms: number;
   /** wait of a daemon whose certificate the server refused */
   readonly refused_retry_ms: number;
   /** longest interval at which a mom on another host may report */
@@ -103,6 +107,8 @@ export const LIMITS: Limits = Object.freeze({
   host_connections_max: 64,
   host_questions_max: 8,
   dial_ms_max: 10_000,
+  sched_ports_max: 20,
+  sched_retry_ms: 1000,
   refused_retry_ms: 30_000,
   status_interval_s_max: 300,
   keepalive_ms: 10_000,

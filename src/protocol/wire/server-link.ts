@@ -11,7 +11,7 @@
 import type { Socket } from "node:net";
 import type { HostIdentity } from "#identity/peer.ts";
 import { encodeFrame, encodePartFrame, type Frame, FrameError, frameDecoder } from "./frame.ts";
-import { allowedOf, type IpcServer, setInbox } from "./ipc.ts";
+import { allowedOf, type IpcWriter, setInbox } from "./ipc.ts";
 import type { Limits } from "./limits.ts";
 import { type Outbox, type OutboxLimits, outbox } from "./link.ts";
 import type { PeerCredentials } from "./peer-credentials.ts";
@@ -19,9 +19,9 @@ import type { Reply } from "./reply.ts";
 
 /**
  * The other end of a connection. A process of this host is known by the kernel. A daemon of another host is known by the certificate of its host; it has neither
- * pid nor uid here.
+ * pid nor uid here. sched: the scheduler that the server has dialled; the peer may be that scheduler and nothing else.
  */
-export type LinkPeer = PeerCredentials & { readonly host?: HostIdentity };
+export type LinkPeer = PeerCredentials & { readonly host?: HostIdentity; readonly sched?: string };
 
 /** The uid and gid of peers on other hosts: no user has it. */
 export const NO_UID = 0xffffffff;
@@ -130,16 +130,16 @@ export class ServerConnection implements ServerLink {
   /** checks whether the client has read enough replies (L2) */
   #room_timer: NodeJS.Timeout | null = null;
 
-  constructor(server: IpcServer, socket: Socket, peer: LinkPeer, limits: Limits, user: UserLoad, handlers: LinkHandlers) {
+  constructor(ipc: IpcWriter, socket: Socket, peer: LinkPeer, limits: Limits, user: UserLoad, handlers: LinkHandlers) {
     this.peer = peer;
     this.#socket = socket;
     this.#limits = limits;
     this.#user = user;
     this.#handlers = handlers;
-    this.#decoder = frameDecoder(limits.request_frame_chars_max, allowedOf(server));
+    this.#decoder = frameDecoder(limits.request_frame_chars_max, allowedOf(ipc));
     this.#requests = openRequests(user);
     this.#out = outbox(socket, {
-      write: (text) => void server.write(socket, text),
+      write: (text) => void ipc.write(socket, text),
       limits: () => this.#outboxLimits(),
       giveUp: (why) => this.#breakOff(why),
       onRoom: () => this.#goOn(),

@@ -1,7 +1,8 @@
-// Links over TLS 1.3: the server's side (docs/identity.md). The rules of link-server.ts hold, and:
+// Links over TLS 1.3: the side that is dialled (docs/identity.md). It is the server, or a scheduler on another host. The rules of link-server.ts hold, and:
 //
 // S1. A link needs a certificate of the authority that fault() accepts. Whoever has none can put one question, for a certificate; nothing else of it is read.
 // S2. Connections that have proved nothing are bounded (unproved.ts), and each has little time.
+//     A scheduler takes no questions.
 // S3. An open link ends when its certificate is no longer accepted (review()).
 // S4. Each connection proves itself by the key of its certificate: no session is resumed.
 
@@ -31,36 +32,53 @@ export type TlsListenOptions = LinkHandlers & {
   readonly port: number;
   /** `::`: every address of this host */
   readonly address: string;
-  /** accepted frame types of links, and of questions */
+  /** accepted frame types of links */
   readonly types: readonly string[];
-  readonly questions: readonly string[];
-  /** the server's own */
+  /** what links are for (ALPN) */
+  readonly protocol: string;
+  /** the listener's own */
   readonly credentials: Credentials;
   /** why a host is refused, in words for the log; null: it is welcome */
   fault(identity: HostIdentity): string | null;
-  /** identity null: the peer has shown no certificate */
-  onQuestion(question: Question, identity: HostIdentity | null): Promise<Answer>;
+  /** null: nobody may put a question here */
+  readonly questions: Questions | null;
   readonly limits?: Partial<Limits>;
+};
+
+export type Questions = {
+  /** accepted frame types */
+  readonly types: readonly string[];
+  /** identity null: the peer has shown no certificate */
+  answer(question: Question, identity: HostIdentity | null): Promise<Answer>;
 };
 
 export type TlsLinkServer = LinkServer & {
   /** S3. Called when certificates were revoked, and from time to time because they expire. */
   review(): void;
-  /** new connections are shown this certificate of the server */
+  /** new connections are shown this certificate */
   show(credentials: Credentials): void;
 };
+
+/** Starts to listen on every address of this host. Rejects if the port cannot be opened. */
+export const listenEverywhere = (options: Omit<TlsListenOptions, "address">): Promise<TlsLinkServer> =>
+  listenTls({ ...options, address: "::" }).catch((error: unknown) => {
+    // This host has no IPv6.
+    if (codeOf(error) !== "EAFNOSUPPORT" && codeOf(error) !== "EADDRNOTAVAIL") throw error;
+    return listenTls({ ...options, address: "0.0.0.0" });
+  });
 
 /** Starts to listen. Rejects if the port cannot be opened. */
 export async function listenTls(options: TlsListenOptions): Promise<TlsLinkServer> {
   const limits: Limits = { ...LIMITS, ...options.limits };
-  const ipc = createIpc(new Set([...options.types, ...options.questions]));
+  const { questions } = options;
+  const ipc = createIpc(new Set([...options.types, ...(questions?.types ?? [])]));
   ipc.config.maxConnections = limits.connections_max;
   ipc.config.tls = {
     ...contextOf(options.credentials),
     requestCert: true,
-    // A host that joins has no certificate yet: admission tells them apart (S1).
+    // A host that joins has no certificate yet: admission tells them apart (S1), and says why a peer is refused.
     rejectUnauthorized: false,
-    ALPNProtocols: [ALPN.link, ALPN.question],
+    ALPNProtocols: [options.protocol, ...(questions === null ? [] : [ALPN.question])],
     handshakeTimeout: limits.handshake_ms_max,
   };
   ipc.serveNet(options.address, options.port);
@@ -119,15 +137,16 @@ function admission(door: Door, socket: TLSSocket): Admission {
   socket.setKeepAlive(true, door.limits.keepalive_ms);
   const identity = identityOf(socket);
   const fault = identity === null ? certificateFault(socket) : door.options.fault(identity);
-  if (socket.alpnProtocol === ALPN.question && fault === null) {
+  const { questions } = door.options;
+  if (questions !== null && socket.alpnProtocol === ALPN.question && fault === null) {
     if (identity !== null && !beginsQuestion(door, socket, identity.host)) {
       const text = "too many questions at a time";
       return { kind: "refused", refusal: { problem: `${text} of host ${identity.host}`, code: PBSE_NOCONNECTS, text } };
     }
-    takeQuestion(door, socket, identity);
+    takeQuestion(door, questions, socket, identity);
     return { kind: "elsewhere" };
   }
-  if (identity !== null && fault === null && socket.alpnProtocol === ALPN.link) {
+  if (identity !== null && fault === null && socket.alpnProtocol === door.options.protocol) {
     door.proved(socket);
     return { kind: "peer", peer: { pid: 0, uid: NO_UID, gid: NO_UID, host: identity } };
   }
@@ -150,10 +169,10 @@ function beginsQuestion({ asking, limits, proved }: Door, socket: Socket, host: 
 }
 
 /** One frame, one answer, the end. */
-function takeQuestion({ options, limits, say }: Door, socket: TLSSocket, identity: HostIdentity | null): void {
+function takeQuestion({ limits, say }: Door, questions: Questions, socket: TLSSocket, identity: HostIdentity | null): void {
   const timer = setTimeout(() => socket.destroy(), limits.question_ms_max).unref();
   socket.once("close", () => clearTimeout(timer));
-  const decoder = frameDecoder(limits.question_chars_max, new Set(options.questions));
+  const decoder = frameDecoder(limits.question_chars_max, new Set(questions.types));
   let asked = false;
   setInbox(socket, (chunk) => {
     if (asked) return;
@@ -162,7 +181,7 @@ function takeQuestion({ options, limits, say }: Door, socket: TLSSocket, identit
       const taken = decoder.take();
       if (taken === null) return;
       asked = true;
-      void options.onQuestion(taken.frame, identity).then(
+      void questions.answer(taken.frame, identity).then(
         ({ type, data }) => socket.end(encodeFrame(type, data)),
         () => socket.destroy(),
       );
@@ -186,7 +205,7 @@ const contextOf = ({ key, certificate, authority }: Credentials): SecureContextO
 });
 
 /** null: the peer has shown no certificate, or one that is not of the authority or has no name of a host. */
-function identityOf(socket: TLSSocket): HostIdentity | null {
+export function identityOf(socket: TLSSocket): HostIdentity | null {
   const certificate = socket.authorized ? socket.getPeerX509Certificate() : undefined;
   return certificate === undefined ? null : certificateFacts(certificate).identity;
 }

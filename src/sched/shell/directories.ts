@@ -31,6 +31,8 @@ export type Directories = {
 export function schedDirectories(options: DirectoryOptions): Directories {
   const { log, fixed_log } = options;
   let { sched_priv, sched_log, lock } = options;
+  /** where the attributes name no directory: PBS_HOME of this host decides, if the server is on another one */
+  const own = { sched_priv, sched_log };
 
   const record = (event: number, text: string): void => log.record(event, "Sched", "reconfigure", text);
 
@@ -79,7 +81,7 @@ export function schedDirectories(options: DirectoryOptions): Directories {
     },
     follow(attrs) {
       const before = sched_priv;
-      const fault = changeLog(textOf(attrs["sched_log"]) ?? sched_log) ?? changePrivate(textOf(attrs["sched_priv"]) ?? sched_priv);
+      const fault = changeLog(textOf(attrs["sched_log"]) ?? own.sched_log) ?? changePrivate(textOf(attrs["sched_priv"]) ?? own.sched_priv);
       return { fault, moved: sched_priv !== before };
     },
     release: () => lock?.release(),

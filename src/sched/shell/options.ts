@@ -19,6 +19,8 @@ export type SchedOptions = {
   readonly foreground: boolean;
   /** -t: number of threads; accepted without effect, because a cycle here runs in one thread */
   readonly threads: number | undefined;
+  /** -S: the TCP port on which a scheduler on another host than the server listens */
+  readonly port: number | undefined;
 };
 
 export type ParsedOptions =
@@ -31,7 +33,7 @@ export type ParsedOptions =
   | { readonly kind: "help" }
   | { readonly kind: "wrong"; readonly text: string };
 
-const WITH_VALUE = "cdILpt";
+const WITH_VALUE = "cdILpSt";
 const WITHOUT_VALUE = "lnN";
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,14}$/;
 
@@ -73,6 +75,8 @@ function optionsOf(values: ReadonlyMap<string, string>, cores: number): ParsedOp
     if (Number(text) > cores) notes.push(`${text}: cannot be larger than number of cores ${cores}, using number of cores instead\n`);
     threads = Math.min(Number(text), cores);
   }
+  const port = values.get("S");
+  if (port !== undefined && !isPort(port)) return { kind: "wrong", text: `${port}: bad port value (should be in range 1-65535)\n` };
   const options = {
     home: values.get("d"),
     log_file: values.get("L"),
@@ -80,9 +84,12 @@ function optionsOf(values: ReadonlyMap<string, string>, cores: number): ParsedOp
     name,
     foreground: values.has("N"),
     threads,
+    port: port === undefined ? undefined : Number(port),
   };
   return { kind: "run", options, notes };
 }
+
+const isPort = (text: string): boolean => /^[0-9]{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65_535;
 
 function wrong(): ParsedOptions {
   return { kind: "wrong", text: USAGE };

@@ -1,9 +1,6 @@
 // The scheduler of the daemon: its driver (../driver/sched-driver.ts) with ports to this machine.
 
 import { pid } from "node:process";
-import { frameTypes } from "#protocol/schema-link.ts";
-import { connectLink, type DaemonLink } from "#protocol/wire/ipc-transport.ts";
-import { serverSocketPath } from "#protocol/wire/socket-path.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { ClockPort, LogPort, ModulesPort, ProgramsPort, SchedPorts } from "../driver/ports.ts";
 import { SchedDriver } from "../driver/sched-driver.ts";
@@ -12,13 +9,13 @@ import { dynPrograms } from "./dyn-programs.ts";
 import { MACHINE_TIME } from "./machine-time.ts";
 import { type HostOptions, ModuleHost } from "./module-host.ts";
 import { moduleWatch } from "./module-watch.ts";
+import type { ServerWay } from "./server-way.ts";
 import { readSettings, versionOfFiles } from "./settings.ts";
 import { USAGE_FILE } from "./usage-file.ts";
 
 export type SchedulerOptions = DirectoryOptions & {
   readonly name: string;
-  /** PBS_HOME of the server, which contains its socket; the scheduler's own home may be another */
-  readonly server_home: string;
+  readonly way: ServerWay;
   readonly version: string;
 };
 
@@ -30,7 +27,7 @@ export class Scheduler {
     this.#toldToQuit = resolve;
   });
 
-  /** Connects to the server, and stays connected until leave() is called. */
+  /** Lets the server and the scheduler find each other, again and again until leave() is called. */
   constructor(options: SchedulerOptions) {
     const { name, version } = options;
     this.#driver = new SchedDriver(this.#ports(options), { name, pid, version });
@@ -67,7 +64,12 @@ export class Scheduler {
     } satisfies HostOptions);
     return {
       clock: MACHINE_CLOCK,
-      link: this.#connect(options),
+      link: options.way({
+        opened: () => this.#driver.opened(),
+        frame: (type, data) => this.#driver.frame(type, data),
+        lost: (why) => this.#driver.lost(why),
+        unreachable: (why) => this.#driver.unreachable(why),
+      }),
       directories,
       settings: { read: readSettings, version: versionOfFiles },
       usage: USAGE_FILE,
@@ -78,17 +80,6 @@ export class Scheduler {
       busy: (is_busy) => watch.busy(is_busy),
       quit: () => this.#toldToQuit(),
     };
-  }
-
-  #connect({ server_home }: SchedulerOptions): DaemonLink {
-    return connectLink({
-      path: serverSocketPath(server_home),
-      types: frameTypes("server-to-sched"),
-      onOpen: () => this.#driver.opened(),
-      onFrame: (type, data) => this.#driver.frame(type, data),
-      onClose: (why) => this.#driver.lost(why),
-      onRefused: (error) => this.#driver.unreachable(error.message),
-    });
   }
 }
 

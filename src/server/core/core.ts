@@ -8,7 +8,7 @@
 import type { HookOutcome } from "#hooks/run/hook-input.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { MomToServer } from "#protocol/mom-link.ts";
-import type { SchedToServer } from "#protocol/sched-link.ts";
+import type { SchedHello, SchedToServer } from "#protocol/sched-link.ts";
 import type { FrameOf } from "#protocol/schema-link.ts";
 import { type Batch, emptyOutbox, isEmptyOutbox } from "../engine/batch.ts";
 import type { Peer } from "../engine/identity.ts";
@@ -25,6 +25,7 @@ import { cyclesLeave } from "../scheds/cycles.ts";
 import { decideOnSettled } from "../scheds/decisions.ts";
 import type { SchedSight } from "../scheds/heartbeat.ts";
 import { deltas } from "../scheds/mirror.ts";
+import { unreached } from "../scheds/remote.ts";
 import * as scheds from "../scheds/session.ts";
 import { commentNow, whyUnserved } from "../scheds/unserved.ts";
 import { hasRows, noChanges } from "../state/changes.ts";
@@ -60,7 +61,11 @@ export type Core = {
   clientLost(tokens: readonly number[]): void;
   /** a frame of a scheduler. link: the shell's number for the connection, which becomes that of a scheduler by a hello */
   sched<T extends keyof SchedToServer>(link: number, type: T, data: SchedToServer[T], now_ms: number): void;
+  /** the hello of a scheduler on another host, which the server has dialled */
+  schedHello(link: number, hello: SchedHello, host: string, now_ms: number): void;
   schedLost(link: number, now_ms: number): void;
+  /** a scheduler on another host could not be reached. why: for people; the shell goes on trying */
+  schedUnreached(name: string, why: string, now_ms: number): void;
   /** a scheduler that the shell started has ended (or could not be started) */
   schedExited(name: string, how: scheds.SchedEnd, now_ms: number): void;
   /** a scheduler was not started, because one of its directories fails its check. text: for its comment */
@@ -106,7 +111,9 @@ export function createCore(state: ServerState, config: ServerConfig, now_ms: num
     },
     clientLost: (tokens) => forgetClients(kernel, tokens),
     sched: (link, type, data, time_ms) => scheds.frame(at(time_ms), link, { type, data } as FrameOf<"sched-to-server">),
+    schedHello: (link, hello, host, time_ms) => scheds.hello(at(time_ms), link, hello, host),
     schedLost: (link, time_ms) => scheds.lost(at(time_ms), link),
+    schedUnreached: (name, why, time_ms) => unreached(at(time_ms), name, why),
     schedExited: (name, how, time_ms) => scheds.exited(at(time_ms), name, how),
     schedUnfit: (name, text, time_ms) => scheds.unfit(at(time_ms), name, text),
     schedSeen: (name, sight, time_ms) => scheds.seen(at(time_ms), name, sight),

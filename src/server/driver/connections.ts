@@ -3,7 +3,8 @@
 //
 // I1. The operating system identifies a peer on this host (SO_PEERCRED). A mom or scheduler must run as root or as the server's
 //     own user; a scheduler may also run as its sched_user.
-// I2. A certificate identifies a peer on another host. Such a peer may be the mom of that host and nothing else.
+// I2. A certificate identifies a peer on another host. Such a peer may be the mom of that host and nothing else. If the server
+//     has dialled the peer, it may be the scheduler that was dialled and nothing else.
 
 import { hostName } from "#identity/host-name.ts";
 import { limitOf } from "#model/limits/server-limits.ts";
@@ -63,8 +64,8 @@ export type Connections = {
   mayBeDaemon(connection: Connection): boolean;
   /** I1, I2; host: the one that it says it speaks for */
   mayBeMom(connection: Connection, host: string): boolean;
-  /** whether the peer may be the scheduler that it claims to be (I1). sched_user: that scheduler's attribute */
-  mayBeSched(connection: Connection, sched_user: unknown): boolean;
+  /** whether the peer may be the scheduler that it claims to be (I1, I2). sched_user: that scheduler's attribute */
+  mayBeSched(connection: Connection, sched: string, sched_user: unknown): boolean;
   /** the connections of schedulers and moms */
   daemons(): readonly Connection[];
   all(): readonly Connection[];
@@ -112,12 +113,14 @@ export function connections(options: {
   return {
     mayBeDaemon,
     mayBeMom(connection, host) {
-      const certified = connection.link.peer.host;
+      const { host: certified, sched } = connection.link.peer;
       if (certified === undefined) return mayBeDaemon(connection);
-      return certified.role === "host" && certified.host === hostName(host);
+      return sched === undefined && certified.role === "host" && certified.host === hostName(host);
     },
-    mayBeSched: (connection, sched_user) =>
-      mayBeDaemon(connection) || (options.system && typeof sched_user === "string" && connection.peer?.user === sched_user),
+    mayBeSched: (connection, sched, sched_user) =>
+      connection.link.peer.sched === sched ||
+      mayBeDaemon(connection) ||
+      (options.system && typeof sched_user === "string" && connection.peer?.user === sched_user),
     add(link) {
       const connection: Connection = {
         link,

@@ -71,7 +71,9 @@ export class Delivery {
       case "stop-sched":
         return processes.stop(action.sched, action.pid);
       case "look-at-sched":
-        return this.#driver.do((core, now_ms) => core.schedSeen(action.sched, processes.look(action.sched, action.pid), now_ms));
+        return processes.look(action.sched, action.pid, (sight) =>
+          this.#driver.do((core, now_ms) => core.schedSeen(action.sched, sight, now_ms)),
+        );
       case "kill-sched":
         return processes.kill(action.sched, action.pid);
       case "prepare-sched":

@@ -142,11 +142,14 @@ export class Gate implements LinksPort, ClientsPort {
       return this.#driver.sched(connection.link.id, frame.type, frame.data as SchedToServer[typeof frame.type]);
     }
     const sched_user = this.#driver.core.state.scheds.get(frame.data.name)?.attrs["sched_user"];
-    if (!this.#connections.mayBeSched(connection, sched_user)) return this.#intruder(connection, type);
+    if (!this.#connections.mayBeSched(connection, frame.data.name, sched_user)) return this.#intruder(connection, type);
     connection.role = "sched";
     connection.link.welcome();
     // The server may have to end this process one day, so its pid is taken from the operating system and not from the message.
-    this.#driver.sched(connection.link.id, frame.type, { ...frame.data, pid: connection.pid });
+    const hello = { ...frame.data, pid: connection.pid };
+    const { host } = connection.link.peer;
+    if (host === undefined) this.#driver.sched(connection.link.id, frame.type, hello);
+    else this.#driver.schedHello(connection.link.id, hello, host.host);
   }
 
   #momFrame(connection: Connection, type: string, data: unknown): void {

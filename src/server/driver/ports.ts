@@ -83,17 +83,24 @@ export type ClientsPort = {
   open(): readonly number[];
 };
 
-/** Processes of local schedulers. */
+/** Processes of schedulers. Those of this host are started here; those of other hosts are dialled. */
 export type ProcessesPort = {
+  /** does nothing if there is a process already, or if the scheduler is dialled already */
   start(sched: string): void;
   /** makes the directories of a scheduler that does not run */
   prepare(sched: string): void;
   /** writes a line into the log of a scheduler that does not run */
   say(sched: string, text: string): void;
-  /** ends the process of a scheduler. pid: the connected process, which need not be a child of the server; 0: it is not connected */
+  /**
+   * ends the process of a scheduler. pid: the connected process, which need not be a child of the server; 0: it is not connected. A scheduler on another host was
+   * told to end: it is not dialled again
+   */
   stop(sched: string, pid: number): void;
-  /** finds out whether the process of a scheduler is stopped. pid: the connected process; 0: look for a process that has not connected yet */
-  look(sched: string, pid: number): SchedSight;
+  /**
+   * finds out whether the process of a scheduler is stopped. pid: the connected process; 0: look for a process that has not connected yet. For a scheduler on
+   * another host: finds out whether that host answers
+   */
+  look(sched: string, pid: number, done: (sight: SchedSight) => void): void;
   /** sends SIGKILL if the process with that pid is still the scheduler; the driver is informed when the process has ended */
   kill(sched: string, pid: number): void;
   /** stops these schedulers; done: called when none of them is left */

@@ -12,7 +12,7 @@ import { limitOf } from "#model/limits/server-limits.ts";
 import { PBSE, pbseText } from "#model/pbse.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { MomToServer } from "#protocol/mom-link.ts";
-import type { SchedToServer } from "#protocol/sched-link.ts";
+import type { SchedHello, SchedToServer } from "#protocol/sched-link.ts";
 import type { Batch as Rows } from "#store/store.ts";
 import { watchedClock } from "#support/clock-jumps.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -155,6 +155,11 @@ export class ServerDriver {
     this.do((core, now_ms) => core.sched(link, type, data, now_ms));
   }
 
+  /** The hello of a scheduler on another host, which the server has dialled. */
+  schedHello(link: number, hello: SchedHello, host: string): void {
+    this.do((core, now_ms) => core.schedHello(link, hello, host, now_ms));
+  }
+
   mom<T extends keyof MomToServer>(link: number, type: T, data: MomToServer[T]): void {
     this.do((core, now_ms) => core.mom(link, type, data, now_ms));
   }
@@ -169,13 +174,16 @@ export class ServerDriver {
     this.do((core, now_ms) => core.momLost(link, now_ms));
   }
 
-  /** Called when the link of a scheduler is lost. If its process is not a child, looks later whether it still exists: nothing else reports its end. */
+  /**
+   * Called when the link of a scheduler is lost. If its process is not a child, looks later whether it still exists: nothing else reports its end. pid 0: it is on
+   * another host.
+   */
   schedLost(link: number, pid: number): void {
     if (this.#phase !== "serving") return;
     const { processes, clock } = this.#ports;
     const name = [...this.#core.kernel.scheds.by_name.values()].find((runtime) => runtime.link === link)?.name;
     this.do((core, now_ms) => core.schedLost(link, now_ms));
-    if (name === undefined || processes.isChild(pid)) return;
+    if (name === undefined || pid === 0 || processes.isChild(pid)) return;
     clock.after(LOOK_AFTER_MS, () => {
       if (!processes.isAlive(pid)) this.schedExited(name, { code: null, signal: "unknown", stopped: false, pid });
     });
@@ -187,6 +195,11 @@ export class ServerDriver {
 
   schedUnfit(name: string, text: string): void {
     this.do((core, now_ms) => core.schedUnfit(name, text, now_ms));
+  }
+
+  /** Called when a scheduler on another host could not be reached. */
+  schedUnreached(name: string, why: string): void {
+    this.do((core, now_ms) => core.schedUnreached(name, why, now_ms));
   }
 
   /** Does work for a client when its turn comes, unless its connection is gone by then. */

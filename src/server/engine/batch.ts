@@ -35,7 +35,10 @@ export type ShellAction =
   | { readonly kind: "send-mail"; readonly mail: Mail }
   /** end the process of a scheduler. pid: of the connected scheduler, which need not be a child of the server; 0: it is not connected */
   | { readonly kind: "stop-sched"; readonly sched: string; readonly pid: number }
-  /** find out whether the scheduler's process is stopped and call core.schedSeen(sched, ...). pid: of the connected scheduler; 0: not connected */
+  /**
+   * find out whether the scheduler's process is stopped and call core.schedSeen(sched, ...). pid: of the connected scheduler; 0: not connected, or on another
+   * host: find out whether that host answers
+   */
   | { readonly kind: "look-at-sched"; readonly sched: string; readonly pid: number }
   /** send SIGKILL if the process with that pid is still the scheduler */
   | { readonly kind: "kill-sched"; readonly sched: string; readonly pid: number }

@@ -44,9 +44,14 @@ export type SchedRuntime = {
   readonly name: string;
   /** null: not connected */
   link: number | null;
+  /** 0: the scheduler is not connected, or is on another host */
   pid: number;
-  /** the process was started, and the server does not know of its end */
+  /** the host of a connected scheduler; null: this host */
+  host: string | null;
+  /** the process was started, and the server does not know of its end; for a scheduler on another host: it is dialled or connected */
   started: boolean;
+  /** why the scheduler on another host could not be reached at the last attempt; null: it is connected or on this host, or no attempt has ended yet */
+  unreached: string | null;
   /** the next frame must be a snapshot */
   needs_snapshot: boolean;
   revision: number;
@@ -147,7 +152,9 @@ export function runtimeOf(kernel: SchedTable, name: string): SchedRuntime {
       name,
       link: null,
       pid: 0,
+      host: null,
       started: false,
+      unreached: null,
       needs_snapshot: false,
       revision: 0,
       known: { queues: new Set(), nodes: new Set(), jobs: new Set() },

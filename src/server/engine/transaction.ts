@@ -50,7 +50,7 @@ export type UnservedCode =
   | "NO_SCHEDULER"
   | "SCHEDULING_OFF"
   | "SCHED_FAULT"
-  | "SCHED_ELSEWHERE"
+  | "SCHED_UNREACHED"
   | "SCHED_CRASHED"
   | "SCHED_STARTING"
   | "SCHED_SILENT"

@@ -85,7 +85,8 @@ export function isRefused(kernel: Kernel, resv: Resv): boolean {
   for (const sched of kernel.state.scheds.values()) {
     if (!isAsked(kernel.state, resv, sched) || refusals.has(sched.name)) continue;
     const runtime = runtimeOf(kernel, sched.name);
-    if (resv.attrs.partition !== undefined || runtime.link !== null || (runtime.started && !runtime.leaving)) return false;
+    const is_coming = runtime.started && !runtime.leaving && runtime.unreached === null;
+    if (resv.attrs.partition !== undefined || runtime.link !== null || is_coming) return false;
   }
   return true;
 }

@@ -4,11 +4,10 @@ import { NO_PARTITION } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 import { runtimeOf } from "../engine/sched-runtime.ts";
-import { partitionsOf } from "../state/partitions.ts";
+import { isRemote, partitionsOf } from "../state/partitions.ts";
 import type { Attrs, Sched } from "../state/state.ts";
-import { whyNotReached } from "./remote.ts";
 import { logSched } from "./state.ts";
-import { isFault, isProblem, isServersComment, NEEDS_ATTENTION, PROBLEM, READY_TO_USE, silentText } from "./supervisor.ts";
+import { isFault, isProblem, isServersComment, NEEDS_ATTENTION, NOT_REACHED, PROBLEM, READY_TO_USE, silentText } from "./supervisor.ts";
 
 /** Sets the comment of a scheduler; null removes it. more: other attributes to set. */
 function write(kernel: Kernel, name: string, comment: string | null, more: Attrs = {}): void {
@@ -72,11 +71,10 @@ export function tellAnswers(kernel: Kernel, sched: Sched): void {
 
 /** The comment that the server gives a scheduler in its present state; null: none. */
 function ownComment(kernel: Kernel, sched: Sched): string | null {
-  const { fault, problem, attention, link, silent } = runtimeOf(kernel, sched.name);
+  const { fault, problem, attention, link, silent, unreached } = runtimeOf(kernel, sched.name);
   if (fault !== null) return fault;
-  const not_reached = whyNotReached(sched, kernel.config);
-  if (not_reached !== null) return not_reached;
   if (lacksPartition(sched)) return NO_PARTITION;
+  if (unreached !== null) return `${NOT_REACHED}${unreached}`;
   if (silent !== null) return `${PROBLEM}${silentText(silent, kernel.now_ms)}`;
   if (attention && link === null) return NEEDS_ATTENTION;
   return problem === null ? null : `${PROBLEM}${problem}`;
@@ -85,9 +83,10 @@ function ownComment(kernel: Kernel, sched: Sched): string | null {
 /** Whether the scheduler should run and has no partition. */
 const lacksPartition = (sched: Sched): boolean => sched.attrs["scheduling"] === true && partitionsOf(sched).length === 0;
 
-/** Writes into the log of a scheduler that does not run that it lacks a partition. */
+/** Writes into the log of a scheduler of this host that does not run that it lacks a partition. */
 export function sayNoPartition(kernel: Kernel, sched: Sched): void {
-  if (lacksPartition(sched)) kernel.out.actions.push({ kind: "say-sched", sched: sched.name, text: NO_PARTITION });
+  if (lacksPartition(sched) && !isRemote(sched, kernel.config))
+    kernel.out.actions.push({ kind: "say-sched", sched: sched.name, text: NO_PARTITION });
 }
 
 /** Updates the comment after a change of the scheduler's attributes. names: the changed attributes; unset: those of them that were removed. */

@@ -12,13 +12,20 @@
 // B5. Time in which the server itself stood still does not count as silence of schedulers (moms/heartbeat.ts H3).
 // B6. Only schedulers that announce in their hello that they answer pings are asked. A scheduler that has not said hello yet
 //     counts as silent only if its process is stopped.
+// B7. The process of a scheduler on another host cannot be seen. If the scheduler sends nothing for sched_silence_timeout, the
+//     server tries to reach its host. If the host does not answer, the connection is closed at once, otherwise after another
+//     sched_cycle_length. The server then dials the scheduler again, which gets a snapshot.
 
 import { limitOf } from "#model/limits/server-limits.ts";
 import type { Kernel } from "../engine/kernel.ts";
 import type { SchedRuntime, Silence } from "../engine/sched-runtime.ts";
 import { nextLook, stoodStill } from "../engine/silence.ts";
+import { isRemote } from "../state/partitions.ts";
 
-/** What the shell has found out about a process: it is stopped, runs, or does not exist. pid: of that process; 0: none was found. */
+/**
+ * What the shell has found out about a process: it is stopped, runs, or does not exist. pid: of that process; 0: none was found. For a scheduler on another host:
+ * its host and port answer (`runs`) or not (`none`).
+ */
 export type SchedSight = { readonly pid: number; readonly process: "stopped" | "runs" | "none" };
 
 /** sched_cycle_length of a scheduler for which it is not set */
@@ -51,7 +58,7 @@ export function schedHeartbeat(kernel: Kernel): void {
   for (const runtime of kernel.scheds.by_name.values()) {
     if (stood_still) runtime.heard_ms = kernel.now_ms;
     ping(kernel, runtime);
-    if (isAwaited(runtime) && kernel.now_ms - runtime.heard_ms >= silence_ms)
+    if (isAwaited(kernel, runtime) && kernel.now_ms - runtime.heard_ms >= silence_ms)
       kernel.out.actions.push({ kind: "look-at-sched", sched: runtime.name, pid: runtime.link === null ? 0 : runtime.pid });
   }
   arm(kernel);
@@ -60,12 +67,20 @@ export function schedHeartbeat(kernel: Kernel): void {
 /** Called when the shell has examined a process. Returns how the scheduler is silent; null: it is not, or it has sent a message meanwhile. */
 export function silenceOf(kernel: Kernel, runtime: SchedRuntime, { pid, process }: SchedSight): Silence | null {
   const silence_ms = schedSilence_ms(kernel);
-  if (silence_ms === 0 || !isAwaited(runtime) || pid === 0 || process === "none") return null;
+  if (silence_ms === 0 || !isAwaited(kernel, runtime) || pid === 0 || process === "none") return null;
   if (runtime.link !== null && pid !== runtime.pid) return null;
   const stopped = process === "stopped";
   if (!stopped && runtime.link === null) return null;
   const limit_ms = silence_ms + (stopped ? 0 : cycleLength_ms(kernel, runtime.name));
   return kernel.now_ms - runtime.heard_ms < limit_ms ? null : { pid, stopped, heard_ms: runtime.heard_ms };
+}
+
+/** Whether the connection to a scheduler on another host counts as broken (B7). */
+export function isFarSilent(kernel: Kernel, runtime: SchedRuntime, { process }: SchedSight): boolean {
+  const silence_ms = schedSilence_ms(kernel);
+  if (silence_ms === 0 || !isAwaited(kernel, runtime)) return false;
+  const limit_ms = silence_ms + (process === "none" ? 0 : cycleLength_ms(kernel, runtime.name));
+  return kernel.now_ms - runtime.heard_ms >= limit_ms;
 }
 
 /** sched_cycle_length of a scheduler, in ms. */
@@ -80,16 +95,20 @@ export function armKill(kernel: Kernel, name: string, ms = schedSilence_ms(kerne
 function arm(kernel: Kernel): void {
   kernel.timers.clear("sched-heartbeat");
   const silence_ms = schedSilence_ms(kernel);
-  const awaited = [...kernel.scheds.by_name.values()].filter(isAwaited);
+  const awaited = [...kernel.scheds.by_name.values()].filter((runtime) => isAwaited(kernel, runtime));
   if (silence_ms === 0 || awaited.length === 0) return;
   const heard = awaited.map(({ heard_ms }) => heard_ms);
   kernel.scheds.heartbeat_ms = nextLook(kernel.now_ms, silence_ms, heard);
   kernel.timers.set("sched-heartbeat", kernel.scheds.heartbeat_ms);
 }
 
-/** Whether a message from the scheduler is expected (B6): it is connected and answers pings, or it is starting. */
-const isAwaited = ({ link, pongs, started, leaving, silent }: SchedRuntime): boolean =>
-  silent === null && (link !== null ? pongs : started && !leaving);
+/** Whether a message from the scheduler is expected (B6): it is connected and answers pings, or it is starting on this host. */
+function isAwaited({ state, config }: Kernel, { name, link, pongs, started, leaving, silent }: SchedRuntime): boolean {
+  if (silent !== null) return false;
+  if (link !== null) return pongs;
+  const sched = state.scheds.get(name);
+  return started && !leaving && sched !== undefined && !isRemote(sched, config);
+}
 
 function ping(kernel: Kernel, { link, pongs }: SchedRuntime): void {
   if (link !== null && pongs) kernel.out.scheds.push({ link, type: "sched-ping", data: { number: ++kernel.scheds.pings } });

@@ -9,6 +9,7 @@
 //     Because large deltas take time, the last decisions are committed before the deltas are made.
 
 import { arrayIdOf } from "#model/job-id.ts";
+import { schedDirectories } from "#model/tables/sched-attributes.ts";
 import type { Change, SchedClock, SchedJob, SchedNode, SchedQueue, SchedResource, SchedResv, Snapshot } from "#protocol/sched-link.ts";
 import type { SchedFrame } from "../engine/batch.ts";
 import type { Kernel } from "../engine/kernel.ts";
@@ -19,7 +20,7 @@ import { type AskSource, askOf } from "../resv/asking.ts";
 import { addHeard, type Heard, hasRows, noChanges } from "../state/changes.ts";
 import type { Clock } from "../state/entity-sums.ts";
 import { isWithMom } from "../state/job-phase.ts";
-import { partitionOf, partitionsOf } from "../state/partitions.ts";
+import { isRemote, partitionOf, partitionsOf } from "../state/partitions.ts";
 import { hostOf, placedHost } from "../state/placement.ts";
 import { isBegun } from "../state/resv-holding.ts";
 import { NO_PLACE } from "../state/resv-occurrences.ts";
@@ -87,7 +88,7 @@ function takeOut(frames: SchedFrame[], link: number): SchedFrame[] {
 }
 
 /** What a snapshot is made from: the state, and what schedulers have answered about reservations. */
-export type MirrorSource = AskSource;
+export type MirrorSource = AskSource & Pick<Kernel, "config">;
 
 /** Everything that the scheduler sees. The runtime record of the scheduler notes which objects it has been sent. */
 export function snapshot(kernel: MirrorSource, sched: Sched, runtime: SchedRuntime): Snapshot {
@@ -110,7 +111,7 @@ export function snapshot(kernel: MirrorSource, sched: Sched, runtime: SchedRunti
   return {
     revision: runtime.revision,
     server: schedServer(state),
-    sched: { name: sched.name, attrs: sched.attrs },
+    sched: schedSelf(kernel, sched),
     resources: [...state.resources.values()].map(schedResource),
     queues: queues.map(schedQueue),
     nodes: nodes.map((vnode) => schedNode(vnode, isCrowded)),
@@ -118,6 +119,18 @@ export function snapshot(kernel: MirrorSource, sched: Sched, runtime: SchedRunti
     clocks: clocksOf(state, view),
     resvs: [...state.resvs.values()].map((resv) => schedResv(kernel, sched, resv)),
   };
+}
+
+/**
+ * The scheduler's own object. On another host PBS_HOME may be another directory: directories with their default names are left out there, and the scheduler uses
+ * those of its host.
+ */
+function schedSelf({ config }: MirrorSource, sched: Sched): Snapshot["sched"] {
+  const { name, attrs } = sched;
+  if (!isRemote(sched, config)) return { name, attrs };
+  const named = Object.entries(schedDirectories(name, config.home));
+  const left_out = new Set(named.filter(([attribute, directory]) => attrs[attribute] === directory).map(([attribute]) => attribute));
+  return { name, attrs: Object.fromEntries(Object.entries(attrs).filter(([attribute]) => !left_out.has(attribute))) };
 }
 
 /** Notes the subjobs that have begun while changes for the scheduler are kept back (I3). */
@@ -137,7 +150,7 @@ function changesFor(kernel: Kernel, sched: Sched, runtime: SchedRuntime, changes
   const view = viewOf(state, sched);
   const list: Change[] = [];
   if (changes.server || changes.told.server) list.push({ put: "server", value: schedServer(state) });
-  if (changes.scheds.has(sched.name)) list.push({ put: "sched", value: { name: sched.name, attrs: sched.attrs } });
+  if (changes.scheds.has(sched.name)) list.push({ put: "sched", value: schedSelf(kernel, sched) });
   for (const name of changes.resources) {
     const def = state.resources.get(name);
     list.push(def === undefined ? { drop: "resource", id: name } : { put: "resource", value: schedResource(def) });

@@ -12,11 +12,11 @@ import { isRoute } from "../jobs/life.ts";
 import { askersChanged } from "../resv/timing.ts";
 import { type AttrChange, changes } from "../state/event.ts";
 import { isRemote, partitionOf, partitionsOf, schedOfPartition, shouldRun } from "../state/partitions.ts";
-import type { Attrs } from "../state/state.ts";
+import type { Attrs, Sched } from "../state/state.ts";
 import { commentFollows } from "./comment.ts";
 import { configure, trigger } from "./cycles.ts";
 import { wantsPressure } from "./mirror.ts";
-import { tellWhetherReached } from "./remote.ts";
+import { forgetUnreached, homeOf, isWantedThere } from "./remote.ts";
 import { lost, restartProcess, startProcess, stopProcess } from "./session.ts";
 import { setServerState } from "./state.ts";
 
@@ -84,9 +84,8 @@ export function schedCreated(kernel: Kernel, _tx: Transaction, name: string): vo
   runtimeOf(kernel, name);
   const sched = kernel.state.scheds.get(name);
   if (sched === undefined) return;
-  tellWhetherReached(kernel, sched);
-  kernel.out.actions.push({ kind: "prepare-sched", sched: name });
-  if (shouldRun(sched, kernel.config)) startProcess(kernel, name);
+  if (!isRemote(sched, kernel.config)) kernel.out.actions.push({ kind: "prepare-sched", sched: name });
+  if (shouldRun(sched)) startProcess(kernel, name);
   commentFollows(kernel, sched, Object.keys(sched.attrs), []);
 }
 
@@ -111,22 +110,39 @@ export function schedChanged(kernel: Kernel, tx: Transaction, name: string, chan
     runtime.needs_snapshot = runtime.link !== null;
     if (partitionsOf(sched).length === 0 && (before["partition"] as readonly string[] | undefined)?.length) stopProcess(kernel, name);
   }
-  if (names.includes("sched_user") && kernel.config.own_user === null) restartProcess(kernel, name);
+  if (names.includes("sched_user") && kernel.config.own_user === null && !isRemote(sched, kernel.config)) restartProcess(kernel, name);
   if (names.includes("job_sort_formula")) formulaChanged(kernel, runtime);
   if (names.some((attribute) => !SILENT.has(attribute))) configure(kernel, name);
   if (names.includes("scheduler_iteration")) rearmIteration(kernel, name, Number(sched.attrs["scheduler_iteration"] ?? 600));
-  if (names.includes("sched_host") || names.includes("sched_port")) {
-    if (isRemote(sched, kernel.config)) stopProcess(kernel, name);
-    tellWhetherReached(kernel, sched);
-  }
-  if (shouldRun(sched, kernel.config) && names.some((each) => DECIDE_START.has(each)) && kernel.ending.stopping === "no")
-    startProcess(kernel, name);
+  if (names.includes("sched_host") || names.includes("sched_port")) placeChanged(kernel, sched, runtime, before);
+  if (!isWantedThere(kernel, sched)) notDialled(kernel, sched, runtime);
+  if (shouldRun(sched) && names.some((each) => DECIDE_START.has(each)) && kernel.ending.stopping === "no") startProcess(kernel, name);
   if (names.includes("scheduling") || names.includes("partition")) askersChanged(kernel);
   if (change.set["scheduling"] === true) trigger(kernel, name, SCHED_COMMAND.CMD);
   commentFollows(kernel, sched, names, change.unset);
   if (name !== DEFAULT_SCHED) return;
   schedMirrored(kernel, tx, sched.attrs);
   setServerState(kernel);
+}
+
+/** Called when sched_host or sched_port has changed: the scheduler ends at its former host. At another port of its host, another connection is needed. */
+function placeChanged(kernel: Kernel, sched: Sched, runtime: SchedRuntime, before: Attrs): void {
+  const { name } = sched;
+  const home = homeOf(sched, kernel.config);
+  if (home !== homeOf({ name, attrs: before }, kernel.config)) {
+    forgetUnreached(kernel, sched);
+    return stopProcess(kernel, name);
+  }
+  if (home === "" || runtime.link === null || sched.attrs["sched_port"] === before["sched_port"]) return;
+  kernel.out.actions.push({ kind: "drop-link", link: runtime.link });
+  lost(kernel, runtime.link);
+}
+
+/** The server does not dial this scheduler any more, if it was to do so. */
+function notDialled(kernel: Kernel, sched: Sched, runtime: SchedRuntime): void {
+  if (runtime.unreached === null) return;
+  forgetUnreached(kernel, sched);
+  stopProcess(kernel, sched.name);
 }
 
 /** Attributes that decide whether the server keeps a process for a scheduler. */

@@ -1,35 +1,51 @@
-// Schedulers whose sched_host is another host, or that have a sched_port. This release does not support them: such a
-// scheduler is stopped and stays down, and its comment says why.
+// Schedulers whose sched_host is another host. The server starts no process there: it dials the scheduler, which an administrator or the host has started
+// (docs/schedulers.md). The shell dials again and again, and reports why it is in vain.
+//
+// R1. A scheduler of this host connects to the server; one of another host is dialled. Nobody else may speak for the scheduler.
+// R2. While the server wants a scheduler and cannot reach it, the comment says why. A comment of an administrator stays; the reason is logged in any case.
 
+import { isHostNamed } from "#identity/host-name.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
+import { runtimeOf } from "../engine/sched-runtime.ts";
 import type { OwnHost } from "../state/own-host.ts";
-import { isRemote } from "../state/partitions.ts";
-import type { Sched } from "../state/state.ts";
-import { isServersComment, NOT_REACHED } from "./supervisor.ts";
+import { remotePlace, shouldRun } from "../state/partitions.ts";
+import type { Attrs, Sched } from "../state/state.ts";
+import { isFault, isServersComment, NOT_REACHED } from "./supervisor.ts";
 
-/**
- * The comment of a scheduler that belongs to another host, which is also the refusal if its process connects. null: the
- * scheduler belongs to this host.
- */
-export function whyNotReached(sched: Sched, own: OwnHost): string | null {
-  if (!isRemote(sched, own)) return null;
-  const { sched_host, sched_port } = sched.attrs;
-  const which = sched_port === undefined ? `sched_host is ${sched_host}` : "sched_port is set";
-  return `${NOT_REACHED}${which}, and schedulers on other hosts are not supported. Unset it and the scheduler runs on ${own.host}.`;
+/** Why a process may not be this scheduler (R1); null: it may. host: the host that the server has dialled; null: a process of this host has connected. */
+export function whyNotSched(sched: Sched, own: OwnHost, host: string | null): string | null {
+  const place = remotePlace(sched, own);
+  if (place === null) return host === null ? null : `sched_host of ${sched.name} is not ${host}`;
+  if (host !== null && isHostNamed(host, place.host)) return null;
+  return `sched_host of ${sched.name} is ${place.host}, and the server dials the scheduler there`;
 }
 
-/** Sets the comment that whyNotReached gives, or removes it. A comment of an administrator stays; the reason is logged in any case. */
-export function tellWhetherReached(kernel: Kernel, sched: Sched): void {
-  const why = whyNotReached(sched, kernel.config);
+/** Called when all attempts to reach a scheduler of another host have failed. why: for people. */
+export function unreached(kernel: Kernel, name: string, why: string): void {
+  const sched = kernel.state.scheds.get(name);
+  const runtime = runtimeOf(kernel, name);
+  if (sched === undefined || runtime.link !== null || !isWantedThere(kernel, sched) || runtime.unreached === why) return;
+  runtime.unreached = why;
+  kernel.out.logs.push({ event: LOG_EVENT.ERROR, class: "Sched", object: name, text: `cannot be reached: ${why}` });
   const { comment } = sched.attrs;
-  const told = typeof comment === "string" && comment.startsWith(NOT_REACHED);
-  const change = (set: { comment?: string }, unset: readonly string[]): void =>
-    ownTransaction(kernel).apply({ kind: "changed", object: "sched", name: sched.name, set, unset: [...unset] });
-  if (why === null) {
-    if (told) change({}, ["comment"]);
-    return;
-  }
-  kernel.out.logs.push({ event: LOG_EVENT.SYSTEM, class: "Sched", object: sched.name, text: why });
-  if (isServersComment(comment) && comment !== why) change({ comment: why }, []);
+  const text = `${NOT_REACHED}${why}`;
+  if (isServersComment(comment) && !isFault(comment) && comment !== text) change(kernel, name, { comment: text }, []);
+}
+
+/** Called when the scheduler is connected or is not dialled any more: removes the comment of unreached(). */
+export function forgetUnreached(kernel: Kernel, sched: Sched): void {
+  runtimeOf(kernel, sched.name).unreached = null;
+  if (String(sched.attrs["comment"]).startsWith(NOT_REACHED)) change(kernel, sched.name, {}, ["comment"]);
+}
+
+/** Whether the server dials this scheduler on another host. */
+export const isWantedThere = ({ config }: Pick<Kernel, "config">, sched: Sched): boolean =>
+  shouldRun(sched) && remotePlace(sched, config) !== null;
+
+/** Where a scheduler is to be, as a text to compare: a scheduler that moves ends at its former place. */
+export const homeOf = (sched: Pick<Sched, "name" | "attrs">, own: OwnHost): string => remotePlace(sched, own)?.host.toLowerCase() ?? "";
+
+function change(kernel: Kernel, name: string, set: Attrs, unset: readonly string[]): void {
+  ownTransaction(kernel).apply({ kind: "changed", object: "sched", name, set, unset: [...unset] });
 }

@@ -15,9 +15,9 @@ import type { Sched } from "../state/state.ts";
 import { sayNoPartition, tellAnswers, tellAttention, tellFault, tellProblem, tellSilent } from "./comment.ts";
 import { answerQrun, cycleEnd, logUnreachable, trigger } from "./cycles.ts";
 import { decideOn } from "./decisions.ts";
-import { armKill, beginSchedHeartbeat, cycleLength_ms, type SchedSight, schedSilence_ms, silenceOf } from "./heartbeat.ts";
+import { armKill, beginSchedHeartbeat, cycleLength_ms, isFarSilent, type SchedSight, schedSilence_ms, silenceOf } from "./heartbeat.ts";
 import { askedInVain, schedAnswered } from "./questions.ts";
-import { whyNotReached } from "./remote.ts";
+import { forgetUnreached, whyNotSched } from "./remote.ts";
 import { happened, logSched, setServerState } from "./state.ts";
 import { afterCrash, silentText } from "./supervisor.ts";
 
@@ -25,7 +25,7 @@ import { afterCrash, silentText } from "./supervisor.ts";
 const RECONNECT_MS = 3000;
 
 export function frame(kernel: Kernel, link: number, { type, data }: FrameOf<"sched-to-server">): void {
-  if (type === "sched-hello") return hello(kernel, link, data);
+  if (type === "sched-hello") return hello(kernel, link, data, null);
   const runtime = runtimeOfLink(kernel, link);
   if (runtime === undefined) return;
   runtime.heard_ms = kernel.now_ms;
@@ -44,7 +44,8 @@ export function frame(kernel: Kernel, link: number, { type, data }: FrameOf<"sch
       tellFault(kernel, runtime.name, data.fault);
       break;
     case "sched-leaving":
-      runtime.leaving = true;
+      // A scheduler on another host that was stopped may be started again there at any time: the server dials it further on.
+      runtime.leaving ||= runtime.host === null;
       break;
     case "sched-problem":
       tellProblem(kernel, runtime.name, data.problem);
@@ -64,7 +65,8 @@ export function frame(kernel: Kernel, link: number, { type, data }: FrameOf<"sch
 
 // --- connections
 
-function hello(kernel: Kernel, link: number, { name, pid, pongs }: SchedHello): void {
+/** host: the host that the server has dialled; null: a process of this host has connected. */
+export function hello(kernel: Kernel, link: number, { name, pid, pongs }: SchedHello, host: string | null): void {
   const sched = kernel.state.scheds.get(name);
   const code =
     sched === undefined
@@ -77,15 +79,16 @@ function hello(kernel: Kernel, link: number, { name, pid, pongs }: SchedHello): 
     kernel.out.scheds.push({ link, type: "sched-refused", data: { code: number, text: pbseText(number) ?? "" } });
     return;
   }
-  const not_reached = whyNotReached(sched, kernel.config);
-  if (not_reached !== null) {
-    kernel.out.scheds.push({ link, type: "sched-refused", data: { code: PBSE.NOSUP, text: not_reached } });
+  const misplaced = whyNotSched(sched, kernel.config, host);
+  if (misplaced !== null) {
+    kernel.out.scheds.push({ link, type: "sched-refused", data: { code: PBSE.PERM, text: misplaced } });
     return;
   }
   const runtime = runtimeOf(kernel, name);
   Object.assign(runtime, {
     link,
     pid,
+    host,
     started: true,
     needs_snapshot: true,
     revision: 0,
@@ -98,7 +101,10 @@ function hello(kernel: Kernel, link: number, { name, pid, pongs }: SchedHello): 
   });
   kernel.timers.clear(`sched-start:${name}`);
   answersAgain(kernel, runtime, sched);
-  logSched(kernel, name, "connected");
+  forgetUnreached(kernel, sched);
+  logSched(kernel, name, host === null ? "connected" : `connected on host ${host}`);
+  if (host !== null && sched.attrs["sched_user"] !== undefined)
+    logSched(kernel, name, `sched_user has no effect on host ${host}: the scheduler runs as the user who started it`);
   happened(kernel, name, "connected");
   trigger(kernel, name, SCHED_COMMAND.FIRST);
   beginSchedHeartbeat(kernel, runtime);
@@ -108,6 +114,9 @@ export function lost(kernel: Kernel, link: number): void {
   const runtime = runtimeOfLink(kernel, link);
   if (runtime === undefined) return;
   runtime.link = null;
+  // Nothing else reports the end of a scheduler on another host.
+  if (runtime.host !== null && runtime.leaving) runtime.started = false;
+  runtime.host = null;
   runtime.away_ms = kernel.now_ms;
   runtime.heard_ms = kernel.now_ms;
   const tokens = runtime.qruns.splice(0);
@@ -128,7 +137,7 @@ export function lost(kernel: Kernel, link: number): void {
   happened(kernel, runtime.name, "lost");
   askersChanged(kernel);
   // The process may still exist and connect again. If it is not a child of this server, nothing else reports its end.
-  if (runtime.silent === null && (runtime.again || !runtime.leaving) && shouldRun(sched, kernel.config))
+  if (runtime.silent === null && (runtime.again || !runtime.leaving) && shouldRun(sched))
     kernel.timers.set(`sched-start:${runtime.name}`, kernel.now_ms + RECONNECT_MS);
 }
 
@@ -137,6 +146,7 @@ export function seen(kernel: Kernel, name: string, sight: SchedSight): void {
   const runtime = kernel.scheds.by_name.get(name);
   const sched = kernel.state.scheds.get(name);
   if (runtime === undefined || sched === undefined) return;
+  if (runtime.host !== null) return farSeen(kernel, runtime, sight);
   if (runtime.silent !== null) return seenAgain(kernel, runtime, runtime.silent, sight);
   const silent = silenceOf(kernel, runtime, sight);
   if (silent === null) return;
@@ -149,6 +159,17 @@ export function seen(kernel: Kernel, name: string, sight: SchedSight): void {
     lost(kernel, runtime.link);
   }
   tellSilent(kernel, sched, text);
+}
+
+/** Called when the shell has tried to reach the host of a scheduler that sends nothing (heartbeat.ts B7). */
+function farSeen(kernel: Kernel, runtime: SchedRuntime, sight: SchedSight): void {
+  const { name, link, host } = runtime;
+  if (link === null || !isFarSilent(kernel, runtime, sight)) return;
+  const seconds = Math.round((kernel.now_ms - runtime.heard_ms) / 1000);
+  logSched(kernel, name, `has not answered for ${seconds} seconds on host ${host}; it is dialled again`);
+  kernel.out.actions.push({ kind: "drop-link", link });
+  lost(kernel, link);
+  startDue(kernel, name);
 }
 
 /** Called by the timer sched-silent: has the silent process examined again (heartbeat.ts B4). */
@@ -191,13 +212,13 @@ export function startAll(kernel: Kernel): void {
   for (const sched of kernel.state.scheds.values()) {
     runtimeOf(kernel, sched.name);
     happened(kernel, sched.name, "lost");
-    if (shouldRun(sched, kernel.config)) startProcess(kernel, sched.name);
+    if (shouldRun(sched)) startProcess(kernel, sched.name);
   }
   setServerState(kernel);
 }
 
 /**
- * Starts the process of a scheduler unless there is one. If the process is just ending, a new one is started after its end.
+ * Starts the process of a scheduler unless there is one, or dials the scheduler on another host. If the process is just ending, a new one is started after its end.
  * The shell checks whether an earlier process has the lock.
  */
 export function startProcess(kernel: Kernel, name: string): void {
@@ -212,7 +233,7 @@ export function startProcess(kernel: Kernel, name: string): void {
   kernel.out.actions.push({ kind: "start-sched", sched: name });
 }
 
-/** Makes the process of a scheduler end. It is not started again. */
+/** Makes the process of a scheduler end, on whatever host. It is not started and not dialled again. */
 export function stopProcess(kernel: Kernel, name: string): void {
   const runtime = kernel.scheds.by_name.get(name);
   if (runtime === undefined) return;
@@ -249,7 +270,7 @@ export function exited(kernel: Kernel, name: string, how: SchedEnd): void {
   kernel.timers.clear(`sched-start:${name}`);
   answersAgain(kernel, runtime, sched);
   sayNoPartition(kernel, sched);
-  if (runtime.again && shouldRun(sched, kernel.config) && kernel.ending.stopping === "no") return startProcess(kernel, name);
+  if (runtime.again && shouldRun(sched) && kernel.ending.stopping === "no") return startProcess(kernel, name);
   if (how.stopped || runtime.leaving || how.code === 0 || kernel.ending.stopping !== "no") return;
   crashed(kernel, sched, runtime, endText(how, sched));
 }
@@ -274,14 +295,10 @@ function endText({ code, signal }: SchedEnd, sched: Sched): string {
 function crashed(kernel: Kernel, sched: Sched, runtime: SchedRuntime, why: string): void {
   const { crashes, attention, delay_ms } = afterCrash(runtime.crashes, kernel.now_ms);
   Object.assign(runtime, { crashes, attention });
-  const again = !shouldRun(sched, kernel.config)
-    ? ""
-    : delay_ms === 0
-      ? "; it is started again at once"
-      : `; it is started again in ${delay_ms / 1000} s`;
+  const again = !shouldRun(sched) ? "" : delay_ms === 0 ? "; it is started again at once" : `; it is started again in ${delay_ms / 1000} s`;
   logSched(kernel, sched.name, `ended with ${why}${again}`);
   if (attention) tellAttention(kernel, sched);
-  if (!shouldRun(sched, kernel.config)) return;
+  if (!shouldRun(sched)) return;
   if (delay_ms === 0) startProcess(kernel, sched.name);
   else kernel.timers.set(`sched-start:${sched.name}`, kernel.now_ms + delay_ms);
 }
@@ -289,5 +306,5 @@ function crashed(kernel: Kernel, sched: Sched, runtime: SchedRuntime, why: strin
 /** Called by the timer `sched-start`: the delay after a crash is over, or a scheduler whose connection was lost has not come back. */
 export function startDue(kernel: Kernel, name: string): void {
   const sched = kernel.state.scheds.get(name);
-  if (sched !== undefined && shouldRun(sched, kernel.config) && kernel.ending.stopping === "no") startProcess(kernel, name);
+  if (sched !== undefined && shouldRun(sched) && kernel.ending.stopping === "no") startProcess(kernel, name);
 }

@@ -24,8 +24,8 @@ export const NEEDS_ATTENTION = "NEEDS_ATTENTION";
 export const READY_TO_USE = "READY_TO_USE";
 /** Beginning of the comment about a problem of a scheduler's modules. */
 export const PROBLEM = `${NEEDS_ATTENTION}: `;
-/** Beginning of the comment about a scheduler that belongs to another host. */
-export const NOT_REACHED = "Not started: ";
+/** Beginning of the comment about a scheduler on another host that cannot be reached. */
+export const NOT_REACHED = "Not reached: ";
 export const isProblem = (comment: unknown): boolean => typeof comment === "string" && comment.startsWith(PROBLEM);
 
 /** The text about a scheduler that does not answer: in the log, and after PROBLEM in the comment. */

@@ -12,7 +12,7 @@ import type { Timers } from "../engine/timers.ts";
 import type { Unserved } from "../engine/transaction.ts";
 import { isForSched } from "../state/job-phase.ts";
 import type { OwnHost } from "../state/own-host.ts";
-import { isRemote, partitionOf, schedOfPartition } from "../state/partitions.ts";
+import { partitionOf, remotePlace, schedOfPartition } from "../state/partitions.ts";
 import type { Attrs, Queue, Sched, ServerState } from "../state/state.ts";
 import { isFault, silentText } from "./supervisor.ts";
 
@@ -77,9 +77,10 @@ function whyAway(world: ServedWorld, sched: Sched): Away | null {
     return { code: "SCHED_FAULT", text: `Scheduler ${name}: ${fault}`, remedy: `mend it (${dirs}), then ${start}` };
   }
   if (runtime?.link !== null && runtime !== undefined) return null;
-  if (isRemote(sched, world.config)) {
-    const text = `Scheduler ${name} is to run on host ${attrs["sched_host"]}, which this release cannot reach`;
-    return { code: "SCHED_ELSEWHERE", text, remedy: `qmgr -c "unset sched ${name} sched_host,sched_port"` };
+  const place = remotePlace(sched, world.config);
+  if (place !== null && runtime !== undefined && runtime.unreached !== null) {
+    const text = `Scheduler ${name} on host ${place.host} cannot be reached: ${runtime.unreached}`;
+    return { code: "SCHED_UNREACHED", text, remedy: `start it there: partita start, or pbs_sched -I ${name}` };
   }
   return whyDown(world, sched, runtime, start);
 }

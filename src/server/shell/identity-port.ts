@@ -2,6 +2,8 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import type { Credentials } from "#identity/files/credentials.ts";
+import type { HostIdentity } from "#identity/peer.ts";
 import type { IdentityAsk } from "#protocol/identity-link.ts";
 import type { IdentityPort } from "../driver/ports.ts";
 import type { AuthorityOptions, CertificateAuthority } from "./authority.ts";
@@ -14,7 +16,15 @@ export type Door = {
   changed(): void;
 };
 
+export type OwnSide = {
+  readonly credentials: Credentials;
+  /** why a host is refused, in words for the log; null: it is welcome */
+  fault(identity: HostIdentity): string | null;
+};
+
 export type OpenIdentity = IdentityPort & {
+  /** what the server shows to a host that it dials, and what it accepts; null: the complex has no authority. Throws if the server's certificate cannot be used */
+  ownSide(): OwnSide | null;
   /** whether a host of that name has a certificate that is valid now */
   hasHost(name: string): boolean;
   /** At the start of the server: opens the authority if the complex has one, and the door. Rejects with the reason if it cannot. */
@@ -59,6 +69,10 @@ export function identityPort(options: AuthorityOptions, door: Door): OpenIdentit
           (error: unknown) => done({ ok: false, error: error instanceof Error ? error : new Error(String(error)) }),
         ),
       );
+    },
+    ownSide() {
+      const present = authority;
+      return present === null ? null : { credentials: present.serverCredentials(), fault: (identity) => present.fault(identity) };
     },
     hasHost: (name) => authority?.hasHost(name) ?? false,
     async begin() {

@@ -5,14 +5,15 @@
 //     its connection as good (daemon-link.ts D1).
 
 import type { HostIdentity } from "#identity/peer.ts";
-import { type ComplexSettings, REVOKED, type Revoked } from "#protocol/join-link.ts";
+import { type ComplexSettings, type HostSched, REVOKED, type Revoked } from "#protocol/join-link.ts";
 import { JOIN_QUESTIONS, type JoinAnswer, type JoinQuestion, parseQuestion } from "#protocol/schema-join.ts";
 import { listenUdp, type UdpServer } from "#protocol/udp/udp-socket.ts";
+import { ALPN } from "#protocol/wire/alpn.ts";
 import type { LinkHandlers, ServerLink } from "#protocol/wire/ipc-transport.ts";
 import type { Limits } from "#protocol/wire/limits.ts";
 import { sparingly } from "#protocol/wire/sparingly.ts";
-import { listenTls, type Question, type TlsLinkServer } from "#protocol/wire/tls-listener.ts";
-import { codeOf, messageOf, nameOf } from "#support/caught.ts";
+import { listenEverywhere, type Question, type TlsLinkServer } from "#protocol/wire/tls-listener.ts";
+import { messageOf, nameOf } from "#support/caught.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { CertificateAuthority } from "./authority.ts";
 import type { Door } from "./identity-port.ts";
@@ -32,6 +33,12 @@ export type NetworkOptions = {
   readonly dropped: { readonly [why: string]: number };
   readonly now_s: () => number;
   readonly note: (event: number, text: string) => void;
+  /** the schedulers of a host */
+  readonly schedsOf: (host: string) => readonly HostSched[];
+  /** called when certificates were looked at: from time to time, and when some were revoked */
+  readonly reviewed: () => void;
+  /** links that the server has made itself, to schedulers on other hosts */
+  readonly dialled: () => readonly ServerLink[];
 };
 
 export class HostNetwork implements Door {
@@ -71,6 +78,7 @@ export class HostNetwork implements Door {
   changed(): void {
     const authority = this.#authority;
     if (authority === null) return;
+    this.#options.reviewed();
     try {
       if (authority.needsServerCertificate()) {
         authority.renewServer();
@@ -92,11 +100,12 @@ export class HostNetwork implements Door {
     const certificates = authority.revocations();
     if (JSON.stringify(certificates) === JSON.stringify(this.#revoked.certificates)) return;
     this.#revoked = { certificates };
-    for (const link of this.#listener?.links ?? []) if (this.#told.has(link)) link.send(REVOKED, this.#revoked);
+    for (const link of [...(this.#listener?.links ?? []), ...this.#options.dialled()])
+      if (this.#told.has(link)) link.send(REVOKED, this.#revoked);
   }
 
-  /** N2. */
-  #heard(link: ServerLink): void {
+  /** N2. Called when a host has sent a frame. */
+  heard(link: ServerLink): void {
     if (!link.open || this.#told.has(link)) return;
     this.#told.add(link);
     if (this.#revoked.certificates.length > 0) link.send(REVOKED, this.#revoked);
@@ -146,23 +155,19 @@ export class HostNetwork implements Door {
 
   async #listen(authority: CertificateAuthority): Promise<void> {
     const { settings, types, handlers, note } = this.#options;
-    const options = {
+    const opened = await listenEverywhere({
       port: settings.port,
       types,
-      questions: JOIN_QUESTIONS,
+      protocol: ALPN.link,
       credentials: authority.serverCredentials(),
       limits: this.#limits,
       ...handlers,
       onFrame: (link: ServerLink, type: string, data: unknown) => {
         handlers.onFrame(link, type, data);
-        this.#heard(link);
+        this.heard(link);
       },
       fault: (identity: HostIdentity) => authority.fault(identity),
-      onQuestion: async (question: Question, identity: HostIdentity | null) => this.#answer(authority, question, identity),
-    };
-    const opened = await listenTls({ ...options, address: "::" }).catch((error: unknown) => {
-      if (codeOf(error) !== "EAFNOSUPPORT" && codeOf(error) !== "EADDRNOTAVAIL") throw error;
-      return listenTls({ ...options, address: "0.0.0.0" });
+      questions: { types: JOIN_QUESTIONS, answer: async (question, identity) => this.#answer(authority, question, identity) },
     });
     if (this.#closed) return opened.close();
     this.#listener = opened;
@@ -194,6 +199,7 @@ export class HostNetwork implements Door {
       return { type: "joined", data: { ...signed, now_s: now_s(), settings } };
     }
     if (identity === null) return this.#refused(`${question.type}: the host has shown no certificate`);
+    if (question.type === "scheds") return { type: "scheds", data: { scheds: this.#options.schedsOf(identity.host) } };
     if (question.type === "check") return { type: "checked", data: { now_s: now_s(), authorities: authority.fingerprints } };
     const signed = authority.renew(identity, question.data.request);
     note(LOG_EVENT.SECURITY, `the certificate of host ${identity.host} was renewed`);

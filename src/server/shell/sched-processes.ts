@@ -122,10 +122,10 @@ class LocalScheds implements SchedProcesses {
     void gone.then(() => this.#stopping.delete(gone));
   }
 
-  look(name: string, pid: number): SchedSight {
+  look(name: string, pid: number, done: (sight: SchedSight) => void): void {
     const target = pid > 0 ? pid : (this.#ownerOf(name) ?? 0);
     const process = processState(target);
-    return { pid: target, process: process === null ? "none" : /^[Tt]$/.test(process) ? "stopped" : "runs" };
+    done({ pid: target, process: process === null ? "none" : /^[Tt]$/.test(process) ? "stopped" : "runs" });
   }
 
   kill(name: string, pid: number): void {

@@ -5,9 +5,11 @@ import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { StatusDesk } from "#protocol/datagram/status-desk.ts";
+import { SCHED_PORT_FIRST } from "#protocol/sched-link.ts";
 import { frameTypes } from "#protocol/schema-link.ts";
 import { aesGcm } from "#protocol/udp/aes-gcm.ts";
 import { type LinkHandlers, type LinkServer, listenLinks } from "#protocol/wire/ipc-transport.ts";
+import { LIMITS } from "#protocol/wire/limits.ts";
 import type { LinkPeer } from "#protocol/wire/server-link.ts";
 import { serverSocketPath } from "#protocol/wire/socket-path.ts";
 import type { Store } from "#store/store.ts";
@@ -25,13 +27,15 @@ import type { ClockPort, LogPort, ProcessesPort } from "../driver/ports.ts";
 import { ServerDriver } from "../driver/server-driver.ts";
 import { atOnce, storePort } from "../driver/store-port.ts";
 import type { ServerConfig } from "../engine/transaction.ts";
+import { remotePlace, schedsOf } from "../state/partitions.ts";
 import type { ServerState } from "../state/state.ts";
 import { hookFiles } from "./hook-files.ts";
 import { hookRuns } from "./hook-runs.ts";
 import { hostLookup } from "./host-lookup.ts";
-import { identityPort } from "./identity-port.ts";
+import { identityPort, type OpenIdentity } from "./identity-port.ts";
 import { mailer } from "./mailer.ts";
 import { HostNetwork } from "./network.ts";
+import { RemoteScheds, withRemote } from "./remote-scheds.ts";
 import { keepResourceFile } from "./resource-file.ts";
 import { schedProcesses } from "./sched-processes.ts";
 import { unprivilegedUser } from "./unprivileged.ts";
@@ -91,8 +95,16 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     dropped: desk.dropped,
     now_s: epoch_s,
     note: log.note,
+    schedsOf: (host) => schedsOf(driver.core.state, config, host),
+    reviewed: () => remote.review(),
+    dialled: () => remote.links,
   });
   const identity = identityPort({ home: config.home, server: conf.own_server, own_names: namesHere(conf), now_s: epoch_s }, network);
+  const onFrame: LinkHandlers["onFrame"] = (link, type, data) => {
+    handlers.onFrame(link, type, data);
+    network.heard(link);
+  };
+  const remote = remoteScheds(options, identity, { ...handlers, onFrame }, () => driver);
   const gate = new Gate({
     driver: () => driver,
     users,
@@ -112,7 +124,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         listener?.setLimits(limits);
         network.setLimits(limits);
       },
-      close: (done) => void Promise.all([listener?.close(), network.close()]).then(done),
+      close(done) {
+        remote.close();
+        void Promise.all([listener?.close(), network.close()]).then(done);
+      },
     },
   });
   const lookUp = hostLookup(conf.mom_node_name);
@@ -121,7 +136,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     clock: realTime,
     links: gate,
     clients: gate,
-    processes: processesOf(options, () => driver),
+    processes: withRemote(
+      processesOf(options, () => driver),
+      remote,
+    ),
     hooks: hookRuns({ conf, system, users, answer: (query) => driver.core.hookQuery(query), complain }),
     files: { ...files, hook: hook_files.write },
     log,
@@ -204,6 +222,34 @@ function fileCopies(directory: string, complain: (text: string) => void) {
     resources: (defs: Parameters<typeof keepResourceFile>[1]) => attempt(keepResourceFile(directory, defs)),
     formula: (text: string | null) => attempt(keepFormulaFile(directory, text)),
   };
+}
+
+/** handlers: as those of the server's listeners; a frame counts when the driver exists. */
+function remoteScheds(
+  { config, log }: ServiceOptions,
+  identity: OpenIdentity,
+  handlers: LinkHandlers,
+  driver: () => ServerDriver,
+): RemoteScheds {
+  const schedOf = (name: string) => driver().core.state.scheds.get(name);
+  return new RemoteScheds({
+    placeOf(name) {
+      const sched = schedOf(name);
+      return sched === undefined ? null : remotePlace(sched, config);
+    },
+    isDown: (name) => schedOf(name)?.attrs["state"] === "down",
+    ownSide: () => identity.ownSide(),
+    types: frameTypes("sched-to-server"),
+    handlers: {
+      onLink: (link) => handlers.onLink?.(link),
+      onFrame: handlers.onFrame,
+      onClose: (link) => handlers.onClose?.(link),
+      ...(handlers.onProblem === undefined ? {} : { onProblem: handlers.onProblem }),
+    },
+    ports: Array.from({ length: LIMITS.sched_ports_max }, (_, at) => SCHED_PORT_FIRST + at),
+    unreached: (name, why) => driver().schedUnreached(name, why),
+    log: (name, text) => log.record(LOG_EVENT.SECURITY, "Sched", name, text),
+  });
 }
 
 function processesOf({ conf, config, log, users }: ServiceOptions, driver: () => ServerDriver): ProcessesPort {

@@ -1,5 +1,6 @@
 // Finds the scheduler of a queue or vnode, which is the scheduler of its partition.
 
+import { isHostNamed } from "#identity/host-name.ts";
 import { DEFAULT_PARTITION, DEFAULT_SCHED } from "#model/tables/sched-attributes.ts";
 import { isOwnName, type OwnHost } from "./own-host.ts";
 import type { Queue, Sched, ServerState, Vnode } from "./state.ts";
@@ -26,14 +27,29 @@ export function schedOfPartition(state: ServerState, partition: string): Sched |
 
 export const schedOfQueue = (state: ServerState, queue: Queue): Sched | undefined => schedOfPartition(state, partitionOf(queue));
 
-/** Whether the server keeps a process for the scheduler (docs/reference/differences.md): it has scheduling=True and a partition. */
-export function shouldRun(sched: Sched, own: OwnHost): boolean {
-  return sched.attrs["scheduling"] === true && partitionsOf(sched).length > 0 && !isRemote(sched, own);
+/**
+ * Whether the server wants the scheduler (docs/reference/differences.md): it has scheduling=True and a partition. The server keeps a process for a scheduler of
+ * this host, and dials one of another host.
+ */
+export function shouldRun(sched: Sched): boolean {
+  return sched.attrs["scheduling"] === true && partitionsOf(sched).length > 0;
 }
 
-/** Whether a scheduler belongs to another host or has a sched_port. This release does not support such schedulers. */
-export function isRemote(sched: Sched, own: OwnHost): boolean {
-  if (sched.name === DEFAULT_SCHED) return false;
-  const { sched_host, sched_port } = sched.attrs;
-  return sched_port !== undefined || (typeof sched_host === "string" && !isOwnName(own, sched_host));
+/** The place of a scheduler on another host; port undefined: the server looks for it. null: the scheduler belongs to this host. */
+export function remotePlace({ name, attrs }: Pick<Sched, "name" | "attrs">, own: OwnHost): RemotePlace | null {
+  const { sched_host, sched_port } = attrs;
+  if (name === DEFAULT_SCHED || typeof sched_host !== "string" || isOwnName(own, sched_host)) return null;
+  return { host: sched_host, port: typeof sched_port === "number" ? sched_port : undefined };
 }
+export type RemotePlace = { readonly host: string; readonly port: number | undefined };
+
+/** The schedulers that belong to another host. host: the name in its certificate. */
+export function schedsOf(state: ServerState, own: OwnHost, host: string): { readonly name: string; readonly port: number | null }[] {
+  return [...state.scheds.values()].flatMap((sched) => {
+    const place = remotePlace(sched, own);
+    return place !== null && isHostNamed(host, place.host) ? [{ name: sched.name, port: place.port ?? null }] : [];
+  });
+}
+
+/** Whether a scheduler belongs to another host. */
+export const isRemote = (sched: Pick<Sched, "name" | "attrs">, own: OwnHost): boolean => remotePlace(sched, own) !== null;

@@ -6,6 +6,7 @@ import type { Role } from "#identity/ledger.ts";
 import type { HostIdentity } from "#identity/peer.ts";
 import { type Authority, makeAuthority, signCertificate } from "#identity/x509/authority.ts";
 import { makeRequest, newKey, readRequest } from "#identity/x509/request.ts";
+import { ALPN } from "#protocol/wire/alpn.ts";
 import type { ServerLink } from "#protocol/wire/ipc-transport.ts";
 import { connectTls } from "#protocol/wire/tls-dialer.ts";
 import { listenTls, type TlsLinkServer, type TlsListenOptions } from "#protocol/wire/tls-listener.ts";
@@ -70,12 +71,15 @@ export async function inTlsWorld(
     port,
     address: "127.0.0.1",
     types: ["hello", "tell", "request"],
-    questions: ["join", "renew"],
+    protocol: ALPN.link,
     credentials: member(of, "head", "server"),
     fault: ({ host }: HostIdentity) => (seen.refused.has(host) ? `${host} was revoked` : null),
-    onQuestion: async ({ type, data }, identity) => {
-      questions.push({ type, host: identity?.host ?? null });
-      return { type: "joined", data };
+    questions: {
+      types: ["join", "renew"],
+      async answer({ type, data }, identity) {
+        questions.push({ type, host: identity?.host ?? null });
+        return { type: "joined", data };
+      },
     },
     onLink: (link) => seen.links.add(link),
     onClose: (link) => seen.links.delete(link),

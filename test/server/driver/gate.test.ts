@@ -1,4 +1,5 @@
-// Peers on other hosts at the server's entrance: each is known by the certificate of its host and may be the mom of that host, nothing else.
+// Peers on other hosts at the server's entrance: each is known by the certificate of its host and may be the mom of that host, or the scheduler that the server has
+// dialled, nothing else.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -13,7 +14,7 @@ import type { Reply } from "#protocol/wire/reply.ts";
 import { type LinkPeer, NO_UID } from "#protocol/wire/server-link.ts";
 import type { Link } from "#server/driver/connections.ts";
 import { Gate } from "#server/driver/gate.ts";
-import { addVnode, CONFIG, type Harness, HOST, harness } from "../harness.ts";
+import { addSched, addVnode, CONFIG, type Harness, HOST, harness } from "../harness.ts";
 
 const host = (name: string, role: HostIdentity["role"] = "host"): LinkPeer => ({
   pid: 0,
@@ -192,4 +193,33 @@ test("a mom of this host gets no key, even if it asks for one", () => {
   const { gate, link, sent } = gateFor(LOCAL, h);
   gate.frame(link, "mom-hello", { ...hello("node7"), pongs: true, reports: { every_s: 15 } });
   assert.deepEqual([sent, h.core.kernel.moms.by_host.get("node7")?.every_ms], [[], null]);
+});
+
+test("a peer that the server has dialled is the scheduler that was dialled, and nothing else", () => {
+  const dialled = (sched: string): LinkPeer => ({ ...host("node7"), sched });
+  const says = { name: "s1", pid: 5, version: "1" };
+  const world = (): Harness => {
+    const h = harness();
+    addSched(h, "s1", { partition: ["p1"], sched_host: "node7" });
+    addVnode(h, "node7");
+    return h;
+  };
+  // biome-ignore format: a table
+  const rows: readonly (readonly [what: string, peer: LinkPeer, welcome: boolean])[] = [
+    ["the scheduler that was dialled", dialled("s1"), true],
+    ["another scheduler",              dialled("s2"), false],
+    ["a mom",                          host("node7"), false],
+  ];
+  for (const [what, peer, welcome] of rows) {
+    const h = world();
+    const { gate, link, fate } = gateFor(peer, h);
+    gate.frame(link, "sched-hello", says);
+    assert.deepEqual(fate, { welcome, destroyed: !welcome }, what);
+    const runtime = h.core.kernel.scheds.by_name.get("s1");
+    assert.deepEqual([runtime?.link, runtime?.host, runtime?.pid], welcome ? [900, "node7", 0] : [null, null, 0], what);
+  }
+  const h = world();
+  const { gate, link, fate } = gateFor(dialled("s1"), h);
+  gate.frame(link, "mom-hello", hello("node7"));
+  assert.deepEqual([fate.welcome, fate.destroyed, h.core.kernel.moms.by_host.has("node7")], [false, true, false]);
 });

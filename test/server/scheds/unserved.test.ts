@@ -34,6 +34,7 @@ import {
 const LINK = 5;
 const S1 = { partition: ["p1"], sched_priv: "/home/pbs/sched_priv_s1", sched_log: "/home/pbs/sched_logs_s1" };
 const ELSEWHERE = { sched_host: "h2", sched_port: 15050 };
+const CLOSED = "nobody listens on port 15050 of h2";
 const ATTENTION = "Scheduler s1 needs attention: it ended 3 times by itself, the next start is in 10 s";
 const FAULT = "PBS failed validation checks for sched_priv directory";
 
@@ -83,6 +84,12 @@ const lost = (): Harness => {
   schedLost(h, LINK);
   return h;
 };
+const unreached = (): Harness => {
+  const h = world(ELSEWHERE);
+  h.driver.schedUnreached("s1", CLOSED);
+  settle(h);
+  return h;
+};
 const left = (): Harness => {
   const h = connected();
   sched(h, LINK, "sched-leaving", {});
@@ -105,7 +112,7 @@ const CAUSES: readonly Row[] = [
   ["scheduling False", () => world({ scheduling: false }), "Scheduler s1 has scheduling = False", /set sched s1 scheduling = True/],
   ["a directory that fails its check", withFault, `Scheduler s1: ${FAULT}`, /sched_priv_s1.*then.*scheduling = True/],
   ["a bad directory, told by the scheduler", faulty, `Scheduler s1: ${FAULT}`, /sched_priv_s1/],
-  ["sched_host elsewhere", () => world(ELSEWHERE), "Scheduler s1 is to run on host h2, which this release cannot reach", /unset sched s1 sched_host/],
+  ["it is on another host and not reached", unreached, `Scheduler s1 on host h2 cannot be reached: ${CLOSED}`, /start it there: .*pbs_sched -I s1/],
   ["it is starting", world, "Scheduler s1 is starting", /sched_out/],
   ["its connection is lost", lost, "Scheduler s1 is starting", /sched_out/],
   ["it ended in good order", left, "Scheduler s1 is down", /scheduling = True" starts it/],

@@ -13,8 +13,9 @@ import { parseToken } from "#identity/token.ts";
 import { readCertificate } from "#identity/x509/certificate.ts";
 import { makeRequest, newKey } from "#identity/x509/request.ts";
 import { serverPort } from "#mom/shell/server-port.ts";
-import { checkCertificate, renewCertificate } from "#protocol/host-questions.ts";
+import { checkCertificate, renewCertificate, schedsOfHost } from "#protocol/host-questions.ts";
 import { JOIN_ANSWERS } from "#protocol/schema-join.ts";
+import { ALPN } from "#protocol/wire/alpn.ts";
 import { listenTls } from "#protocol/wire/tls-listener.ts";
 import { askAuthority } from "#protocol/wire/tls-question.ts";
 import { CertificateAuthority, createAuthority } from "#server/shell/authority.ts";
@@ -50,6 +51,9 @@ async function inNetwork(work: (bed: Bed) => Promise<void>): Promise<void> {
     dropped: {},
     now_s,
     note: (_event, text) => void notes.push(text),
+    schedsOf: (host) => (host === "node7" ? [{ name: "s1", port: 15_077 }] : []),
+    reviewed: () => undefined,
+    dialled: () => [],
     handlers: {
       onFrame(link, type) {
         hosts.push(link.peer.host?.host ?? "");
@@ -106,6 +110,8 @@ test("network: a host joins, is known, renews its certificate; what it may not a
     };
     assert.deepEqual(await refused("check", { version: "1" }), { text: "check: the host has shown no certificate" });
     assert.deepEqual(await refused("renew", { version: "1", request: "x" }), { text: "renew: the host has shown no certificate" });
+    assert.deepEqual(await schedsOfHost(host), [{ name: "s1", port: 15_077 }]);
+    assert.deepEqual(await refused("scheds", { version: "1" }), { text: "scheds: the host has shown no certificate" });
     assert.match(JSON.stringify(await refused("join", { version: "1" })), /join: token: /);
     assert.ok(notes.includes("host node7 joined with token " + authority.list().tokens[0]?.id));
     assert.ok(notes.some((text) => text.startsWith("a certificate is refused: node7 has a certificate")));
@@ -221,7 +227,7 @@ test("network: hosts learn that a certificate of the server was revoked, leave i
       port,
       address: "127.0.0.1",
       types: ["hello"],
-      questions: ["check"],
+      protocol: ALPN.link,
       credentials: stolen,
       ...THIEF,
       ...handlers,
@@ -237,7 +243,7 @@ test("network: hosts learn that a certificate of the server was revoked, leave i
     await assert.rejects(checkCertificate(host), /revoked\.json cannot be used/);
   });
 });
-const THIEF = { fault: () => null, onQuestion: () => assert.fail("nothing is asked of the thief") };
+const THIEF = { fault: () => null, questions: { types: ["check"], answer: () => assert.fail("nothing is asked of the thief") } };
 
 /** The mom's own port, with a hello that the server of the bed answers. */
 function dialAsMom({ port, closing }: Bed, home: string) {

@@ -1,0 +1,176 @@
+// The way between a scheduler and its server. On the server's host the scheduler connects to the server's socket. On another host it listens, and the server dials
+// it over TLS (docs/schedulers.md, docs/identity.md).
+//
+// L1. Only the server gets a link: the peer's certificate has the role `server` and the name in PBS_SERVER.
+// L2. The server has one link. If it dials again, it has given up the former one, which ends.
+// L3. Without a port of its own, the scheduler listens on 15050 or the next free port (sched_ports_max).
+
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { type Credentials, CredentialsError, readCredentials } from "#identity/files/credentials.ts";
+import { revokedSerials } from "#identity/files/revoked.ts";
+import { type HostIdentity, serverFault } from "#identity/peer.ts";
+import { keepRenewed, keepsRevoked } from "#protocol/certificate-care.ts";
+import { REVOKED } from "#protocol/join-link.ts";
+import { SCHED_PORT_FIRST } from "#protocol/sched-link.ts";
+import { frameTypes } from "#protocol/schema-link.ts";
+import { ALPN } from "#protocol/wire/alpn.ts";
+import { connectLink, type LinkHandlers, type ServerLink } from "#protocol/wire/ipc-transport.ts";
+import { LIMITS } from "#protocol/wire/limits.ts";
+import { serverSocketPath } from "#protocol/wire/socket-path.ts";
+import { listenEverywhere, type TlsLinkServer } from "#protocol/wire/tls-listener.ts";
+import { codeOf, messageOf } from "#support/caught.ts";
+import type { Conf } from "#support/conf.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import type { LinkPort } from "../driver/ports.ts";
+
+/** What the driver is told. */
+export type ServerEnd = {
+  opened(): void;
+  frame(type: string, data: unknown): void;
+  lost(why: string): void;
+  /** an attempt to connect has failed */
+  unreachable(why: string): void;
+};
+
+/** Connects a driver with the server, for as long as it lives. */
+export type ServerWay = (end: ServerEnd) => LinkPort;
+
+export type WayOptions = {
+  readonly conf: Conf;
+  /** -S; undefined: L3 */
+  readonly port: number | undefined;
+  readonly note: (event: number, text: string) => void;
+};
+
+/** How often the files of the host's identity are looked at, because the mom may have renewed the certificate or learned of revoked ones. */
+const LOOK_MS = 60_000;
+
+/** Whether the server dials the schedulers of this host: the host has joined a complex whose server is elsewhere. */
+export const isDialled = (conf: Conf): boolean => !conf.start.server && existsSync(join(conf.home, "identity", "host.pem"));
+
+/** Prepares the way. Rejects if the scheduler must listen and cannot; the message says why. */
+export async function openServerWay(options: WayOptions): Promise<ServerWay> {
+  if (isDialled(options.conf)) return listenForServer(options);
+  return (end) =>
+    connectLink({
+      path: serverSocketPath(options.conf.home),
+      types: frameTypes("server-to-sched"),
+      onOpen: () => end.opened(),
+      onFrame: (type, data) => end.frame(type, data),
+      onClose: (why) => end.lost(why),
+      onRefused: (error) => end.unreachable(error.message),
+    });
+}
+
+async function listenForServer({ conf, port, note }: WayOptions): Promise<ServerWay> {
+  let end: ServerEnd | null = null;
+  let link: ServerLink | null = null;
+  const handlers: LinkHandlers = {
+    onLink(next) {
+      if (end === null) return next.destroy();
+      const former = link;
+      link = next;
+      if (former !== null) {
+        former.destroy();
+        end.lost("the server has connected again");
+      }
+      next.welcome();
+      end.opened();
+    },
+    onFrame(from, type, data) {
+      if (from !== link) return;
+      if (type !== REVOKED) return end?.frame(type, data);
+      keepsRevoked(conf.home, data, (text) => note(LOG_EVENT.ERROR, text));
+      // A link to a server whose certificate was revoked ends.
+      listener.review();
+    },
+    onClose(closed) {
+      if (closed !== link) return;
+      link = null;
+      end?.lost("the connection has ended");
+    },
+    onProblem: (text) => note(LOG_EVENT.SECURITY, `connection ended: ${text}`),
+  };
+  const listener = await listenAtFree(conf, port, handlers, note);
+  keepShown(conf, listener, note);
+  return (driver) => {
+    end = driver;
+    return {
+      send: (type, data) => link?.send(type, data),
+      reconnect: () => link?.destroy(),
+      close() {
+        link?.end();
+        link = null;
+        end = null;
+        void listener.close();
+      },
+    };
+  };
+}
+
+/** L3. */
+async function listenAtFree(
+  conf: Conf,
+  port: number | undefined,
+  handlers: LinkHandlers,
+  note: WayOptions["note"],
+): Promise<TlsLinkServer> {
+  const last = SCHED_PORT_FIRST + LIMITS.sched_ports_max - 1;
+  for (let at = port ?? SCHED_PORT_FIRST; ; at++) {
+    try {
+      const listener = await listenEverywhere({
+        port: at,
+        types: [...frameTypes("server-to-sched"), REVOKED],
+        protocol: ALPN.sched,
+        credentials: ownCredentials(conf),
+        questions: null,
+        fault: (identity) => peerFault(conf, identity),
+        ...handlers,
+      });
+      note(LOG_EVENT.SYSTEM, `listening on TCP port ${at} for the server ${conf.own_server}`);
+      return listener;
+    } catch (error) {
+      if (codeOf(error) !== "EADDRINUSE") throw error;
+      if (port !== undefined) throw new Error(`port ${port} is in use`, { cause: error });
+      if (at === last) throw new Error(`ports ${SCHED_PORT_FIRST} to ${last} are in use: option -S names another one`, { cause: error });
+    }
+  }
+}
+
+/**
+ * Shows the server a renewed certificate, and looks at the certificate of an open link. The mom renews the certificate; without a mom on this host, the scheduler
+ * does so.
+ */
+function keepShown(conf: Conf, listener: TlsLinkServer, note: WayOptions["note"]): void {
+  let shown = ownCredentials(conf);
+  const fault = (text: string): void => note(LOG_EVENT.ERROR, text);
+  setInterval(() => {
+    listener.review();
+    try {
+      const present = ownCredentials(conf);
+      if (present.certificate === shown.certificate && present.authority === shown.authority) return;
+      listener.show(present);
+      shown = present;
+    } catch (error) {
+      fault(`the certificate cannot be read: ${messageOf(error)}`);
+    }
+  }, LOOK_MS).unref();
+  if (!conf.start.mom)
+    keepRenewed({ home: conf.home, place: { host: conf.server_host, port: conf.port.server }, server: conf.own_server }, fault);
+}
+
+/** L1. Why a peer gets no link; null: it is the server. A host that cannot read its list of revoked certificates lets nobody in. */
+function peerFault({ home, own_server }: Conf, identity: HostIdentity): string | null {
+  try {
+    return serverFault(identity, own_server, revokedSerials(home));
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+function ownCredentials({ home }: Conf): Credentials {
+  const present = readCredentials(home);
+  if (present === null) throw new CredentialsError(`${home}/identity holds no certificate`);
+  return present;
+}
