@@ -59,9 +59,13 @@ const START = call(
   (y) => y,
   async (argv) => {
     const conf = ownConf(argv.home);
-    const started = await startDaemons(conf).catch(withRunning(conf));
-    if (isMember(conf)) await warnUnlessKnown(conf);
-    else await waitUntilUp(conf).catch(withRunning(conf));
+    const started: string[] = [...(await startDaemons(conf).catch(withRunning(conf)))];
+    if (isMember(conf) && (await warnUnlessKnown(conf))) {
+      const { startHostScheds } = await import("./hosts/scheds.ts");
+      const scheds = await startHostScheds(conf, (text) => process.stderr.write(`partita: ${text}\n`));
+      started.push(...scheds.map((name) => `sched -I ${name}`));
+    }
+    if (!isMember(conf)) await waitUntilUp(conf).catch(withRunning(conf));
     out(started.length === 0 ? "Everything runs already." : `Started ${started.map((name) => `pbs_${name}`).join(", ")}.`);
   },
 );
@@ -357,10 +361,11 @@ function helpOf(first: string | undefined, message: string): string {
 }
 
 /** The mom of a joined host dials its server again and again: a server that is away is no failure of the start. */
-async function warnUnlessKnown(conf: Conf): Promise<void> {
+async function warnUnlessKnown(conf: Conf): Promise<boolean> {
   const { lookAtServer } = await import("./hosts/member.ts");
   const sight = await lookAtServer(conf);
   if (!sight.ok) process.stderr.write(`partita: ${sight.text}; the mom tries again\n`);
+  return sight.ok;
 }
 
 /** Returns the configuration of the complex for a call that changes running daemons. Throws AdminError if the caller may not do that. */

@@ -1,4 +1,4 @@
-// Questions that a joined host puts to its server, proved by its certificate: whether the server knows it, and a new certificate. Loaded only when they are put.
+// Questions that a joined host puts to its server, proved by its certificate: whether the server knows it, a new certificate, and its schedulers. Loaded only when they are put.
 
 import { type Credentials, readCredentials, splitPem, writeCredentials } from "#identity/files/credentials.ts";
 import { revokedSerials } from "#identity/files/revoked.ts";
@@ -6,6 +6,7 @@ import { hostName } from "#identity/host-name.ts";
 import { readCertificate } from "#identity/x509/certificate.ts";
 import { makeRequest, newKey } from "#identity/x509/request.ts";
 import { PARTITA_VERSION } from "#support/version.ts";
+import type { HostSched } from "./join-link.ts";
 import { JOIN_ANSWERS, type JoinAnswer, type JoinQuestion, parseAnswer } from "./schema-join.ts";
 import { askAuthority, type Place, QuestionError } from "./wire/tls-question.ts";
 
@@ -39,6 +40,14 @@ export async function renewCertificate(host: AskingHost): Promise<number> {
   if (identity?.host !== name) throw new QuestionError("the server's answer does not fit the question");
   writeCredentials(host.home, { key, certificate, authority });
   return until_s;
+}
+
+/** The schedulers whose sched_host is this host. Throws QuestionError, CredentialsError. */
+export async function schedsOfHost(host: AskingHost): Promise<readonly HostSched[]> {
+  const own = ownCredentials(host.home);
+  const value = await ask(host, own.credentials, { type: "scheds", data: { version: PARTITA_VERSION } });
+  if (value.type !== "scheds") throw new QuestionError(unexpected(value));
+  return value.data.scheds;
 }
 
 function ownCredentials(home: string): { readonly credentials: Credentials; readonly name: string; readonly until_s: number } {

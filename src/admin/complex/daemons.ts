@@ -111,7 +111,12 @@ export function enabledDaemons(conf: Conf): readonly DaemonName[] {
   return DAEMONS.filter((daemon) => conf.start[daemon]);
 }
 
-function runToEnd(program: string, args: readonly string[], conf: Conf): Promise<{ readonly status: number; readonly output: string }> {
+/** Runs a program of the complex to its end. output: what it has printed. */
+export function runToEnd(
+  program: string,
+  args: readonly string[],
+  conf: Conf,
+): Promise<{ readonly status: number; readonly output: string }> {
   return new Promise((resolve) => {
     const child = spawn(program, args, { env: complexEnv(conf), stdio: ["ignore", "pipe", "pipe"] });
     let output = "";

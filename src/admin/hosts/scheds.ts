@@ -1,0 +1,47 @@
+// `partita start` on a host that has joined: starts the schedulers whose sched_host is this host. They listen, and the server dials them.
+
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { schedDirectories } from "#model/tables/sched-attributes.ts";
+import { schedsOfHost } from "#protocol/host-questions.ts";
+import type { HostSched } from "#protocol/join-link.ts";
+import { makeSchedDirectories } from "#server/shell/sched-directories.ts";
+import { messageOf } from "#support/caught.ts";
+import type { Conf } from "#support/conf.ts";
+import { isLocked } from "#support/libc/lock-file.ts";
+import { AdminError, programTree } from "../complex/complex-home.ts";
+import { programOf, runToEnd } from "../complex/daemons.ts";
+
+/** Starts those that do not run. Returns their names. A scheduler that does not start, and a server that does not answer, are told by `warn`; they keep nothing else from starting. */
+export async function startHostScheds(conf: Conf, warn: (text: string) => void): Promise<readonly string[]> {
+  const place = { host: conf.server_host, port: conf.port.server };
+  const scheds = await schedsOfHost({ home: conf.home, place, server: conf.own_server }).catch((error: unknown) => {
+    warn(`schedulers of this host are not started, because the server did not name them: ${messageOf(error)}`);
+    return [];
+  });
+  const started: string[] = [];
+  for (const sched of scheds) {
+    try {
+      if (await startSched(conf, sched)) started.push(sched.name);
+    } catch (error) {
+      warn(`pbs_sched -I ${sched.name} did not start: ${messageOf(error)}`);
+    }
+  }
+  return started;
+}
+
+/** Returns false if the scheduler runs already. */
+async function startSched(conf: Conf, { name, port }: HostSched): Promise<boolean> {
+  const named = schedDirectories(name, conf.home);
+  if (isLocked(join(named.sched_priv, "sched.lock"))) return false;
+  const own = join(conf.exec, "etc");
+  const defaults = existsSync(join(own, "pbs_sched_config")) ? own : join(programTree(), "etc");
+  makeSchedDirectories({ name, home: conf.home, ...named, defaults, owner: null });
+  const { status, output } = await runToEnd(
+    programOf(conf, "pbs_sched"),
+    ["-I", name, ...(port === null ? [] : ["-S", String(port)])],
+    conf,
+  );
+  if (status !== 0) throw new AdminError(output.trim() || `exit ${status}, see ${named.sched_log}`);
+  return true;
+}
