@@ -61,11 +61,12 @@ const START = call(
     const conf = ownConf(argv.home);
     const started: string[] = [...(await startDaemons(conf).catch(withRunning(conf)))];
     if (isMember(conf) && (await warnUnlessKnown(conf))) {
-      const { startHostScheds } = await import("./hosts/scheds.ts");
+      const { startHostScheds } = await import("./complex/host-scheds.ts");
       const scheds = await startHostScheds(conf, (text) => process.stderr.write(`partita: ${text}\n`));
       started.push(...scheds.map((name) => `sched -I ${name}`));
     }
-    if (!isMember(conf)) await waitUntilUp(conf).catch(withRunning(conf));
+    const told = isMember(conf) ? [] : await waitUntilUp(conf).catch(withRunning(conf));
+    for (const text of told) process.stderr.write(`partita: ${text}\n`);
     out(started.length === 0 ? "Everything runs already." : `Started ${started.map((name) => `pbs_${name}`).join(", ")}.`);
   },
 );

@@ -189,6 +189,8 @@ export const PRIV_FAULT = "PBS failed validation checks for sched_priv directory
 export const LOG_FAULT = "Unable to change the sched_log directory";
 /** The comment of a scheduler object whose scheduler cannot apply the attributes that the server sends. */
 export const ATTRS_FAULT = "Unable to retrieve the scheduler attributes from server";
+/** Beginning of the comment of a scheduler object whose scheduler is on another host and cannot be reached. */
+export const NOT_REACHED = "Not reached: ";
 /** Text for sched_logs, and the comment of a scheduler object that is to run but has no partition. */
 export const NO_PARTITION = "Scheduler does not contain a partition";
 

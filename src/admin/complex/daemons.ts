@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connectServer, ServerUnreachable } from "#protocol/client.ts";
 import type { StatusItem } from "#protocol/messages.ts";
-import { LOG_FAULT, PRIV_FAULT } from "#protocol/sched-link.ts";
+import { LOG_FAULT, NOT_REACHED, PRIV_FAULT } from "#protocol/sched-link.ts";
 import { connectWatched } from "#protocol/watched-link.ts";
 import { WAITING } from "#server/shell/daemon-start.ts";
 import type { Conf } from "#support/conf.ts";
@@ -157,14 +157,15 @@ export async function askServer(conf: Conf): Promise<Seen | null> {
 
 /**
  * Waits until the server answers, its enabled schedulers are up and the vnodes of this host are known. Throws AdminError at once if a daemon that should run
- * does not run, and after a short time if a scheduler is down and has reported a reason.
+ * does not run, and after a short time if a scheduler is down and has reported a reason. Returns sentences about schedulers on other hosts that are down: a
+ * start of this host does not help them.
  */
-export async function waitUntilUp(conf: Conf, limit_s = 120): Promise<void> {
+export async function waitUntilUp(conf: Conf, limit_s = 120): Promise<readonly string[]> {
   const begin_ms = performance.now();
   for (;;) {
     const seen = await askServer(conf);
     const missing = seen === null ? { text: "the server does not answer", is_told: false } : notUp(seen, conf);
-    if (missing === null) return;
+    if (missing === null) return farDown(seen);
     const dead = enabledDaemons(conf).filter((daemon) => daemonPid(conf, daemon) === null);
     const stopped = runningDaemons(conf).filter(([, pid]) => isStopped(pid));
     if (stopped.length > 0)
@@ -191,11 +192,18 @@ function endOf(conf: Conf, daemon: DaemonName): string {
   }
 }
 
+/** Schedulers that the server cannot reach on other hosts, each with the reason. */
+function farDown(seen: Seen | null): readonly string[] {
+  return seen === null ? [] : downScheds(seen).flatMap(({ name, why }) => (isFar(why) ? [`scheduler ${name} is down: ${why}`] : []));
+}
+
+const isFar = (why: string | null): boolean => why?.startsWith(NOT_REACHED) === true;
+
 /** What is not up yet. is_told: the reason is known, and it will not go away by waiting. */
 type NotUp = { readonly text: string; readonly is_told: boolean };
 
 function notUp(seen: Seen, conf: Conf): NotUp | null {
-  const sched = downScheds(seen)[0];
+  const sched = downScheds(seen).find(({ why }) => !isFar(why));
   if (sched !== undefined)
     return { text: `scheduler ${sched.name} is down${sched.why === null ? "" : `: ${sched.why}`}`, is_told: sched.why !== null };
   const state = conf.start.mom ? downNode(seen, conf) : null;
@@ -311,8 +319,8 @@ export async function killDaemons(conf: Conf): Promise<void> {
   await gone([...pids], { burial: false });
 }
 
-/** Returns the schedulers of this host, found by the locks in the sched_priv directories below PBS_HOME. */
-function schedPids(conf: Conf): readonly { readonly name: string; readonly pid: number }[] {
+/** Returns the schedulers of this host that run, found by the locks in the sched_priv directories below PBS_HOME. */
+export function schedPids(conf: Conf): readonly { readonly name: string; readonly pid: number }[] {
   if (!existsSync(conf.home)) return [];
   return readdirSync(conf.home)
     .filter((name) => name === "sched_priv" || name.startsWith("sched_priv_"))

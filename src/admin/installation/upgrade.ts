@@ -4,7 +4,7 @@
 //     would refuse.
 // G2. Server, schedulers and pbs_comm are restarted while jobs continue to run. A mom that has jobs is not restarted and
 //     keeps its old program, because its jobs would end with it.
-// G3. A host that has joined a complex is upgraded separately: the records of its mom say whether it has jobs.
+// G3. A host that has joined a complex is upgraded separately: the records of its mom say whether it has jobs. Its schedulers are restarted as well.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +17,8 @@ import type { Conf } from "#support/conf.ts";
 import { homeFault } from "#support/trusted-home.ts";
 import { PARTITA_VERSION } from "#support/version.ts";
 import { AdminError, isMember, programTree } from "../complex/complex-home.ts";
-import { type DaemonName, daemonPid, enabledDaemons, startDaemons, stopDaemons, waitUntilUp } from "../complex/daemons.ts";
+import { daemonPid, enabledDaemons, schedPids, startDaemons, stopDaemons, waitUntilUp } from "../complex/daemons.ts";
+import { startHostScheds } from "../complex/host-scheds.ts";
 import { backup } from "../store/backup.ts";
 import { updateInstallation } from "./init.ts";
 
@@ -40,24 +41,27 @@ export async function upgrade(conf: Conf, say: (text: string) => void): Promise<
     updateInstallation(conf);
     say(`Programs of partita ${PARTITA_VERSION} are in ${conf.exec}.`);
   }
-  const restarted = await restart(conf);
+  const restarted = await restart(conf, say);
   if (restarted.length > 0) say(`Restarted ${restarted.map((name) => `pbs_${name}`).join(", ")}.`);
   else if (enabledDaemons(conf).every((name) => daemonPid(conf, name) === null)) say("No daemon runs. Start them: partita start");
   const left = enabledDaemons(conf).filter((name) => !restarted.includes(name) && daemonPid(conf, name) !== null);
   if (left.length > 0) say("pbs_mom has jobs and goes on with the program of before: call partita upgrade again when they have ended.");
 }
 
-/** Restarts those running daemons whose end harms no job. Returns their names. */
-async function restart(conf: Conf): Promise<readonly DaemonName[]> {
+/** Restarts those running daemons whose end harms no job. Returns their names. say: called with what is not up afterwards */
+async function restart(conf: Conf, say: (text: string) => void): Promise<readonly string[]> {
   const running = enabledDaemons(conf).filter((name) => daemonPid(conf, name) !== null);
   const busy = running.includes("mom") && (isMember(conf) ? hasRecordedRuns(conf) : await hasRunningJobs(conf));
   const wanted = running.filter((name) => name !== "mom" || !busy);
-  if (wanted.length === 0) return [];
+  const scheds = isMember(conf) ? schedPids(conf).map(({ name }) => name) : [];
+  if (wanted.length + scheds.length === 0) return [];
   // A job may have started since the check. SIGINT does not end it: the next mom takes it over.
-  await stopDaemons(conf, say_nothing, wanted, "SIGINT");
+  await stopDaemons(conf, say_nothing, scheds.length === 0 ? wanted : [...wanted, "server"], "SIGINT");
   await startDaemons(conf, wanted);
-  if (!isMember(conf)) await waitUntilUp(conf);
-  return wanted;
+  if (!isMember(conf)) (await waitUntilUp(conf)).forEach(say);
+  if (scheds.length === 0) return wanted;
+  const started = await startHostScheds(conf, say);
+  return [...wanted, ...started.map((name) => `sched -I ${name}`)];
 }
 
 const say_nothing = (): void => undefined;

@@ -1,13 +1,13 @@
 // Comments that the server writes about faults of schedulers (docs/reference/scheduler.md 2).
 
-import { NO_PARTITION } from "#protocol/sched-link.ts";
+import { NO_PARTITION, NOT_REACHED } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 import { runtimeOf } from "../engine/sched-runtime.ts";
 import { isRemote, partitionsOf } from "../state/partitions.ts";
 import type { Attrs, Sched } from "../state/state.ts";
 import { logSched } from "./state.ts";
-import { isFault, isProblem, isServersComment, NEEDS_ATTENTION, NOT_REACHED, PROBLEM, READY_TO_USE, silentText } from "./supervisor.ts";
+import { isFault, isProblem, isServersComment, NEEDS_ATTENTION, PROBLEM, READY_TO_USE, silentText } from "./supervisor.ts";
 
 /** Sets the comment of a scheduler; null removes it. more: other attributes to set. */
 function write(kernel: Kernel, name: string, comment: string | null, more: Attrs = {}): void {

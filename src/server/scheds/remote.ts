@@ -5,13 +5,14 @@
 // R2. While the server wants a scheduler and cannot reach it, the comment says why. A comment of an administrator stays; the reason is logged in any case.
 
 import { isHostNamed } from "#identity/host-name.ts";
+import { NOT_REACHED } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 import { runtimeOf } from "../engine/sched-runtime.ts";
 import type { OwnHost } from "../state/own-host.ts";
 import { remotePlace, shouldRun } from "../state/partitions.ts";
 import type { Attrs, Sched } from "../state/state.ts";
-import { isFault, isServersComment, NOT_REACHED } from "./supervisor.ts";
+import { isFault, isServersComment } from "./supervisor.ts";
 
 /** Why a process may not be this scheduler (R1); null: it may. host: the host that the server has dialled; null: a process of this host has connected. */
 export function whyNotSched(sched: Sched, own: OwnHost, host: string | null): string | null {

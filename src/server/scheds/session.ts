@@ -212,6 +212,8 @@ export function startAll(kernel: Kernel): void {
   for (const sched of kernel.state.scheds.values()) {
     runtimeOf(kernel, sched.name);
     happened(kernel, sched.name, "lost");
+    // A comment of the former server about an unreachable scheduler says nothing about the present.
+    forgetUnreached(kernel, sched);
     if (shouldRun(sched)) startProcess(kernel, sched.name);
   }
   setServerState(kernel);

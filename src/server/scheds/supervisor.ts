@@ -5,7 +5,7 @@
 //     window, the comment becomes NEEDS_ATTENTION, and the delay before the next start grows with each crash.
 // I2. The server overwrites only comments that it wrote itself.
 
-import { ATTRS_FAULT, LOG_FAULT, NO_PARTITION, PRIV_FAULT } from "#protocol/sched-link.ts";
+import { ATTRS_FAULT, LOG_FAULT, NO_PARTITION, NOT_REACHED, PRIV_FAULT } from "#protocol/sched-link.ts";
 import type { Silence } from "../engine/sched-runtime.ts";
 
 export type SupervisionPolicy = {
@@ -24,8 +24,6 @@ export const NEEDS_ATTENTION = "NEEDS_ATTENTION";
 export const READY_TO_USE = "READY_TO_USE";
 /** Beginning of the comment about a problem of a scheduler's modules. */
 export const PROBLEM = `${NEEDS_ATTENTION}: `;
-/** Beginning of the comment about a scheduler on another host that cannot be reached. */
-export const NOT_REACHED = "Not reached: ";
 export const isProblem = (comment: unknown): boolean => typeof comment === "string" && comment.startsWith(PROBLEM);
 
 /** The text about a scheduler that does not answer: in the log, and after PROBLEM in the comment. */

@@ -194,11 +194,22 @@ async function keepsItsPlace(bed: Far): Promise<void> {
   await untilState(bed, "idle");
 }
 
-/** qterm leaves it alone, and the server finds it again; qterm -s ends it. */
+/** qterm leaves it alone, and the server finds it again; qterm -s ends it. An upgrade of its host restarts it. */
 async function endsWithServer(bed: Far): Promise<void> {
   bed.pbs(["qterm"]);
   bed.partita(bed.head, "start");
   await untilState(bed, "idle");
   bed.pbs(["qterm", "-s"]);
   await until("it has ended", () => schedPids(bed.node7).length === 0);
+  const { status, stderr } = bed.head.run([join(bed.net.dir, "opt/bin/partita"), "start", "--home", bed.homeOf(bed.head)]);
+  assert.deepEqual([status, /scheduler s1 is down: Not reached: no scheduler s1 listens/.test(stderr)], [0, true], stderr);
+  bed.partita(bed.node7, "start");
+  await untilState(bed, "idle");
+  const before = schedPids(bed.node7);
+  assert.match(
+    bed.node7.must(join(ROOT, "bin/partita"), "upgrade", "--home", bed.homeOf(bed.node7)),
+    /Restarted pbs_mom, pbs_sched -I s1\./,
+  );
+  await untilState(bed, "idle");
+  assert.notDeepEqual(schedPids(bed.node7), before);
 }

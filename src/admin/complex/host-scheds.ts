@@ -1,4 +1,4 @@
-// `partita start` on a host that has joined: starts the schedulers whose sched_host is this host. They listen, and the server dials them.
+// `partita start` and `partita upgrade` on a host that has joined: start the schedulers whose sched_host is this host. They listen, and the server dials them.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -9,8 +9,8 @@ import { makeSchedDirectories } from "#server/shell/sched-directories.ts";
 import { messageOf } from "#support/caught.ts";
 import type { Conf } from "#support/conf.ts";
 import { isLocked } from "#support/libc/lock-file.ts";
-import { AdminError, programTree } from "../complex/complex-home.ts";
-import { programOf, runToEnd } from "../complex/daemons.ts";
+import { AdminError, programTree } from "./complex-home.ts";
+import { programOf, runToEnd } from "./daemons.ts";
 
 /** Starts those that do not run. Returns their names. A scheduler that does not start, and a server that does not answer, are told by `warn`; they keep nothing else from starting. */
 export async function startHostScheds(conf: Conf, warn: (text: string) => void): Promise<readonly string[]> {
