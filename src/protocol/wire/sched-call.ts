@@ -8,6 +8,7 @@
 import type { PeerCertificate, TLSSocket } from "node:tls";
 import type { Credentials } from "#identity/files/credentials.ts";
 import { type HostIdentity, hostFault, identityIn, namesIn } from "#identity/peer.ts";
+import { printableText } from "#model/attribute-checks.ts";
 import { isRecord } from "#support/guards.ts";
 import { ALPN } from "./alpn.ts";
 import { clientOf, createIpc } from "./ipc.ts";
@@ -110,9 +111,11 @@ function introduction(type: string, data: unknown, sched: string): Error | null 
   return data["name"] === sched ? null : new WrongScheduler(`it is the scheduler ${JSON.stringify(data["name"]).slice(0, 40)}`);
 }
 
+const REASON_CHARS_MAX = 200;
+
 function refusalIn(data: unknown): string {
   const text = isRecord(data) ? data["text"] : undefined;
-  return `it refuses this server${typeof text === "string" ? `: ${text.slice(0, 200)}` : ""}`;
+  return `it refuses this server${typeof text === "string" ? `: ${printableText(text.slice(0, REASON_CHARS_MAX))}` : ""}`;
 }
 
 function tlsOptions({ host, credentials }: SchedCall): Record<string, unknown> {

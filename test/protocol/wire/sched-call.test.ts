@@ -167,6 +167,19 @@ test("scheduler call: a scheduler gives a link to its server only", async () => 
   );
 });
 
+test("scheduler call: what the other end says of a refusal cannot control a terminal", async () => {
+  await inTlsWorld(
+    CA,
+    async (world) => {
+      const called = calling(world);
+      await until("the refusal", () => called.ends === 1);
+      assert.match(called.why ?? "", /^it refuses this server: bad/);
+      assert.ok(called.why?.includes("\u001b") === false);
+    },
+    { ...listening("s1"), fault: () => "bad\u001b[31m words" },
+  );
+});
+
 test("scheduler call: it ends in time, whatever the other end does", async () => {
   const silent = createServer(() => undefined);
   await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
