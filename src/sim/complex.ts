@@ -8,7 +8,7 @@ import { momVnodes, policyBook, type Scenario } from "./drawn/scenario.ts";
 import { createDatagrams, type Datagrams } from "./far/datagrams.ts";
 import { MomProcess } from "./mom-process.ts";
 import { createNetwork, type Network } from "./network.ts";
-import { SchedProcess } from "./sched-process.ts";
+import { type SchedOptions, SchedProcess } from "./sched-process.ts";
 import { SchedProcesses } from "./sched-processes.ts";
 import { ServerProcess } from "./server-process.ts";
 import { type Behaviour, StarterProcess } from "./starter-process.ts";
@@ -21,7 +21,7 @@ export type Complex = {
   readonly datagrams: Datagrams;
   readonly disk: Disk;
   readonly server: ServerProcess;
-  /** the schedulers by name; each is created when the server first starts a scheduler of that name */
+  /** the schedulers by name; one of the server's host is created when the server first starts a scheduler of that name */
   readonly scheds: ReadonlyMap<string, SchedProcess>;
   readonly moms: readonly MomProcess[];
   readonly starters: readonly StarterProcess[];
@@ -32,6 +32,8 @@ export type Complex = {
 
 /** Number of process ids for each scheduler, which is started at most that often in one simulation. */
 const PIDS_PER_SCHED = 1000;
+/** The parent of a scheduler that no server has started. */
+const NO_PARENT = -1;
 
 export function createComplex(world: World, scenario: Scenario, checks: Checks): Complex {
   const network = createNetwork(world, scenario);
@@ -40,11 +42,14 @@ export function createComplex(world: World, scenario: Scenario, checks: Checks):
   const disk = emptyDisk();
   const book = policyBook(scenario.policy, scenario.keeps_plans);
   const complex = { failures: false };
+  const schedOptions = () => ({
+    book,
+    cycle_ms_max: scenario.cycle_ms_max,
+    first_pid: PIDS_PER_SCHED * (processes.byName.size + 1),
+  });
   const makeSched = (name: string): SchedProcess =>
     new SchedProcess(world, name, {
-      book,
-      cycle_ms_max: scenario.cycle_ms_max,
-      first_pid: PIDS_PER_SCHED * (processes.byName.size + 1),
+      ...schedOptions(),
       dial: (who, pid, parent) => server.dialSched(who, pid, parent),
       ended: (who, parent, how) => server.schedExited(who, parent, how),
     });
@@ -64,9 +69,16 @@ export function createComplex(world: World, scenario: Scenario, checks: Checks):
       lookAtSched: (name, pid) => processes.look(name, pid),
       killSched: (name, pid, parent) => processes.kill(name, pid, parent),
       stopSched: (name, parent, pid) => processes.stop(name, parent, pid),
+      linkToSched(name, end) {
+        const sched = processes.byName.get(name);
+        if (sched?.alive !== true) return false;
+        sched.accept(end());
+        return true;
+      },
     },
     observer: checks,
   });
+  for (const { name, host } of scenario.scheds) if (host !== null) processes.byName.set(name, serviced(world, name, schedOptions()));
   const behaviour = behaviours(world, scenario, () => complex.failures);
   const attrsOnMom = (host: string, job: string) => moms.find((mom) => mom.host === host)?.attrsOf(job);
   const starterOn = (host: string, called: Set<string>): StarterProcess =>
@@ -99,6 +111,19 @@ export function createComplex(world: World, scenario: Scenario, checks: Checks):
 
 /** A connection needs both directions. */
 const isCutOff = ({ cuts }: Network, host: string): boolean => cuts.left_ms(host, "up") > 0 || cuts.left_ms(host, "down") > 0;
+
+/** A scheduler on another host than the server: a service of that host starts it, and starts it again whenever it has ended. */
+function serviced(world: World, name: string, options: Omit<SchedOptions, "dial" | "ended">): SchedProcess {
+  const random = world.random.split(`service/${name}`);
+  const begin = (): void => sched.start(NO_PARENT);
+  const sched = new SchedProcess(world, name, {
+    ...options,
+    dial: null,
+    ended: () => world.after(random.int(0, random.pick([100, 5000, 60_000])), begin),
+  });
+  world.after(random.int(0, 2000), begin);
+  return sched;
+}
 
 /** Returns how the program of a job behaves in each of its starts. It depends only on the seed. */
 function behaviours(world: World, scenario: Scenario, failing: () => boolean): (job: string, run_count: number) => Behaviour {

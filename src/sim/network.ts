@@ -55,12 +55,13 @@ export type Cable = {
 export type Network = {
   readonly cables: ReadonlySet<Cable>;
   readonly cuts: Cuts;
-  /** Makes a link. End a connects; end b is the server. */
+  /** Makes a link. Between moms and the server, end a connects; end b is the server. host: where end a is, if that host may be cut off; else null */
   connect<Out extends Direction, In extends Direction>(
     kind: "sched" | "mom",
     name: string,
     out: Out,
     back: In,
+    host?: string | null,
   ): { readonly a: Link<Out, In>; readonly b: Link<In, Out>; readonly cable: Cable };
   /** number of frames in transit on intact links */
   readonly in_flight: number;
@@ -82,11 +83,11 @@ export function createNetwork(world: World, options: NetworkOptions): Network {
     get in_flight() {
       return in_flight;
     },
-    connect(kind, name, out, back) {
+    connect(kind, name, out, back, host = null) {
       // sides[0] transfers frames from a to b
       const sides: [Side, Side] = [newSide(out), newSide(back)];
       let up = true;
-      const cutOf = (side: Side): number => (kind === "mom" ? cuts.left_ms(name, side === sides[0] ? "up" : "down") : 0);
+      const cutOf = (side: Side): number => (host === null ? 0 : cuts.left_ms(host, side === sides[0] ? "up" : "down"));
       const tellLoss = (side: Side): void => {
         const way_ms = Math.max(side.arrives_ms - world.now_ms, cutOf(side), 0);
         const notice = way_ms + random.int(0, options.notice_ms_max);

@@ -32,7 +32,8 @@ export type SchedOptions = {
   readonly cycle_ms_max: number;
   /** the processes of the scheduler get the pids that follow this number */
   readonly first_pid: number;
-  dial(name: string, pid: number, parent: number): SchedLink | null;
+  /** Connects to the server; null: the scheduler is on another host, and the server dials it. */
+  readonly dial: ((name: string, pid: number, parent: number) => SchedLink | null) | null;
   /** Called when the process has ended by itself or was killed. */
   ended(name: string, parent: number, how: SchedEnd): void;
 };
@@ -113,6 +114,11 @@ export class SchedProcess {
 
   kill(): void {
     this.#end({ code: null, signal: "SIGKILL" }, false);
+  }
+
+  /** Takes a link that the server has made. */
+  accept(link: SchedLink): void {
+    this.#life?.accept(link);
   }
 
   /** Sends SIGTERM, as the parent does. */
@@ -209,7 +215,21 @@ class SchedLife {
 
   start(): void {
     this.driver.start();
-    this.#clock.after(this.#self.random.int(1, 200), () => this.#connect());
+    this.#connectIn(this.#self.random.int(1, 200));
+  }
+
+  /** Takes a link that the server has made. The server has given up a former one. */
+  accept(link: SchedLink): void {
+    this.#listen(link);
+    this.thread.do(() => {
+      if (this.#is_closed || !link.open) return;
+      if (this.#link !== null) {
+        this.#link.close();
+        this.driver.lost("the server has connected again");
+      }
+      this.#link = link;
+      this.driver.opened();
+    });
   }
 
   /** Lets the process end itself, because of SIGTERM or because the server has sent quit. */
@@ -281,13 +301,22 @@ class SchedLife {
   #connect(): void {
     if (this.#is_closed) return;
     const { name, pid, parent, options } = this.#self;
-    const link = options.dial(name, pid, parent);
+    const link = options.dial?.(name, pid, parent) ?? null;
     this.#link = link;
     if (link === null) {
       this.driver.unreachable("nobody listens");
-      this.#clock.after(RECONNECT_MS, () => this.#connect());
-      return;
+      return this.#connectIn(RECONNECT_MS);
     }
+    this.#listen(link);
+    this.driver.opened();
+  }
+
+  /** Connects after a delay, if it is the scheduler that connects. */
+  #connectIn(delay_ms: number): void {
+    if (this.#self.options.dial !== null) this.#clock.after(delay_ms, () => this.#connect());
+  }
+
+  #listen(link: SchedLink): void {
     link.listen({
       receive: ({ type, data }) =>
         this.thread.do(() => {
@@ -295,7 +324,6 @@ class SchedLife {
         }),
       lost: () => this.thread.do(() => this.#lost(link, "the connection is gone")),
     });
-    this.driver.opened();
   }
 
   #reconnect(): void {
@@ -311,7 +339,7 @@ class SchedLife {
     world.trace.add(`sched:${name}`, "link-lost");
     this.#link = null;
     this.driver.lost(why);
-    this.#clock.after(random.int(0, RECONNECT_MS), () => this.#connect());
+    this.#connectIn(random.int(0, RECONNECT_MS));
   }
 }
 

@@ -146,6 +146,9 @@ export function virtualHooks(random: Prng, clock: ClockPort, hooked: (hook: Hook
   };
 }
 
+/** What is known of a peer on another host. sched: the scheduler that was dialled. */
+export type FarPeer = { readonly host: HostIdentity; readonly sched?: string };
+
 /** The uid of a peer on another host. */
 const NO_UID = 2 ** 32 - 1;
 
@@ -163,10 +166,10 @@ export class DaemonLink implements GateLink {
   readonly #gone: () => void;
   #is_open = true;
 
-  /** pid: that of the process at the other end. gone: called when either side has ended the link. host: that of a peer on another host */
-  constructor(id: number, pid: number, end: DaemonEnd, cable: Cable, gone: () => void, host?: HostIdentity) {
+  /** pid: that of the process at the other end. gone: called when either side has ended the link. far: a peer on another host */
+  constructor(id: number, pid: number, end: DaemonEnd, cable: Cable, gone: () => void, far?: FarPeer) {
     this.id = id;
-    this.peer = host === undefined ? { uid: 0, gid: 0, pid } : { uid: NO_UID, gid: NO_UID, pid: 0, host };
+    this.peer = far === undefined ? { uid: 0, gid: 0, pid } : { uid: NO_UID, gid: NO_UID, pid: 0, ...far };
     this.#end = end;
     this.#cable = cable;
     this.#gone = gone;

@@ -2,7 +2,6 @@
 // ports (server-ports.ts) are simulated. It can be killed at any event, and also between a commit and its effects.
 
 import type { HookOutcome, HookRun } from "#hooks/run/hook-input.ts";
-import type { HostIdentity } from "#identity/peer.ts";
 import { StatusDesk } from "#protocol/datagram/status-desk.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { Decision } from "#protocol/sched-link.ts";
@@ -11,7 +10,7 @@ import type { Core } from "#server/core/core.ts";
 import { prepareStart } from "#server/core/first-start.ts";
 import { Gate } from "#server/driver/gate.ts";
 import { NO_AUTHORITY } from "#server/driver/immediate-ports.ts";
-import type { ServerPorts } from "#server/driver/ports.ts";
+import type { ClockPort, ServerPorts } from "#server/driver/ports.ts";
 import { ServerDriver } from "#server/driver/server-driver.ts";
 import { storePort } from "#server/driver/store-port.ts";
 import type { Batch } from "#server/engine/batch.ts";
@@ -19,15 +18,27 @@ import type { Peer } from "#server/engine/identity.ts";
 import type { ServerConfig } from "#server/engine/transaction.ts";
 import type { SchedSight } from "#server/scheds/heartbeat.ts";
 import type { SchedEnd } from "#server/scheds/session.ts";
+import { remotePlace } from "#server/state/partitions.ts";
 import type { ServerState } from "#server/state/state.ts";
 import type { StoreFault } from "#store/store.ts";
 import type { UserDatabase } from "#support/passwd.ts";
 import type { Prng } from "#support/prng.ts";
 import { type Disk, loadDisk } from "./disk.ts";
 import type { Datagrams } from "./far/datagrams.ts";
+import { type FarLink, SchedDials } from "./far/sched-dials.ts";
 import { toyCipher } from "./far/toy-cipher.ts";
 import type { Cable, Link, Network } from "./network.ts";
-import { type Answer, ClientLink, DaemonLink, Pulse, virtualClock, virtualCommit, virtualHooks, virtualSettle } from "./server-ports.ts";
+import {
+  type Answer,
+  ClientLink,
+  DaemonLink,
+  type FarPeer,
+  Pulse,
+  virtualClock,
+  virtualCommit,
+  virtualHooks,
+  virtualSettle,
+} from "./server-ports.ts";
 import { START_MS, type World } from "./world.ts";
 
 export type { Answer } from "./server-ports.ts";
@@ -96,9 +107,13 @@ export type ServerOptions = {
   stopSched(name: string, parent: number, pid: number): void;
   isAlive(pid: number): boolean;
   lookAtSched(name: string, pid: number): SchedSight;
+  /** Gives a scheduler on another host its end of a link that the server has made. Returns false if nobody listens there. */
+  linkToSched(name: string, end: () => SchedLink): boolean;
   /** Sends SIGKILL. Returns true if the process is not a child of `parent`: only this server then reports the end. */
   killSched(name: string, pid: number, parent: number): boolean;
 };
+
+type SchedLink = Link<"sched-to-server", "server-to-sched">;
 
 type Surroundings = {
   readonly world: World;
@@ -150,7 +165,10 @@ export class ServerProcess {
     if (mine !== this.#lives) return;
     this.#doomed_ms = null;
     this.#around.world.trace.add("server", "start", state.scheds.size === 0 ? "fresh" : `${state.jobs.size} jobs`);
-    const life = new ServerLife(this.#around, this.#random, mine, state, () => this.#committed());
+    const life = new ServerLife(this.#around, this.#random, mine, state, {
+      committed: () => this.#committed(),
+      newLink: () => ++this.#links,
+    });
     this.#life = life;
     life.start(state.scheds.size === 0);
   }
@@ -204,7 +222,7 @@ export class ServerProcess {
   }
 
   /** Connects a scheduler; null: no server listens. */
-  dialSched(name: string, pid: number, parent: number): Link<"sched-to-server", "server-to-sched"> | null {
+  dialSched(name: string, pid: number, parent: number): SchedLink | null {
     return this.#life?.dialSched(++this.#links, name, pid, parent) ?? null;
   }
 
@@ -237,11 +255,15 @@ export class ServerProcess {
   }
 }
 
+/** What a process of the server needs of the server as a whole. newLink: returns the number of a new link */
+type Owner = { committed(): void; newLink(): number };
+
 /** One process of the server, from its start to its end. */
 class ServerLife {
   readonly #around: Surroundings;
   readonly #number: number;
   readonly #gate: Gate;
+  readonly #dials: SchedDials;
   readonly driver: ServerDriver;
   readonly #clients = new Map<number, ClientLink>();
   readonly #daemons = new Set<DaemonLink>();
@@ -251,7 +273,7 @@ class ServerLife {
   #underway: Batch | null = null;
   readonly pulse = new Pulse();
 
-  constructor(around: Surroundings, random: Prng, number: number, state: ServerState, committed: () => void) {
+  constructor(around: Surroundings, random: Prng, number: number, state: ServerState, owner: Owner) {
     const { world, disk, options, datagrams } = around;
     const keys = random.split(`keys ${number}`);
     this.#around = around;
@@ -265,7 +287,7 @@ class ServerLife {
       pulse,
       committed: () => {
         this.#noteCommit();
-        committed();
+        owner.committed();
       },
       refused: (why) => {
         this.#underway = null;
@@ -292,7 +314,33 @@ class ServerLife {
     });
     const store = { ...storePort(disk.store, HOST, settle), commit: storePort(disk.store, HOST, commit).commit };
     datagrams.serve((bytes, answer) => void this.pulse.do(() => this.#gate.datagram(bytes, answer)));
+    this.#dials = this.#schedDials(clock, owner.newLink);
     this.driver = new ServerDriver(this.#ports(random, { clock, store }), CONFIG, state);
+  }
+
+  #schedDials(clock: ClockPort, newLink: () => number): SchedDials {
+    const { network, options } = this.#around;
+    const schedOf = (name: string) => this.driver.core.state.scheds.get(name);
+    return new SchedDials({
+      cuts: network.cuts,
+      after: (delay_ms, work) => void clock.after(delay_ms, work),
+      hostOf(name) {
+        const sched = schedOf(name);
+        return sched === undefined ? null : (remotePlace(sched, CONFIG)?.host ?? null);
+      },
+      isDown: (name) => schedOf(name)?.attrs["state"] === "down",
+      connect: (name, host, gone) => {
+        let made: FarLink | null = null;
+        const far = { host: { host, role: "host", serial: "1" }, sched: name } as const;
+        const isThere = options.linkToSched(name, () => {
+          const { link, end } = this.#linkSched(newLink(), name, 0, far, gone);
+          made = link;
+          return end;
+        });
+        return isThere ? made : null;
+      },
+      unreached: (name, why) => this.driver.schedUnreached(name, why),
+    });
   }
 
   #ports(random: Prng, { clock, store }: Pick<ServerPorts, "clock" | "store">): ServerPorts {
@@ -304,11 +352,19 @@ class ServerLife {
       links: this.#gate,
       clients: this.#gate,
       processes: {
-        start: (name) => options.startSched(name, mine),
+        start: (name) => {
+          if (!this.#dials.start(name)) options.startSched(name, mine);
+        },
         prepare: () => undefined,
         say: () => undefined,
-        stop: (name, pid) => options.stopSched(name, mine, pid),
-        look: (name, pid, done) => done(options.lookAtSched(name, pid)),
+        stop: (name, pid) => {
+          this.#dials.stop(name);
+          options.stopSched(name, mine, pid);
+        },
+        look: (name, pid, done) => {
+          const isFar = pid === 0 && this.#dials.look(name, (answers) => done({ pid: 0, process: answers ? "runs" : "none" }));
+          if (!isFar) done(options.lookAtSched(name, pid));
+        },
         kill: (name, pid) => {
           if (options.killSched(name, pid, mine)) clock.after(random.int(0, 50), () => this.#killed(name, pid));
         },
@@ -374,29 +430,42 @@ class ServerLife {
     for (const link of this.#clients.values()) link.lose();
   }
 
-  dialSched(link: number, name: string, pid: number, parent: number): Link<"sched-to-server", "server-to-sched"> {
+  dialSched(link: number, name: string, pid: number, parent: number): SchedLink {
     if (parent === this.#number) this.#children.add(pid);
+    return this.#linkSched(link, name, pid).end;
+  }
+
+  /** Makes a link to a scheduler. end: that of the scheduler. far: it is on another host; gone: the link has ended */
+  #linkSched(number: number, name: string, pid: number, far?: FarPeer, gone: () => void = () => undefined) {
     const { network, observer } = this.#around;
-    const { a, b, cable } = network.connect("sched", name, "sched-to-server", "server-to-sched");
-    const daemon = this.#connected(link, pid, b, cable);
+    const { a, b, cable } = network.connect("sched", name, "sched-to-server", "server-to-sched", far?.host.host ?? null);
+    const daemon = this.#connected(number, pid, b, cable, far, gone);
+    let introduced = false;
+    const link: FarLink = {
+      get introduced() {
+        return introduced;
+      },
+      destroy: () => daemon.end(),
+    };
     const receive = ({ type, data }: FrameOf<"sched-to-server">): void => {
       if (!daemon.isOpen) return;
+      introduced = true;
       const is_heard = this.driver.takesDaemons;
       this.#gate.frame(daemon, type, data);
-      if (type === "sched-decisions" && is_heard) observer.decided(this.driver.core, link, data.decisions);
+      if (type === "sched-decisions" && is_heard) observer.decided(this.driver.core, number, data.decisions);
     };
     b.listen({
       receive: (frame) => void this.pulse.do(() => receive(frame)),
       lost: () => void this.pulse.do(() => this.#lost(daemon, "sched-lost", name)),
     });
-    return a;
+    return { end: a, link };
   }
 
   dialMom(link: number, host: string): Link<"mom-to-server", "server-to-mom"> {
     const { network } = this.#around;
-    const { a, b, cable } = network.connect("mom", host, "mom-to-server", "server-to-mom");
-    const certified = this.#around.options.isFar(host) ? { host, role: "host" as const, serial: "1" } : undefined;
-    const daemon = this.#connected(link, 1, b, cable, certified);
+    const { a, b, cable } = network.connect("mom", host, "mom-to-server", "server-to-mom", host);
+    const far = this.#around.options.isFar(host) ? { host: { host, role: "host" as const, serial: "1" } } : undefined;
+    const daemon = this.#connected(link, 1, b, cable, far);
     const receive = ({ type, data }: FrameOf<"mom-to-server">): void => {
       if (daemon.isOpen) this.#gate.frame(daemon, type, data);
     };
@@ -412,12 +481,21 @@ class ServerLife {
     daemon.lost();
   }
 
-  #connected(link: number, pid: number, end: ConstructorParameters<typeof DaemonLink>[2], cable: Cable, host?: HostIdentity): DaemonLink {
+  #connected(
+    link: number,
+    pid: number,
+    end: ConstructorParameters<typeof DaemonLink>[2],
+    cable: Cable,
+    far?: FarPeer,
+    closed: () => void = () => undefined,
+  ): DaemonLink {
     const gone = (): void =>
       this.#later(() => {
-        if (this.#daemons.delete(daemon)) this.#gate.closed(daemon);
+        if (!this.#daemons.delete(daemon)) return;
+        this.#gate.closed(daemon);
+        closed();
       });
-    const daemon: DaemonLink = new DaemonLink(link, pid, end, cable, gone, host);
+    const daemon: DaemonLink = new DaemonLink(link, pid, end, cable, gone, far);
     this.#daemons.add(daemon);
     void this.pulse.do(() => this.#gate.opened(daemon));
     return daemon;

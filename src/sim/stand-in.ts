@@ -8,10 +8,12 @@
 //     everything due at that instant has happened.
 // W4. Hosts that were down stay down. Hooks are not run, and no history is kept.
 
+import { hostName } from "#identity/host-name.ts";
 import { listOf } from "#model/attribute-reader.ts";
 import { firstHost } from "#model/request/host-entry.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { MomHello, MomJob, MomToServer } from "#protocol/mom-link.ts";
+import type { SchedToServer } from "#protocol/sched-link.ts";
 import type { SchedPorts } from "#sched/driver/ports.ts";
 import { SchedDriver } from "#sched/driver/sched-driver.ts";
 import type { PolicyBook } from "#sched/shapes/policy-book.ts";
@@ -24,6 +26,7 @@ import type { ClientFrame, MomFrame, SchedFrame } from "#server/engine/batch.ts"
 import type { Peer } from "#server/engine/identity.ts";
 import type { ServerConfig } from "#server/engine/transaction.ts";
 import { isWithMom } from "#server/state/job-phase.ts";
+import { remotePlace } from "#server/state/partitions.ts";
 import type { ServerState, Vnode } from "#server/state/state.ts";
 import { nth } from "#support/assert.ts";
 import { settingsOfBook, virtualModules } from "./sched-process.ts";
@@ -181,6 +184,14 @@ export class StandIn {
     driver.opened();
   }
 
+  /** The name of the other host to which a scheduler belongs; null: it belongs to the server's host. */
+  #hostOf(name: string): string | null {
+    const { state, kernel } = this.#driver.core;
+    const sched = state.scheds.get(name);
+    const place = sched === undefined ? null : remotePlace(sched, kernel.config);
+    return place === null ? null : hostName(place.host);
+  }
+
   #stopSched(name: string): void {
     const sched = this.#scheds.get(name);
     if (!this.#scheds.delete(name) || sched === undefined) return;
@@ -194,7 +205,10 @@ export class StandIn {
       clock: this.#clock,
       link: {
         send: (type, data) => {
-          if (this.#scheds.get(name)?.link === link) this.#driver.sched(link, type, data);
+          if (this.#scheds.get(name)?.link !== link) return;
+          const host = this.#hostOf(name);
+          if (type === "sched-hello" && host !== null) this.#driver.schedHello(link, data as SchedToServer["sched-hello"], host);
+          else this.#driver.sched(link, type, data);
         },
         reconnect() {
           throw new Error(`scheduler ${name} does not understand the server`);

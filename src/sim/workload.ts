@@ -313,10 +313,11 @@ function managerOp(random: Prng, op: Op, scenario: Scenario, state: ServerState)
       return root(state.vnodes.has(name) ? { kind: "manager", verb: "delete", object: "node", name, attrs: [] } : create("node", name));
     }
     case "sched-delete": {
-      const own = scenario.scheds[0]?.name;
+      const own = scenario.scheds[0];
       if (own === undefined) return null;
-      if (state.scheds.has(own)) return root({ kind: "manager", verb: "delete", object: "sched", name: own, attrs: [] });
-      return root(create("sched", own));
+      const { name, host } = own;
+      if (state.scheds.has(name)) return root({ kind: "manager", verb: "delete", object: "sched", name, attrs: [] });
+      return root(create("sched", name, ...(host === null ? [] : [["sched_host", host] as const])));
     }
     default:
       return null;

@@ -57,6 +57,24 @@ for (const [title, changes, starts] of ROWS)
     assert.equal(startsOf(after), starts);
   });
 
+type Named = { readonly name: string; readonly data: { readonly order: number; readonly attrs: { [name: string]: unknown } } };
+
+test("what if: a scheduler on another host decides as a local one", async () => {
+  const saved = JSON.parse(readFileSync(STATE, "utf8"));
+  const { queues, vnodes, scheds } = saved.rows.objects as Readonly<Record<"queues" | "vnodes" | "scheds", Named[]>>;
+  for (const { data } of [...queues, ...vnodes]) data.attrs["partition"] = "p2";
+  const own = structuredClone(scheds[0]?.data.attrs ?? {});
+  scheds.push({ name: "s2", data: { order: 2, attrs: { ...own, partition: ["p2"], sched_host: "Node7.cluster.org" } } });
+  saved.scheds.s2 = saved.scheds.default;
+  const dir = mkdtempSync(join(tmpdir(), "partita-far-"));
+  try {
+    writeFileSync(join(dir, "far.json"), JSON.stringify(saved));
+    assert.equal(startsOf((await play({ state: join(dir, "far.json") })).before), AS_IT_IS);
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+});
+
 test("what if: a reservation is kept free, jobs go around it", async () => {
   const { after } = await play({ reserve: ["start=+0:32:00,duration=0:10:00,select=1:ncpus=2"], until: "2:00:00" });
   assert.ok(after !== null);

@@ -18,6 +18,7 @@ import { readPrivate } from "#sched/shell/settings.ts";
 import type { ClientFrame } from "#server/engine/batch.ts";
 import type { Peer } from "#server/engine/identity.ts";
 import { timeZone } from "#server/shell/time-zone.ts";
+import { isRemote } from "#server/state/partitions.ts";
 import {
   type ConfigChange,
   parseConfigChange,
@@ -33,7 +34,7 @@ import {
 import { createStandIn, type StandIn } from "#sim/stand-in.ts";
 import { ganttOf, type JobOutcome, namesOf, type Outcome, type OutcomeMetrics, watchJobs } from "#sim/what-if.ts";
 import { messageOf } from "#support/caught.ts";
-import type { Conf } from "#support/conf.ts";
+import { type Conf, shortHostName } from "#support/conf.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import { AdminError, complexConf } from "../complex/complex-home.ts";
 import { backup } from "../store/backup.ts";
@@ -81,8 +82,11 @@ async function saveLive(conf: Conf): Promise<SavedState> {
     const store = await openSqliteStore(join(place, "store"));
     const rows = await store.load().finally(() => store.close());
     const scheds = rows.objects.scheds.map(({ name, data }) => {
-      const { sched_priv } = data["attrs"] as { readonly sched_priv?: string };
-      return [name, readPrivate(sched_priv ?? schedDirectories(name, conf.home).sched_priv)] as const;
+      const attrs = data["attrs"] as { readonly sched_priv?: string; readonly sched_host?: string };
+      const dir = attrs.sched_priv ?? schedDirectories(name, conf.home).sched_priv;
+      if (isRemote({ name, attrs }, { host: shortHostName(conf.own_server) }))
+        process.stderr.write(`partita: scheduler ${name} is on host ${attrs.sched_host}: its files are taken from ${dir} of this host\n`);
+      return [name, readPrivate(dir)] as const;
     });
     return {
       format: STATE_FORMAT,

@@ -60,7 +60,8 @@ export type Host = {
 
 export type Scenario = {
   readonly hosts: readonly Host[];
-  readonly scheds: readonly { readonly name: string; readonly partitions: readonly string[] }[];
+  /** host: another one than the server's, from where the scheduler works; null: the server's */
+  readonly scheds: readonly { readonly name: string; readonly partitions: readonly string[]; readonly host: string | null }[];
   readonly queues: readonly { readonly name: string; readonly partition: string | null; readonly destinations?: readonly string[] }[];
   /** true: the settings make schedulers plan much (plan-workload.ts) */
   readonly plans: boolean;
@@ -136,7 +137,7 @@ const some = <T>(random: Prng, items: readonly T[], chance: number): T[] => item
 
 export function drawScenario(random: Prng, limits: Limits): Scenario {
   const partitioned = random.chance(0.8);
-  const scheds = !partitioned
+  const own_scheds = !partitioned
     ? []
     : random.chance(0.5)
       ? [{ name: "s1", partitions: random.chance(0.3) ? ["p1", "p3"] : ["p1"] }]
@@ -144,10 +145,13 @@ export function drawScenario(random: Prng, limits: Limits): Scenario {
           { name: "s1", partitions: ["p1"] },
           { name: "s2", partitions: ["p2"] },
         ];
-  const partitions = [null, ...scheds.flatMap((sched) => sched.partitions)];
+  const partitions = [null, ...own_scheds.flatMap((sched) => sched.partitions)];
   const far = random.split("far");
   const some_far = far.chance(0.6);
   const hosts = drawHosts(random, partitions, limits.scale).map((host) => ({ ...host, is_far: some_far && far.chance(0.7) }));
+  const far_hosts = hosts.flatMap(({ name, is_far }) => (is_far ? [name] : []));
+  const away = random.split("far schedulers");
+  const scheds = own_scheds.map((sched) => ({ ...sched, host: far_hosts.length > 0 && away.chance(0.5) ? away.pick(far_hosts) : null }));
   const levels = random.split("preemption");
   const preempts = levels.chance(0.4);
   const queues = [...drawQueues(random, partitions), ...(preempts ? [{ name: "express", partition: levels.pick(partitions) }] : [])];
@@ -219,9 +223,9 @@ function drawQueues(random: Prng, partitions: readonly (string | null)[]): Scena
 
 function setupRequests(random: Prng, hosts: Scenario["hosts"], scheds: Scenario["scheds"], queues: Scenario["queues"]): ManagerRequest[] {
   const requests: ManagerRequest[] = [];
-  for (const { name, partitions } of scheds) {
+  for (const { name, partitions, host } of scheds) {
     requests.push(
-      create("sched", name),
+      create("sched", name, ...(host === null ? [] : [["sched_host", host] as const])),
       set("sched", name, ["partition", partitions.join(",")]),
       set("sched", name, ["scheduling", "True"]),
     );
