@@ -13,11 +13,17 @@ const KILLS_MAX = 60;
 /** Kills daemons one after the other until told to stop. Returns the number of kills of each. */
 export async function killAtRandom(
   complex: Complex,
-  { random, victims, goesOn }: { readonly random: Prng; readonly victims: readonly Victim[]; readonly goesOn: () => boolean },
+  {
+    random,
+    victims,
+    goesOn,
+    killOther,
+  }: { readonly random: Prng; readonly victims: readonly Victim[]; readonly goesOn: () => boolean; readonly killOther?: () => void },
 ): Promise<ReadonlyMap<Victim, number>> {
   const kills = new Map<Victim, number>();
   for (let count = 0; goesOn() && count < KILLS_MAX; count++) {
     await sleep(random.int(100, 1500));
+    if (killOther !== undefined && (count === 0 || random.chance(0.3))) killOther();
     const victim = random.pick(victims);
     const pid = victim === "sched" ? complex.schedPid("default") : complex.pid(victim);
     if (pid === null) continue;
