@@ -73,14 +73,14 @@ export async function liveRows({ jobs_large, say }: LiveOptions): Promise<Row[]>
 const SUBMITTED = 10_000;
 
 /** Jobs stay queued: the row measures acceptance. Each job is written durably before its id is printed. */
-function submissionRow(complex: Complex): Row {
+export function submissionRow(complex: Complex): Row {
   complex.must("qmgr", ["-c", "set server scheduling=False"]);
   const value = SUBMITTED / batch(complex, SUBMITTED);
   return { work: "durable submissions over one connection, qsub --batch", value, unit: "/s", limit: 5000 };
 }
 
 /** @returns wall seconds of one `qsub --batch` with this number of `/bin/true` */
-function batch(complex: Complex, jobs: number, as?: string): number {
+export function batch(complex: Complex, jobs: number, as?: string): number {
   const input = "-l select=1:ncpus=1 -- /bin/true\n".repeat(jobs);
   const begin = performance.now();
   complex.must("qsub", ["--batch", "-"], { input, ...(as === undefined ? {} : { as }) });
@@ -215,7 +215,7 @@ function endResident(mark: string): void {
 }
 
 /** kill -9 of the server; from the start of the new process to the first answer of qstat -B, asked through the resident where there is one. */
-async function restartRow(complex: Complex, jobs: number, limit: number): Promise<Row> {
+export async function restartRow(complex: Complex, jobs: number, limit: number): Promise<Row> {
   const rounds = (how: Starter): readonly number[] => [1, 2, 3].map(() => restart_s(complex, how));
   const values = (await throughResident(complex, rounds)) ?? rounds(byItself(complex));
   return {

@@ -15,10 +15,11 @@ import { rowsReadRows } from "./rows-read.ts";
 import { rows as cycleRows } from "./sched-cycle.ts";
 import { rows as resvRows } from "./sched-resvs.ts";
 import { startRows } from "./starts.ts";
+import { storeRows } from "./stores.ts";
 
 const NOT_MEASURED = ["the machine's other work: figures of a busy machine are worse"];
 
-const PARTS = ["live", "commands", "starts", "arrays", "freeze", "moms", "cycle", "replay", "rows", "peers", "curves"];
+const PARTS = ["live", "commands", "starts", "arrays", "freeze", "moms", "cycle", "replay", "rows", "store", "peers", "curves"];
 const USAGE = `usage: npm run bench [-- --only PART] [--quick] [--json FILE] [--svg FILE]
   --only PART   one part: ${PARTS.join(", ")} (commands and curves run only when named)
   --quick       without the rows of 100,000 jobs
@@ -45,6 +46,7 @@ if (wants("cycle")) {
 if (wants("replay")) rows.push(...replayRows());
 if (wants("rows")) rows.push(...rowsReadRows());
 if (wants("live")) rows.push(...(await liveRows({ jobs_large: !values.quick, say })));
+if (wants("store")) rows.push(...(await storeRows({ jobs_large: !values.quick, say })));
 if (values.only === "commands") rows.push(...(await singleCommandRows()));
 if (wants("starts")) rows.push(...(await startRows(say)));
 if (wants("arrays")) rows.push(...(await arrayRows(say)));

@@ -269,7 +269,7 @@ const BENCH = call(
   "measure this machine against the budgets, peers beside us when they are up (from a checkout)",
   (y) =>
     y
-      .option("only", { choices: ["cycle", "live", "peers"] as const })
+      .option("only", { choices: ["cycle", "live", "peers", "store"] as const })
       .option("quick", { type: "boolean", default: false })
       .option("json", { type: "string", describe: "FILE for the figures" }),
   (argv) => {
