@@ -31,6 +31,8 @@ export type PostgresStoreOptions = {
   readonly accept_loss?: boolean;
   /** waits for a database that cannot be reached, and for the silence of another leader (default: refuses) */
   readonly waits?: boolean;
+  /** waits while another server leads, and takes over when it ends or falls silent (default: refuses with `locked`) */
+  readonly stands_by?: boolean;
   readonly steps?: readonly SchemaStep[];
   readonly onNotice?: (text: string) => void;
   /** called when the store can write nothing more: another server leads, or commits are missing. The server must end at once */
@@ -52,6 +54,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
       me: { holder, host, pid: process.pid, instance: randomUUID() },
       steps: options.steps ?? POSTGRES_STEPS,
       waits: options.waits ?? false,
+      stands_by: options.stands_by ?? false,
       examine: (row, name) => {
         const lacking =
           mark === null

@@ -25,6 +25,8 @@ export type WriterOptions = {
   readonly steps: readonly SchemaStep[];
   /** whether open() waits for a database that cannot be reached, or for a leader that may have ended; otherwise it fails at once */
   readonly waits: boolean;
+  /** whether to wait while another server leads; otherwise that is refused as soon as it shows that it is alive */
+  readonly stands_by: boolean;
   /** Examines the store before anything is written to it. Throws the refusal. row: null if there is no store yet. */
   readonly examine: (row: LeaderRow | null, name: string) => void;
   readonly onNotice: (text: string) => void;
@@ -286,13 +288,18 @@ const pause = (delay_ms: number, stop: AbortSignal): Promise<unknown> =>
   sleep(delay_ms, undefined, { signal: stop }).catch(() => undefined);
 
 /** Becomes the leader, perhaps after the silence of the present one. Rejects with `locked` if the present leader is alive. */
-async function lead(connection: Connection, { me, settings, waits, onNotice }: WriterOptions, stop: AbortSignal): Promise<LeaderRow> {
+async function lead(
+  connection: Connection,
+  { me, settings, waits, stands_by, onNotice }: WriterOptions,
+  stop: AbortSignal,
+): Promise<LeaderRow> {
   const silence_ms = settings.silence_s * 1000;
   const first = await readLeader(connection);
   let sighting: Sighting | null = null;
+  let is_told = false;
   for (;;) {
     const row = sighting === null ? first : await readLeader(connection);
-    if (isAlive(first, row)) throw taken(connection.name, row);
+    if (!stands_by && isAlive(first, row)) throw taken(connection.name, row);
     sighting = seen(sighting, row, now_ms());
     const decision = mayTake(me, sighting, now_ms(), silence_ms);
     if (decision.kind === "again") {
@@ -303,8 +310,8 @@ async function lead(connection: Connection, { me, settings, waits, onNotice }: W
       if (leader !== null) return leader;
     } else {
       if (!waits || stop.aborted) throw taken(connection.name, row);
-      if (sighting.row === first)
-        onNotice(`waiting up to ${settings.silence_s} s for a sign of life: ${connection.name} was used by ${whoOf(row)}`);
+      if (!is_told) onNotice(`waiting up to ${settings.silence_s} s for a sign of life: ${connection.name} was used by ${whoOf(row)}`);
+      is_told = true;
       await pause(Math.min(settings.beat_s * 1000, Math.max(0, decision.until_ms - now_ms())), stop);
     }
   }

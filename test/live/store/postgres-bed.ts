@@ -71,8 +71,7 @@ export function startPostgres({ conf = [], durable = false }: PostgresOptions = 
       "--no-locale",
       ...(durable ? [] : ["-N"]),
     ]);
-    const lines = [`unix_socket_directories = '${directory}'`, "listen_addresses = ''", `fsync = ${durable ? "on" : "off"}`, ...conf];
-    spawnSync("tee", ["-a", join(data, "postgresql.conf")], { input: `${lines.join("\n")}\n`, stdio: ["pipe", "ignore", "inherit"] });
+    addLines(data, [`unix_socket_directories = '${directory}'`, "listen_addresses = ''", `fsync = ${durable ? "on" : "off"}`, ...conf]);
     postgres.start();
     postgres.sql(`CREATE DATABASE partita`, "postgres");
   } catch (error) {
@@ -80,6 +79,31 @@ export function startPostgres({ conf = [], durable = false }: PostgresOptions = 
     throw error;
   }
   return postgres;
+}
+
+/** A standby, which takes the place of its primary when it is promoted. */
+export type Standby = Postgres & { promote(): void };
+
+/** Makes a copy of a running PostgreSQL that follows it over a stream. Its own commits wait for no other standby. */
+export function startStandby(primary: Postgres): Standby {
+  const directory = mkdtempSync(join(tmpdir(), "partita-pg-"));
+  chmodSync(directory, 0o755);
+  if (isRoot) mustRun("chown", ["nobody", directory]);
+  const data = join(directory, "data");
+  const postgres = makePostgres(directory, data);
+  try {
+    must("pg_basebackup", ["-h", primary.directory, "-U", USER, "-D", data, "-R", "-X", "stream", "-c", "fast"], { PGPASSWORD: PASSWORD });
+    addLines(data, [`unix_socket_directories = '${directory}'`, "synchronous_standby_names = ''"]);
+    postgres.start();
+  } catch (error) {
+    postgres.remove();
+    throw error;
+  }
+  return { ...postgres, promote: () => void must("pg_ctl", ["-D", data, "promote", "-w", "-t", String(START_S)]) };
+}
+
+function addLines(data: string, lines: readonly string[]): void {
+  spawnSync("tee", ["-a", join(data, "postgresql.conf")], { input: `${lines.join("\n")}\n`, stdio: ["pipe", "ignore", "inherit"] });
 }
 
 function makePostgres(directory: string, data: string): Postgres {
@@ -184,17 +208,21 @@ function programs(): string | undefined {
   return versions.map((version) => join(root, version, "bin")).find((path) => existsSync(join(path, "initdb")));
 }
 
-function run(program: string, args: readonly string[]): SpawnSyncReturns<string> {
+function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): SpawnSyncReturns<string> {
   const words = [
     ...(isRoot ? ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"] : []),
     join(PROGRAMS ?? "", program),
     ...args,
   ];
-  return spawnSync(words[0] as string, words.slice(1), { encoding: "utf8", cwd: "/", env: { PATH: process.env["PATH"], LC_ALL: "C" } });
+  return spawnSync(words[0] as string, words.slice(1), {
+    encoding: "utf8",
+    cwd: "/",
+    env: { PATH: process.env["PATH"], LC_ALL: "C", ...env },
+  });
 }
 
-function must(program: string, args: readonly string[]): string {
-  const { status, stdout, stderr } = run(program, args);
+function must(program: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): string {
+  const { status, stdout, stderr } = run(program, args, env);
   if (status !== 0) throw new Error(`${program} ended with ${status}: ${stdout}${stderr}`);
   return stdout;
 }
