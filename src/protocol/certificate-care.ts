@@ -1,5 +1,5 @@
-// What a daemon of a host that has joined does for the host's identity: it keeps the certificate renewed, and what the server tells of revoked certificates
-// (docs/identity.md).
+// What a daemon on a joined host does for the host's identity: it renews the certificate, and stores the list of revoked
+// certificates that the server sends (docs/identity.md).
 
 import { keepRevoked } from "#identity/files/revoked.ts";
 import { TERMS } from "#identity/terms.ts";
@@ -9,7 +9,10 @@ import { parseRevoked } from "./schema-join.ts";
 
 const RENEWAL_LOOK_MS = 6 * 3600 * 1000;
 
-/** Renews the certificate when less than a third of its time is left, or when the complex has a new authority; tries again after some hours. */
+/**
+ * Renews the certificate when less than a third of its time is left, or when the complex has a new authority. After a
+ * failure, tries again some hours later.
+ */
 export function keepRenewed(host: AskingHost, fault: (text: string) => void): void {
   const look = async (): Promise<void> => {
     const { checkCertificate, renewCertificate } = await import("./host-questions.ts");
@@ -21,7 +24,10 @@ export function keepRenewed(host: AskingHost, fault: (text: string) => void): vo
   tryLook();
 }
 
-/** Keeps what the server tells of revoked certificates. Returns the serial numbers of all that this host refuses, or none if they cannot be kept. */
+/**
+ * Stores the list of revoked certificates that the server has sent. Returns the serial numbers of all certificates that this
+ * host refuses, or none if the list cannot be stored.
+ */
 export function keepsRevoked(home: string, data: unknown, fault: (text: string) => void): ReadonlySet<string> {
   try {
     const parsed = parseRevoked(data);

@@ -109,7 +109,7 @@ export function createComplex(world: World, scenario: Scenario, checks: Checks):
   return Object.assign(complex, { world, scenario, network, datagrams, disk, server, scheds: processes.byName, moms, starters, book });
 }
 
-/** A connection needs both directions. */
+/** Whether the host can make no connection now: that needs both directions. */
 const isCutOff = ({ cuts }: Network, host: string): boolean => cuts.left_ms(host, "up") > 0 || cuts.left_ms(host, "down") > 0;
 
 /** A scheduler on another host than the server: a service of that host starts it, and starts it again whenever it has ended. */

@@ -3,7 +3,8 @@
 // loss, each at its own time.
 //
 // N1. A frame is transferred as text, so processes share only data that JSON can express.
-// N2. While a direction is cut (far/cuts.ts), its frames wait, as TCP repeats them, and no loss is noticed through it. No link is made to a host that is cut off.
+// N2. While a direction is cut (far/cuts.ts), its frames wait, because TCP repeats them, and the loss of the link is not
+//     noticed through it. No link is made to a host that is cut off.
 // N3. Every frame is checked against the schema of its direction, as in the real shells. A frame that fails the check ends the
 //     simulation.
 

@@ -111,7 +111,7 @@ export function enabledDaemons(conf: Conf): readonly DaemonName[] {
   return DAEMONS.filter((daemon) => conf.start[daemon]);
 }
 
-/** Runs a program of the complex to its end. output: what it has printed. */
+/** Runs a program of the complex and waits for its end. output: the text that it has printed. */
 export function runToEnd(
   program: string,
   args: readonly string[],

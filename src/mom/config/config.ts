@@ -56,7 +56,10 @@ export type MomSettings = {
   readonly cgroups: CgroupSettings;
   /** $sister_join_job_alarm, $job_launch_delay, $max_poll_downtime: for jobs on several hosts whose first host is this one */
   readonly patience: MomPatience;
-  /** $tasks_max: the largest number of tasks of one job that run here at a time, and also of those that the job has requested from here on its other hosts */
+  /**
+   * $tasks_max: the largest number of tasks of one job that run here at a time. It also limits the tasks that run on the
+   * job's other hosts and were requested from here
+   */
   readonly tasks_max: number;
   /** `name value` and `name !command` lines: resources reported to clients that query the mom */
   readonly site: { readonly [name: string]: string };
@@ -113,7 +116,7 @@ const factor =
   (draft, [text]) => {
     const value = number(text, 0);
     if (value === null) return "must be a number";
-    // With the value 0 the limit would never be exceeded.
+    // A limit of 0 would never count as exceeded.
     if (value === 0) return "must be larger than 0";
     draft[key] = value;
     return "";

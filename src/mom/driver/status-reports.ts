@@ -1,7 +1,8 @@
-// Reports of a mom on another host than its server: by datagrams, and over the connection while no answers to datagrams come (mom-link.ts I6). On the server's own
-// host there are none.
+// Reports of a mom to a server on another host: by datagrams, and over the connection while datagrams are not answered
+// (mom-link.ts I6). A mom on the server's own host sends no reports.
 //
-// R1. Every report shows that the mom is alive, and has the usage of runs that is not known to have arrived. Usage is therefore not lost with a datagram.
+// R1. Every report shows that the mom is alive, and contains all usage of runs that is not known to have arrived. No usage
+//     is therefore lost when a datagram is lost.
 // R2. Every datagram is a report of its own. If the usage needs several, each has a part of it.
 // R3. After MISSED_MAX reports whose datagrams were not answered, reports also go over the connection, until a datagram is answered.
 
@@ -11,14 +12,14 @@ import type { MomToServer, ServerToMom } from "#protocol/mom-link.ts";
 import { type FrameOf, parseFrame } from "#protocol/schema-link.ts";
 import type { ClockPort, ReportsPort } from "./ports.ts";
 
-/** Reports without an answer after which datagrams are taken not to arrive. */
+/** Number of unanswered reports after which the mom assumes that datagrams do not arrive. */
 const MISSED_MAX = 3;
-/** Characters of the reason why the mom cannot start jobs. */
+/** Longest reason why the mom cannot start jobs, in characters. */
 const ILL_CHARS_MAX = 200;
 
 type UsageOfRun = MomToServer["mom-usage"]["jobs"][number];
 type Resources = MomToServer["mom-site"]["resources"];
-/** in_report: the last report that had it; null: none had it */
+/** in_report: number of the last report that contained it; null: no report did */
 type Kept<T> = { readonly value: T; in_report: number | null };
 
 export type StatusReportsOptions = {
@@ -57,14 +58,17 @@ export class StatusReports {
     return this.#is_welcomed;
   }
 
-  /** Called when the server has welcomed the mom: reports begin. Moms that were welcomed at the same time report at different times. */
+  /**
+   * Called when the server has welcomed the mom: reports begin. Each mom waits for a different time first, so that moms that
+   * were welcomed together do not report together.
+   */
   begin(): void {
     this.#is_welcomed = true;
     this.#missed = 0;
     this.#later(this.#options.every_s() * 1000 * shareOf(this.#options.host));
   }
 
-  /** Called when the connection is lost. What was not reported stays for the next one. */
+  /** Called when the connection is lost. Values that were not reported are kept for the next connection. */
   pause(): void {
     this.#is_welcomed = false;
     this.#channel.take(null);
@@ -82,7 +86,7 @@ export class StatusReports {
     this.#channel.take(keys);
   }
 
-  /** Called with an answer of the server: it has the report of that number. */
+  /** Called when the server has answered: it has received the report of that number. */
   heard({ number }: ServerToMom["mom-heard"]): void {
     for (const [job, { in_report }] of this.#usage) if (in_report === number) this.#usage.delete(job);
     if (this.#site?.in_report === number) this.#site = null;
@@ -134,7 +138,7 @@ export class StatusReports {
     return { number: ++this.#number, ...(ill === null ? {} : { ill: ill.replace(/[^ -~]/g, "?").slice(0, ILL_CHARS_MAX) }) };
   }
 
-  /** Makes the reports of one time, each of which fits into a datagram (R2). What is too long for a datagram goes over the connection. */
+  /** Makes the reports that are due now; each fits into a datagram (R2). Content that is too long for a datagram is sent over the connection. */
   #parts(): readonly Part[] {
     const first = this.#opening();
     const room = TEXT_BYTES_MAX - bytesOf(first) - FRAME_BYTES;
@@ -159,7 +163,7 @@ export class StatusReports {
     return parts;
   }
 
-  /** Adds the site's resources to a report, if they have changed. Returns the bytes that they take. */
+  /** Adds the site's resources to a report, if they have changed. Returns the number of bytes that they take. */
   #addSite(report: Part, room: number): number {
     const site = this.#site;
     if (site === null) return 0;
@@ -178,7 +182,7 @@ export class StatusReports {
 /** A report that is being made. */
 type Part = { readonly number: number; readonly ill?: string; jobs?: readonly UsageOfRun[]; site?: Resources };
 
-/** Bytes for what surrounds usage and resources in a report: the names of the fields, and a longer number. */
+/** Bytes of a report in addition to usage and resources: the names of the fields, and room for longer numbers. */
 const FRAME_BYTES = 40;
 
 const bytesOf = (value: unknown): number => new TextEncoder().encode(JSON.stringify(value)).length;

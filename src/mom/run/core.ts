@@ -5,12 +5,14 @@
 //     not refused: the mom reports that run again.
 // C2. An obit is sent again at every welcome until it is acknowledged (mom-link.ts I2).
 // C3. A job has one run here at a time: a later one waits until nothing of the earlier one is left.
-// C4. A discard concerns only files that finished runs have left (output, a checkpoint), and names no run. It never ends a run that is under way or waits: such
-//     a run takes care of those files itself. In its welcome, the server names the runs that it does not want.
+// C4. A discard concerns only files that finished runs have left (output, a checkpoint), and names no run. It never ends a
+//     run that is under way or waits: such a run deletes or uses those files itself. In its welcome, the server names the
+//     runs that it does not want.
 // C5. After the server has sent the start of a run, it may consider the run lost and start the job elsewhere (mom-link.ts I4). So the mom confirms the accepted
 //     starts before it does anything for them, and starts nothing while it is not welcomed.
-// C6. A server on another host may miss this confirmation, because a network can carry frames in one direction only. It answers it, and before the answer the mom
-//     makes files for a run and asks hooks, but starts no process of the job (mom-link.ts I5).
+// C6. A server on another host may not receive this confirmation, because a network can fail in one direction only. The
+//     server therefore answers it. Before the answer the mom makes files for a run and asks hooks, but starts no process of
+//     the job (mom-link.ts I5).
 
 import type { MomHello, MomJob, ServerToMom } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -206,7 +208,7 @@ function welcome(cx: Context, data: ServerToMom["mom-welcome"]): void {
   const { state } = cx;
   state.welcomed = true;
   state.confirms = data.confirms === true;
-  // The server has compared all runs with its own.
+  // At its welcome the server has compared all runs with its own, so none of them still needs a confirmation.
   state.unconfirmed.clear();
   for (const job of data.kill) withRun(cx, job, null, (run) => discard(cx, run));
   for (const key of data.acknowledged) withRun(cx, key.job, key.run_count, (run) => acknowledged(cx, run));
@@ -301,7 +303,7 @@ function stop(cx: Context, manner: "kill" | "leave"): void {
   }
 }
 
-/** Whether no run is left that has not ended. */
+/** Whether all runs have ended. */
 const isQuiet = (state: MomState): boolean => [...state.runs.values()].every((run) => run.phase.name === "ended");
 
 /** Returns the jobs to name in the hello (mom-link.ts I3). */

@@ -3,8 +3,8 @@
 //   byte   0      1      2 ... 9     10 ... 17    18 ... end
 //          form   kind   channel     counter      sealed text with its tag
 //
-// D1. A channel is a key with everything that belongs to it: one mom, one connection of this mom, one start of the server. All of these are part of what the tag
-//     proves, so a datagram counts only between the two ends for which it was sealed.
+// D1. A channel is a key with everything that belongs to it: one mom, one connection of this mom, one start of the server.
+//     The tag proves all of these, so a datagram counts only between the two ends for which it was sealed.
 // D2. A key seals at most one text with each pair of kind and counter, because both are the nonce (NIST SP 800-38D, 8.2.1: deterministic construction).
 
 /** A cipher that also authenticates (AEAD). Keys have KEY_BYTES, nonces NONCE_BYTES. */
@@ -20,7 +20,7 @@ const NONCE_BYTES = 12;
 export const TAG_BYTES = 16;
 /** Length of a channel's name in hexadecimal digits. */
 export const CHANNEL_DIGITS = 16;
-/** A datagram of this length passes every link whole: IPv6 promises 1280 bytes, of which its header and that of UDP take 48. */
+/** No network splits a datagram of this length: IPv6 guarantees 1280 bytes, of which its header and that of UDP take 48. */
 export const DATAGRAM_BYTES_MAX = 1232;
 
 const FORM = 0xb1;
@@ -32,7 +32,7 @@ export type Kind = keyof typeof KINDS;
 /** Longest text in one datagram, in bytes. */
 export const TEXT_BYTES_MAX = DATAGRAM_BYTES_MAX - HEADER_BYTES - TAG_BYTES;
 
-/** What both ends of a channel know. channel: its name; host: the mom's; boot: names the start of the server. */
+/** What both ends of a channel know. channel: its name; host: the mom's host; boot: identifies the start of the server. */
 export type ChannelKeys = { readonly channel: string; readonly key: Uint8Array; readonly host: string; readonly boot: string };
 
 export type Header = { readonly channel: string; readonly counter: number };
@@ -78,7 +78,7 @@ function headerOf({ channel }: ChannelKeys, kind: Kind, counter: number): Uint8A
   return header;
 }
 
-/** The kind, and the counter (D2). */
+/** Makes the nonce from the kind and the counter (D2). */
 function nonceOf(header: Uint8Array): Uint8Array {
   const nonce = new Uint8Array(NONCE_BYTES);
   nonce[0] = header[1] ?? 0;
@@ -86,7 +86,7 @@ function nonceOf(header: Uint8Array): Uint8Array {
   return nonce;
 }
 
-/** The header, and what the channel stands for (D1). */
+/** Returns what the tag must prove besides the text: the header, and the host and boot of the channel (D1). */
 function proved(header: Uint8Array, { host, boot }: ChannelKeys): Uint8Array {
   const names = new TextEncoder().encode(`${host}\0${boot}`);
   const all = new Uint8Array(header.length + names.length);

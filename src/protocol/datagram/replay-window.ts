@@ -11,7 +11,7 @@ export type ReplayWindow = {
 
 export function replayWindow(): ReplayWindow {
   let newest = -1;
-  /** bit n: the counter newest - n was seen */
+  /** bit n is set if the counter `newest - n` was seen */
   let seen = 0n;
   return {
     look(counter) {

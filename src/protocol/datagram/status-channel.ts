@@ -17,7 +17,7 @@ export class StatusChannel {
     return this.#keys !== null;
   }
 
-  /** From now on these keys count; null: the connection over which they came is lost. */
+  /** Uses these keys from now on. null: the connection over which the last keys came is lost. */
   take(keys: ChannelKeys | null): void {
     this.#keys = keys;
     this.#next = 0;
@@ -30,7 +30,7 @@ export class StatusChannel {
     return sealPacket(this.#cipher, this.#keys, "report", this.#next++, text);
   }
 
-  /** Returns the text of an answer; null: the datagram does not count. */
+  /** Returns the text of an answer; null: the datagram was not sealed by the server, or was opened before. */
   open(bytes: Uint8Array): string | null {
     if (this.#keys === null || bytes.length > DATAGRAM_BYTES_MAX) return null;
     const header = readHeader(bytes, "heard");

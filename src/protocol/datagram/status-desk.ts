@@ -1,8 +1,10 @@
 // The server's end of the channels over which moms of other hosts report. It hands out keys, opens datagrams and seals answers.
 //
-// S1. The work for a datagram is bounded: its length, its header, its channel, its counter and the rate of its channel are looked at before anything is decrypted,
-//     and at most one text of DATAGRAM_BYTES_MAX is decrypted. Every datagram that does not count is dropped and counted, and nobody gets an answer to it.
-// S2. A key lasts for a time (rotation). The mom gets the next one over its link. The former key counts until the mom uses the new one, but not longer than GRACE_MS.
+// S1. The work for a datagram is bounded: its length, its header, its channel, its counter and the rate of its channel are
+//     checked before anything is decrypted, and at most one text of DATAGRAM_BYTES_MAX is decrypted. Every datagram that
+//     does not count is dropped and counted, and nobody gets an answer to it.
+// S2. A key is replaced after some time (rotation). The mom gets the next key over its link. The former key is accepted
+//     until the mom uses the new one, but not longer than GRACE_MS.
 // S3. A channel ends with the link over which its key was handed out.
 
 import {
@@ -21,14 +23,14 @@ import { type ReplayWindow, replayWindow } from "./replay-window.ts";
 export const DROPS = ["oversized", "unknown", "foreign", "replayed", "late", "flood"] as const;
 export type Drop = (typeof DROPS)[number];
 
-/** A report that was proved. answer: seals an answer to it; is_due: the mom needs a new key (S2) */
+/** A report that was opened. answer: seals an answer to it; is_due: the mom needs a new key (S2) */
 export type Opened = { readonly link: number; readonly text: string; readonly is_due: boolean; answer(text: string): Uint8Array };
 
 export type StatusDeskOptions = {
   readonly cipher: Cipher;
   /** random bytes */
   readonly random: (count: number) => Uint8Array;
-  /** names this start of the server */
+  /** identifies this start of the server */
   readonly boot: string;
   /** time after which a mom gets a new key */
   readonly rotation_ms: number;
@@ -41,16 +43,16 @@ type Channel = {
   readonly window: ReplayWindow;
   /** counter of the next answer */
   next: number;
-  /** time at which a new key was handed out; null: this is the newest */
+  /** time at which the next key was handed out; null: this key is the newest */
   retired_ms: number | null;
-  /** datagrams that may still be decrypted, and the time of the last one */
+  /** number of datagrams that may be decrypted, and the time for which it was computed */
   allowance: number;
   allowed_ms: number;
 };
 
-/** How long a former key counts after a new one was handed out. */
+/** How long a former key is accepted after a new one was handed out. */
 const GRACE_MS = 300_000;
-/** Datagrams that a channel may send at once, and in each second. A report is one datagram, and one more for about ten jobs whose usage has changed. */
+/** Number of datagrams that a channel may send at once, and per second. A report is one datagram, plus one for about ten jobs whose usage has changed. */
 const BURST = 400;
 const RATE_PER_S = 40;
 
@@ -68,7 +70,7 @@ export class StatusDesk {
     this.#options = options;
   }
 
-  /** Makes the keys of a new channel, for the mom of this host over this link. now_ms: of a clock that is never set */
+  /** Makes the keys of a new channel for the mom of this host, which is connected by this link. now_ms: time of a clock that is never set */
   admit(link: number, host: string, now_ms: number): ChannelKeys {
     const { random, boot } = this.#options;
     const former = this.#of_link.get(link) ?? [];
@@ -111,7 +113,7 @@ export class StatusDesk {
     if (text === null) return this.#drop("foreign");
     channel.window.note(header.counter);
     this.opened++;
-    // The mom uses this key, so it has no need of former ones.
+    // The mom uses this key, so its former keys are no longer needed.
     if (channel.retired_ms === null) this.#forget(channel.link, (other) => other.retired_ms !== null);
     return {
       link: channel.link,

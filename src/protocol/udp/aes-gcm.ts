@@ -1,4 +1,5 @@
-// AES-256-GCM as the cipher of datagrams. On processors with AES instructions a text of one datagram takes a few microseconds.
+// AES-256-GCM as the cipher of datagrams. On a processor with AES instructions, the text of a datagram takes a few
+// microseconds.
 
 import { createCipheriv, createDecipheriv } from "node:crypto";
 import { type Cipher, TAG_BYTES } from "../datagram/packet.ts";

@@ -1,17 +1,18 @@
-// Sockets for datagrams: the server's, bound to its port on every address, and a mom's, which speaks with its server only.
+// Sockets for datagrams: the server's, which receives on its port at every address, and a mom's, which communicates only
+// with its server.
 
 import { createSocket, type Socket } from "node:dgram";
 import { lookup } from "node:dns";
 import { codeOf } from "#support/caught.ts";
 
-/** Datagrams that wait in the kernel while the server is busy. The kernel may allow less (net.core.rmem_max). */
+/** Size of the kernel's buffer for datagrams that arrive while the server is busy. The kernel may allow less (net.core.rmem_max). */
 const RECEIVE_BYTES = 4 * 1024 * 1024;
 /** How long an address of the server is used before it is looked up again. */
 const ADDRESS_MS = 60_000;
 
 export type UdpServer = { close(): void };
 
-/** onDatagram: answer() sends a datagram back. Rejects if the port cannot be bound. */
+/** Receives datagrams on a port. onDatagram: called for each; answer() sends a datagram back. Rejects if the port cannot be bound. */
 export async function listenUdp(
   port: number,
   onDatagram: (bytes: Uint8Array, answer: (bytes: Uint8Array) => void) => void,
@@ -28,12 +29,12 @@ export async function listenUdp(
         resolve(socket);
       });
     });
-  // Without an address, a socket of IPv6 receives what IPv4 sends, too.
+  // A socket of IPv6 that is bound to no address receives datagrams of IPv4, too.
   const socket = await open("udp6").catch((error: unknown) => {
     if (codeOf(error) !== "EAFNOSUPPORT" && codeOf(error) !== "EADDRNOTAVAIL") throw error;
     return open("udp4");
   });
-  // An answer that cannot be sent is lost like any other: the mom reports again.
+  // An answer that cannot be sent is lost, as it could be on its way: the mom reports again.
   socket.on("error", () => undefined);
   socket.on("message", (bytes, { port: from, address }) =>
     onDatagram(bytes, (answer) => socket.send(answer, from, address, () => undefined)),

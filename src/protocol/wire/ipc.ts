@@ -17,11 +17,11 @@ export function createIpc(allowed: ReadonlySet<string>) {
 }
 
 type IpcEvents = { on(event: string, handler: (...args: never[]) => void): void };
-/** What a connection of the server needs of node-ipc. */
+/** The members of node-ipc that a connection of the server needs. */
 export type IpcWriter = { readonly parser: IpcParser; write(socket: Socket, text: string): boolean };
 export type IpcServer = IpcEvents &
   IpcWriter & {
-    /** while it listens */
+    /** set while it listens */
     readonly server: Server;
     start(): void;
     stop(): void;

@@ -1,9 +1,10 @@
-// The server dials a scheduler on another host: one connection over TLS 1.3, both ends with a certificate of the complex's authority (docs/identity.md). Who calls
-// again after a failure, and when, is the caller's matter.
+// Connects the server to a scheduler on another host: one connection over TLS 1.3, on which both ends have a certificate of
+// the complex's authority (docs/identity.md). The caller decides whether and when to try again after a failure.
 //
-// C1. The peer is known by its certificate: the role `host` and the name that the scheduler's sched_host has. Its address proves nothing.
-// C2. The connection counts when the peer has said hello with the name of that scheduler. Until then it has the time dial_ms_max. A peer of that host with another
-//     name is another scheduler (WrongScheduler).
+// C1. The peer must have a certificate with the role `host` and the name in the scheduler's sched_host. Its address proves
+//     nothing.
+// C2. The connection counts when the peer has said hello with the name of that scheduler, for which it has dial_ms_max. A
+//     peer of that host with another name is another scheduler (WrongScheduler).
 
 import type { PeerCertificate, TLSSocket } from "node:tls";
 import type { Credentials } from "#identity/files/credentials.ts";
@@ -17,7 +18,7 @@ import { type LinkHandlers, NO_UID, ServerConnection, type ServerLink, userLoad 
 import { handshakeFault } from "./tls-fault.ts";
 import { identityOf } from "./tls-listener.ts";
 
-/** At that port is a scheduler of another name. */
+/** The error if a scheduler of another name is at that port. */
 export class WrongScheduler extends Error {
   override readonly name = "WrongScheduler";
 }
@@ -43,11 +44,11 @@ export type CallHandlers = Pick<LinkHandlers, "onProblem"> & {
   /** the scheduler has said hello; the frame follows */
   onLink(link: ServerLink): void;
   onFrame(link: ServerLink, type: string, data: unknown): void;
-  /** called once: the connection has ended, or could not be made. why null: it had counted (C2) */
+  /** called once, when the connection has ended or could not be made. why null: it counted before (C2) */
   onEnd(link: ServerLink | null, why: Error | null): void;
 };
 
-/** Calls once. Returns a function that ends the connection now. Throws if the credentials cannot be used. */
+/** Makes one attempt. Returns a function that ends the connection now. Throws if the credentials cannot be used. */
 export function callScheduler(call: SchedCall, handlers: CallHandlers): () => void {
   const limits: Limits = { ...LIMITS, ...call.limits };
   const ipc = createIpc(new Set([...call.types, "refused"]));
@@ -105,7 +106,7 @@ export function callScheduler(call: SchedCall, handlers: CallHandlers): () => vo
   return () => fail(new Error("it is not wanted any more"));
 }
 
-/** C2. null: it is the scheduler. */
+/** Checks the hello of the peer (C2). Returns null if it is the scheduler. */
 function introduction(type: string, data: unknown, sched: string): Error | null {
   if (type !== "sched-hello" || !isRecord(data)) return new Error("it does not say hello");
   return data["name"] === sched ? null : new WrongScheduler(`it is the scheduler ${JSON.stringify(data["name"]).slice(0, 40)}`);

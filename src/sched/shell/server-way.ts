@@ -1,8 +1,8 @@
-// The way between a scheduler and its server. On the server's host the scheduler connects to the server's socket. On another host it listens, and the server dials
-// it over TLS (docs/schedulers.md, docs/identity.md).
+// The connection between a scheduler and its server. On the server's host the scheduler connects to the server's socket. On
+// another host it listens, and the server connects to it over TLS (docs/schedulers.md, docs/identity.md).
 //
 // L1. Only the server gets a link: the peer's certificate has the role `server` and the name in PBS_SERVER.
-// L2. The server has one link. If it dials again, it has given up the former one, which ends.
+// L2. The server has one link. If it connects again, it has given up the former link, which is closed.
 // L3. Without a port of its own, the scheduler listens on 15050 or the next free port (sched_ports_max).
 
 import { existsSync } from "node:fs";
@@ -24,7 +24,7 @@ import type { Conf } from "#support/conf.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { LinkPort } from "../driver/ports.ts";
 
-/** What the driver is told. */
+/** Functions by which the driver learns of the connection. */
 export type ServerEnd = {
   opened(): void;
   frame(type: string, data: unknown): void;
@@ -38,18 +38,18 @@ export type ServerWay = (end: ServerEnd) => LinkPort;
 
 export type WayOptions = {
   readonly conf: Conf;
-  /** -S; undefined: L3 */
+  /** the port of option -S; undefined: any free port (L3) */
   readonly port: number | undefined;
   readonly note: (event: number, text: string) => void;
 };
 
-/** How often the files of the host's identity are looked at, because the mom may have renewed the certificate or learned of revoked ones. */
+/** How often the files of the host's identity are read, because the mom may have renewed the certificate or learned of revoked ones. */
 const LOOK_MS = 60_000;
 
-/** Whether the server dials the schedulers of this host: the host has joined a complex whose server is elsewhere. */
+/** Whether the server connects to the schedulers of this host, and not they to the server: the host has joined a complex whose server is elsewhere. */
 export const isDialled = (conf: Conf): boolean => !conf.start.server && existsSync(join(conf.home, "identity", "host.pem"));
 
-/** Prepares the way. Rejects if the scheduler must listen and cannot; the message says why. */
+/** Prepares the connection. Rejects if the scheduler must listen and cannot; the message says why. */
 export async function openServerWay(options: WayOptions): Promise<ServerWay> {
   if (isDialled(options.conf)) return listenForServer(options);
   return (end) =>
@@ -82,7 +82,7 @@ async function listenForServer({ conf, port, note }: WayOptions): Promise<Server
       if (from !== link) return;
       if (type !== REVOKED) return end?.frame(type, data);
       keepsRevoked(conf.home, data, (text) => note(LOG_EVENT.ERROR, text));
-      // A link to a server whose certificate was revoked ends.
+      // A link to a server whose certificate was revoked must end.
       listener.review();
     },
     onClose(closed) {
@@ -109,7 +109,7 @@ async function listenForServer({ conf, port, note }: WayOptions): Promise<Server
   };
 }
 
-/** L3. */
+/** Listens on the first free port (L3). */
 async function listenAtFree(
   conf: Conf,
   port: number | undefined,
@@ -139,8 +139,8 @@ async function listenAtFree(
 }
 
 /**
- * Shows the server a renewed certificate, and looks at the certificate of an open link. The mom renews the certificate; without a mom on this host, the scheduler
- * does so.
+ * Shows a renewed certificate to the server, and checks the certificate of an open link. The mom renews the certificate;
+ * without a mom on this host, the scheduler does so.
  */
 function keepShown(conf: Conf, listener: TlsLinkServer, note: WayOptions["note"]): void {
   let shown = ownCredentials(conf);
@@ -160,7 +160,7 @@ function keepShown(conf: Conf, listener: TlsLinkServer, note: WayOptions["note"]
     keepRenewed({ home: conf.home, place: { host: conf.server_host, port: conf.port.server }, server: conf.own_server }, fault);
 }
 
-/** L1. Why a peer gets no link; null: it is the server. A host that cannot read its list of revoked certificates lets nobody in. */
+/** Why a peer gets no link (L1); null: it is the server. A host that cannot read its list of revoked certificates lets nobody in. */
 function peerFault({ home, own_server }: Conf, identity: HostIdentity): string | null {
   try {
     return serverFault(identity, own_server, revokedSerials(home));

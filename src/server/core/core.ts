@@ -64,7 +64,7 @@ export type Core = {
   /** the hello of a scheduler on another host, which the server has dialled */
   schedHello(link: number, hello: SchedHello, host: string, now_ms: number): void;
   schedLost(link: number, now_ms: number): void;
-  /** a scheduler on another host could not be reached. why: for people; the shell goes on trying */
+  /** a scheduler on another host could not be reached. why: a text for people. The shell continues to try */
   schedUnreached(name: string, why: string, now_ms: number): void;
   /** a scheduler that the shell started has ended (or could not be started) */
   schedExited(name: string, how: scheds.SchedEnd, now_ms: number): void;

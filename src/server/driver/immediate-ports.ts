@@ -42,7 +42,7 @@ const NO_PROCESSES: ProcessesPort = {
   isAlive: () => true,
 };
 
-/** For worlds on one host. */
+/** The authority of a complex on one host: there is none. */
 export const NO_AUTHORITY: IdentityPort = {
   ask: (_ask, done) => done({ ok: false, error: new Error("there is no certificate authority in this world") }),
 };

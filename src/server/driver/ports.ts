@@ -59,7 +59,7 @@ export type HistoryPages = { next(done: Done<readonly Job[] | null>): void };
 export type LinksPort = {
   toSched(frame: SchedFrame): void;
   toMom(frame: MomFrame): void;
-  /** ends a link after everything sent has left; the driver is informed as of any other loss */
+  /** ends a link after everything sent has left; the driver is informed of it as of any other loss of a link */
   end(link: number): void;
   /** ends all links of schedulers and moms at once */
   dropDaemons(): void;
@@ -75,7 +75,7 @@ export type Asker = { readonly uid: number; readonly link: number };
 export type ClientsPort = {
   /** sends answers; drops those for which nobody waits any more */
   answer(frames: readonly ClientFrame[]): void;
-  /** calls `then` when the reader has received all parts of the answer so far */
+  /** calls `then` when the client has received all parts of the answer so far */
   taken(token: number, then: () => void): void;
   /** the user who waits for the answer; undefined: nobody does any more */
   of(token: number): Asker | undefined;
@@ -92,8 +92,8 @@ export type ProcessesPort = {
   /** writes a line into the log of a scheduler that does not run */
   say(sched: string, text: string): void;
   /**
-   * ends the process of a scheduler. pid: the connected process, which need not be a child of the server; 0: it is not connected. A scheduler on another host was
-   * told to end: it is not dialled again
+   * ends the process of a scheduler. pid: the connected process, which need not be a child of the server; 0: it is not
+   * connected. For a scheduler on another host: it has been told to end, and is not dialled again
    */
   stop(sched: string, pid: number): void;
   /**
@@ -133,7 +133,7 @@ export type LogPort = {
 
 /** The certificate authority of the complex. */
 export type IdentityPort = {
-  /** value: as IdentityAnswers has it for the verb. error: why not, in words for the caller */
+  /** Carries out an order. The value is that of the verb in IdentityAnswers; an error says in words for the caller why the order was refused. */
   ask(ask: IdentityAsk, done: Done<unknown>): void;
 };
 

@@ -3,7 +3,8 @@
 // ports (ports.ts).
 //
 // I1. One commit is under way at a time. During a commit, the next batch gathers.
-// I2. Nothing of a batch leaves before its commit. A commit that fails refuses every request of the batch (15010) and starts again from the store.
+// I2. Nothing of a batch leaves before its commit. If a commit fails, every request of the batch is refused (15010), and the
+//     state is loaded again from the store.
 // I3. While the store accepts no writes (a full disk), requests that only read are answered from the stored state, changes
 //     are refused, and schedulers and moms are kept out.
 // I4. Requests of clients are served in turns by user and connection, for a slice of time. Then schedulers, moms and the store get their turn.
@@ -175,8 +176,8 @@ export class ServerDriver {
   }
 
   /**
-   * Called when the link of a scheduler is lost. If its process is not a child, looks later whether it still exists: nothing else reports its end. pid 0: it is on
-   * another host.
+   * Called when the link of a scheduler is lost. If its process is not a child, checks later whether the process still
+   * exists, because nothing else reports its end. pid 0: the scheduler is on another host.
    */
   schedLost(link: number, pid: number): void {
     if (this.#phase !== "serving") return;

@@ -84,7 +84,7 @@ export type SchedRuntime = {
   running: string | null;
   /** token of the question of a client that was sent to the scheduler and that it has not answered; null: none */
   question: number | null;
-  /** by user: the number of the last question of the user that was sent to the scheduler since no question waited (scheds/questions.ts I2) */
+  /** by user: the number of the user's last question that was sent to the scheduler (scheds/questions.ts I2). Emptied when no question waits */
   readonly turns: Map<string, number>;
   /** the reason why the server refused the scheduler's last attempt to start the job `running` */
   refusal: Reject | null;

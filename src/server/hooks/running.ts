@@ -80,7 +80,8 @@ function settleStarted(tx: Transaction, id: string, verdict: HookVerdict): void 
 
 /** Applies the hooks' answer to the job. Returns null if the job may run. */
 function settleRun(tx: Transaction, job: Job, verdict: HookVerdict): Reject | null {
-  // For a subjob that has not started, nothing is wanted here: it is no job yet, and its resources are set after its start (afterSubjobStart).
+  // For a subjob that has not started, the job's changes are not applied here: it is not a job of its own yet, and its
+  // resources are set after its start (afterSubjobStart).
   const wanted = tx.state.jobs.has(job.id) ? (verdict.changes.job ?? {}) : {};
   if (verdict.kind === "accept") {
     alterByHook(

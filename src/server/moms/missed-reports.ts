@@ -1,16 +1,17 @@
-// Moms of other hosts, which report by datagrams: which of them the server asks over their connections, and which count as silent.
+// Moms of other hosts report by datagrams. This file decides which of them the server asks over their connections, and which
+// count as silent.
 //
 // M1. A mom of which the server has heard nothing for the time of MISSED_REPORTS reports is asked (mom-ping). If nothing has come over its connection
 //     node_answer_timeout (5 s) later, it is silent; heartbeat.ts says what follows. Lost datagrams alone therefore change no vnode.
 // M2. Time in which the server itself stood still counts neither as missed reports nor as time to answer.
-// M3. Reports show that a mom is alive, but not that it gets what the server sends. A mom that has not accepted a start for the same time is asked too, and its
-//     reports are no answer.
+// M3. Reports show that a mom is alive, but not that it receives what the server sends. A mom that has not accepted a start
+//     for the same time is asked too, and its reports are no answer.
 
 import { limitOf } from "#model/limits/server-limits.ts";
 import type { Kernel } from "../engine/kernel.ts";
 import type { MomRuntime } from "../engine/mom-runtime.ts";
 
-/** Number of reports that may be missing. */
+/** Number of successive reports that may be missing before the mom is asked. */
 const MISSED_REPORTS = 3;
 
 const answer_ms = ({ state }: Kernel): number => 1000 * limitOf(state, "node_answer_timeout");
@@ -20,7 +21,7 @@ const isWatched = (kernel: Kernel): boolean => limitOf(kernel.state, "node_silen
 type Reporting = MomRuntime & { readonly every_ms: number };
 const isReporting = (mom: MomRuntime): mom is Reporting => mom.every_ms !== null;
 
-/** The time at which something is to be done about a mom if nothing is heard of it before. */
+/** The time at which the mom must be asked or counts as silent, if nothing comes from it before. */
 function dueOf(kernel: Kernel, mom: Reporting): number {
   if (mom.asked_ms !== null) return mom.asked_ms + answer_ms(kernel);
   const since_ms = mom.sent.size === 0 ? mom.heard_ms : Math.min(mom.heard_ms, mom.sent_ms);
@@ -42,7 +43,7 @@ export function watchReports(kernel: Kernel): void {
   if (kernel.timers.at("reports") === undefined) armReports(kernel);
 }
 
-/** Called when node_silence_timeout or node_answer_timeout has changed: the time begins anew. */
+/** Called when node_silence_timeout or node_answer_timeout has changed: the time of every mom begins anew. */
 export function reportsChanged(kernel: Kernel): void {
   for (const mom of kernel.moms.by_host.values()) hearAnew(kernel, mom);
   armReports(kernel);

@@ -1,9 +1,10 @@
 // The heartbeat between server and schedulers: the server repeatedly asks each scheduler whether it is alive. This is needed
 // because a stopped process (SIGSTOP, a debugger) keeps its connection open and answers nothing, and its jobs wait.
 //
-// B1. If a scheduler sends nothing for sched_silence_timeout (45 s), the server looks at its process. If it is stopped, it
-//     counts as silent.
-// B2. A process that is not stopped may be in a long cycle: it counts as silent only after another sched_cycle_length.
+// B1. If a scheduler sends nothing for sched_silence_timeout (45 s), the server looks at its process. If the process is
+//     stopped, the scheduler counts as silent.
+// B2. A scheduler whose process is not stopped may be in a long cycle: it counts as silent only after another
+//     sched_cycle_length.
 // B3. A silent scheduler is down: its connection is closed, so that its pending decisions do not count. When it
 //     continues, it says hello and gets a snapshot.
 // B4. If a silent process stays silent for another sched_silence_timeout, the server looks at it again. If it was stopped
@@ -23,8 +24,8 @@ import { nextLook, stoodStill } from "../engine/silence.ts";
 import { isRemote } from "../state/partitions.ts";
 
 /**
- * What the shell has found out about a process: it is stopped, runs, or does not exist. pid: of that process; 0: none was found. For a scheduler on another host:
- * its host and port answer (`runs`) or not (`none`).
+ * What the shell has found out about a process: it is stopped, runs, or does not exist. pid: of that process; 0: none was
+ * found. For a scheduler on another host, `runs` means that its host and port answer, and `none` that they do not.
  */
 export type SchedSight = { readonly pid: number; readonly process: "stopped" | "runs" | "none" };
 
@@ -64,7 +65,7 @@ export function schedHeartbeat(kernel: Kernel): void {
   arm(kernel);
 }
 
-/** Called when the shell has examined a process. Returns how the scheduler is silent; null: it is not, or it has sent a message meanwhile. */
+/** Called when the shell has examined a process. Returns a record of the scheduler's silence; null: it is not silent, or it has sent a message meanwhile. */
 export function silenceOf(kernel: Kernel, runtime: SchedRuntime, { pid, process }: SchedSight): Silence | null {
   const silence_ms = schedSilence_ms(kernel);
   if (silence_ms === 0 || !isAwaited(kernel, runtime) || pid === 0 || process === "none") return null;

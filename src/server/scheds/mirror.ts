@@ -122,8 +122,8 @@ export function snapshot(kernel: MirrorSource, sched: Sched, runtime: SchedRunti
 }
 
 /**
- * The scheduler's own object. On another host PBS_HOME may be another directory: directories with their default names are left out there, and the scheduler uses
- * those of its host.
+ * The scheduler's own object. For a scheduler on another host, where PBS_HOME may be another directory, directories with
+ * their default names are left out: it uses those of its host.
  */
 function schedSelf({ config }: MirrorSource, sched: Sched): Snapshot["sched"] {
   const { name, attrs } = sched;
@@ -301,8 +301,8 @@ function withNeighbours(state: ServerState, view: View, names: Iterable<string>)
 
 /**
  * Returns a function that says whether the host of a vnode is crowded: the scheduler does not see all vnodes of the host,
- * and on one that it does not see is a job or a running reservation. The vnodes of a mom are examined once for all, because
- * a mom may have thousands.
+ * and one that it does not see has a job or a running reservation. The vnodes of a mom are examined only once, because a mom
+ * may have thousands.
  */
 function crowding(state: ServerState, view: View): (vnode: Vnode) => boolean {
   const known = new Map<string, ReadonlySet<string>>();

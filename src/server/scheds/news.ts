@@ -125,7 +125,10 @@ export function schedChanged(kernel: Kernel, tx: Transaction, name: string, chan
   setServerState(kernel);
 }
 
-/** Called when sched_host or sched_port has changed: the scheduler ends at its former host. At another port of its host, another connection is needed. */
+/**
+ * Called when sched_host or sched_port has changed. If the host has changed, the scheduler is ended on its former host; if
+ * only the port has, a new connection is made.
+ */
 function placeChanged(kernel: Kernel, sched: Sched, runtime: SchedRuntime, before: Attrs): void {
   const { name } = sched;
   const home = homeOf(sched, kernel.config);
@@ -138,7 +141,7 @@ function placeChanged(kernel: Kernel, sched: Sched, runtime: SchedRuntime, befor
   lost(kernel, runtime.link);
 }
 
-/** The server does not dial this scheduler any more, if it was to do so. */
+/** Ends the attempts to dial this scheduler, if the last of them has failed. */
 function notDialled(kernel: Kernel, sched: Sched, runtime: SchedRuntime): void {
   if (runtime.unreached === null) return;
   forgetUnreached(kernel, sched);

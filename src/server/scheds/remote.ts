@@ -1,7 +1,9 @@
-// Schedulers whose sched_host is another host. The server starts no process there: it dials the scheduler, which an administrator or the host has started
-// (docs/schedulers.md). The shell dials again and again, and reports why it is in vain.
+// Schedulers whose sched_host is another host. The server starts no process there: it dials the scheduler, which an
+// administrator or the host has started (docs/schedulers.md). The shell dials it until it succeeds, and reports why attempts
+// fail.
 //
-// R1. A scheduler of this host connects to the server; one of another host is dialled. Nobody else may speak for the scheduler.
+// R1. A scheduler of this host connects to the server; one of another host is dialled. A process that is connected in
+//     another way is not accepted as the scheduler.
 // R2. While the server wants a scheduler and cannot reach it, the comment says why. A comment of an administrator stays; the reason is logged in any case.
 
 import { isHostNamed } from "#identity/host-name.ts";
@@ -22,7 +24,7 @@ export function whyNotSched(sched: Sched, own: OwnHost, host: string | null): st
   return `sched_host of ${sched.name} is ${place.host}, and the server dials the scheduler there`;
 }
 
-/** Called when all attempts to reach a scheduler of another host have failed. why: for people. */
+/** Called when all attempts to reach a scheduler of another host have failed. why: a text for people. */
 export function unreached(kernel: Kernel, name: string, why: string): void {
   const sched = kernel.state.scheds.get(name);
   const runtime = runtimeOf(kernel, name);
@@ -34,7 +36,7 @@ export function unreached(kernel: Kernel, name: string, why: string): void {
   if (isServersComment(comment) && !isFault(comment) && comment !== text) change(kernel, name, { comment: text }, []);
 }
 
-/** Called when the scheduler is connected or is not dialled any more: removes the comment of unreached(). */
+/** Called when the scheduler is connected, or is no longer dialled: removes the comment that unreached() has set. */
 export function forgetUnreached(kernel: Kernel, sched: Sched): void {
   runtimeOf(kernel, sched.name).unreached = null;
   if (String(sched.attrs["comment"]).startsWith(NOT_REACHED)) change(kernel, sched.name, {}, ["comment"]);
@@ -44,7 +46,7 @@ export function forgetUnreached(kernel: Kernel, sched: Sched): void {
 export const isWantedThere = ({ config }: Pick<Kernel, "config">, sched: Sched): boolean =>
   shouldRun(sched) && remotePlace(sched, config) !== null;
 
-/** Where a scheduler is to be, as a text to compare: a scheduler that moves ends at its former place. */
+/** The place where a scheduler should run, as a text for comparisons: if the place changes, the scheduler is ended at its former place. */
 export const homeOf = (sched: Pick<Sched, "name" | "attrs">, own: OwnHost): string => remotePlace(sched, own)?.host.toLowerCase() ?? "";
 
 function change(kernel: Kernel, name: string, set: Attrs, unset: readonly string[]): void {

@@ -44,7 +44,7 @@ export function frame(kernel: Kernel, link: number, { type, data }: FrameOf<"sch
       tellFault(kernel, runtime.name, data.fault);
       break;
     case "sched-leaving":
-      // A scheduler on another host that was stopped may be started again there at any time: the server dials it further on.
+      // A scheduler on another host that was stopped may be started again there at any time, so the server continues to dial it.
       runtime.leaving ||= runtime.host === null;
       break;
     case "sched-problem":
@@ -172,7 +172,7 @@ function farSeen(kernel: Kernel, runtime: SchedRuntime, sight: SchedSight): void
   startDue(kernel, name);
 }
 
-/** Called by the timer sched-silent: has the silent process examined again (heartbeat.ts B4). */
+/** Called by the timer sched-silent: lets the shell examine the silent process again (heartbeat.ts B4). */
 export function schedStillSilent(kernel: Kernel, name: string): void {
   const silent = kernel.scheds.by_name.get(name)?.silent ?? null;
   if (silent === null) return;

@@ -1,8 +1,9 @@
-// Schedulers on other hosts: dials them again and again until they answer, and passes their links to the gate (docs/schedulers.md). The core decides which schedulers
-// are wanted (scheds/session.ts).
+// Schedulers on other hosts: tries to connect to them until they answer, and passes their links to the gate
+// (docs/schedulers.md). The core decides which schedulers are wanted (scheds/session.ts).
 //
-// R1. A scheduler without sched_port is looked for at several ports, beginning with the port where it was found last.
-// R2. Attempts on one scheduler follow one another; after all ports were tried in vain, there is a wait (sched_retry_ms).
+// R1. A scheduler without sched_port is searched for at several ports, beginning with the port where it was found last.
+// R2. Attempts on one scheduler follow one another; after all ports were tried without success, the next round begins after
+//     sched_retry_ms.
 // R3. A scheduler that was told to end keeps its link for its last cycle, but not longer than LEAVE_MS.
 
 import { connect } from "node:net";
@@ -19,14 +20,14 @@ import type { OwnSide } from "./identity-port.ts";
 export type RemoteSchedsOptions = {
   /** null: the scheduler belongs to this host, or was deleted */
   placeOf(sched: string): RemotePlace | null;
-  /** whether the core knows of no connection */
+  /** whether the scheduler has no connection, as far as the core knows */
   isDown(sched: string): boolean;
-  /** as OpenIdentity has it */
+  /** what the server shows to the hosts of schedulers and what it accepts (identity-port.ts) */
   ownSide(): OwnSide | null;
   /** frame types of schedulers */
   readonly types: readonly string[];
   readonly handlers: Pick<LinkHandlers, "onFrame" | "onProblem"> & Required<Pick<LinkHandlers, "onLink" | "onClose">>;
-  /** R1, in their order */
+  /** the ports at which a scheduler without sched_port is searched for, in their order (R1) */
   readonly ports: readonly number[];
   /** why a scheduler cannot be reached, for people */
   unreached(sched: string, why: string): void;
@@ -35,13 +36,13 @@ export type RemoteSchedsOptions = {
 
 const LEAVE_MS = 10_000;
 const LOOK_MS = 5000;
-/** Faults of the host: no other port of it would be better. */
+/** Faults of the host. With these, its other ports are not tried. */
 const OF_HOST: ReadonlySet<string> = new Set(["ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "ETIMEDOUT"]);
 
 export class RemoteScheds {
   readonly #options: RemoteSchedsOptions;
   readonly #dials = new Map<string, Dial>();
-  /** told to end (R3) */
+  /** connections of schedulers that were told to end (R3) */
   readonly #leaving = new Set<Dial>();
   #closed = false;
 
@@ -49,7 +50,7 @@ export class RemoteScheds {
     this.#options = options;
   }
 
-  /** Dials a scheduler, unless that is done already. Returns false if it belongs to this host. */
+  /** Tries to connect to a scheduler, unless that is under way. Returns false if it belongs to this host. */
   start(sched: string): boolean {
     const place = this.#options.placeOf(sched);
     if (place === null) return false;
@@ -63,7 +64,7 @@ export class RemoteScheds {
     return true;
   }
 
-  /** R3. */
+  /** Lets a scheduler end: its link stays open for its last cycle (R3). */
   stop(sched: string): void {
     const dial = this.#dials.get(sched);
     if (dial === undefined) return;
@@ -72,7 +73,7 @@ export class RemoteScheds {
     void dial.leave().then(() => this.#leaving.delete(dial));
   }
 
-  /** Finds out whether the host of a connected scheduler takes connections. false: the scheduler belongs to this host. */
+  /** Finds out whether connections to the port of a connected scheduler succeed. Returns false if the scheduler belongs to this host. */
   look(sched: string, done: (sight: SchedSight) => void): boolean {
     if (this.#options.placeOf(sched) === null) return false;
     const place = this.#dials.get(sched)?.connectedAt ?? null;
@@ -81,12 +82,12 @@ export class RemoteScheds {
     return true;
   }
 
-  /** all of them, also those of schedulers that were told to end */
+  /** all links, also those of schedulers that were told to end */
   get links(): readonly ServerLink[] {
     return [...this.#dials.values(), ...this.#leaving].flatMap(({ link }) => (link === null ? [] : [link]));
   }
 
-  /** Ends the links to hosts that are not welcome any more. */
+  /** Ends the links to hosts that are no longer accepted. */
   review(): void {
     for (const dial of [...this.#dials.values(), ...this.#leaving]) dial.review();
   }
@@ -103,7 +104,7 @@ export class RemoteScheds {
   }
 }
 
-/** Processes of this host, and schedulers of other hosts. */
+/** Combines the ports for scheduler processes on this host and for schedulers on other hosts. */
 export function withRemote(local: ProcessesPort, remote: RemoteScheds): ProcessesPort {
   return {
     start: (sched) => void (remote.start(sched) || local.start(sched)),
@@ -124,15 +125,15 @@ export function withRemote(local: ProcessesPort, remote: RemoteScheds): Processe
   };
 }
 
-/** The attempts on one scheduler at one place. */
+/** The attempts to connect to one scheduler at one place, and the link. */
 class Dial {
   readonly place: RemotePlace;
   readonly #sched: string;
   readonly #options: RemoteSchedsOptions;
-  /** the candidates of this round (R1), and the index of the present one */
+  /** the ports of this round (R1), and the index of the present one */
   #ports: readonly number[];
   #at = 0;
-  /** the most telling fault of this round; null: nobody listens, or other schedulers */
+  /** the most informative fault of this round; null: at all ports nobody listens, or other schedulers do */
   #fault: string | null = null;
   #side: OwnSide | null = null;
   #hangUp: (() => void) | null = null;
@@ -237,13 +238,13 @@ class Dial {
     this.#inVain(this.#fault ?? `no scheduler ${this.#sched} listens on ports ${ports[0]} to ${ports.at(-1)} of ${host}`);
   }
 
-  /** R2. */
+  /** Ends a round without success, and lets the next one begin later (R2). */
   #inVain(why: string): void {
     this.#options.unreached(this.#sched, why);
     if (!this.#ended) this.#again(LIMITS.sched_retry_ms, 0);
   }
 
-  /** R1: the port that was right last comes first. */
+  /** Lets the next round begin after a time. It begins with the port that was right last (R1). */
   #again(after_ms: number, at = this.#at): void {
     const found = nth(this.#ports, at);
     this.#ports = [found, ...this.#ports.filter((port) => port !== found).sort((a, b) => a - b)];
@@ -258,7 +259,7 @@ class Dial {
   }
 }
 
-/** Whether somebody takes connections there. A process that is busy or stopped does: its kernel answers. */
+/** Whether a connection to that port succeeds. It does even if the process is busy or stopped, because the kernel of its host answers. */
 function answers(place: { readonly host: string; readonly port: number }, done: (is_there: boolean) => void): void {
   const socket = connect(place);
   const tell = (is_there: boolean): void => {

@@ -28,14 +28,14 @@ export function schedOfPartition(state: ServerState, partition: string): Sched |
 export const schedOfQueue = (state: ServerState, queue: Queue): Sched | undefined => schedOfPartition(state, partitionOf(queue));
 
 /**
- * Whether the server wants the scheduler (docs/reference/differences.md): it has scheduling=True and a partition. The server keeps a process for a scheduler of
- * this host, and dials one of another host.
+ * Whether the server wants the scheduler (docs/reference/differences.md): it has scheduling=True and a partition. The server
+ * keeps a process for a scheduler of this host, and dials a scheduler of another host.
  */
 export function shouldRun(sched: Sched): boolean {
   return sched.attrs["scheduling"] === true && partitionsOf(sched).length > 0;
 }
 
-/** The place of a scheduler on another host; port undefined: the server looks for it. null: the scheduler belongs to this host. */
+/** The place of a scheduler on another host; port undefined: the server searches for it. null: the scheduler belongs to this host. */
 export function remotePlace({ name, attrs }: Pick<Sched, "name" | "attrs">, own: OwnHost): RemotePlace | null {
   const { sched_host, sched_port } = attrs;
   if (name === DEFAULT_SCHED || typeof sched_host !== "string" || isOwnName(own, sched_host)) return null;

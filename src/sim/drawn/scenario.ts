@@ -1,5 +1,5 @@
-// Draws the complex of one seed, and what will happen to it. Options are drawn anew for every seed, and many of them are off:
-// where everything happens at once, more faults are hidden than found.
+// Draws the complex of one seed, and what will happen to it. Options are drawn anew for every seed, and many of them are
+// off: if everything happened at once, faults would hide one another.
 
 import { parseResourceGroup } from "#model/resource-group.ts";
 import { HOOK_EVENTS } from "#model/tables/hook-attributes.ts";
@@ -41,7 +41,7 @@ export const FAULTS = [
   "start-failures",
   "set-clock",
   "stop-sched-fault",
-  // only with hosts that are far
+  // only if the moms' hosts are far from the server
   "cut-host",
 ] as const;
 export type Fault = (typeof FAULTS)[number];

@@ -1,4 +1,5 @@
-// Datagrams between moms and the server. Each is lost, doubled or delayed on its own; a later one may arrive first. In a direction that is cut, all are lost.
+// Datagrams between moms and the server. Whether one is lost, doubled or delayed is independent of the others, and a later
+// one may arrive first. In a direction that is cut, all are lost.
 
 import type { Prng } from "#support/prng.ts";
 import type { Cuts, Way } from "./cuts.ts";
@@ -10,13 +11,13 @@ export type DatagramOptions = {
   readonly delay_ms_max: number;
 };
 
-/** Receives a datagram. */
+/** Called with a datagram that has arrived. */
 export type Hears = (bytes: Uint8Array) => void;
 
 export type Datagrams = {
-  /** Lets a mom receive. Returns its end. */
+  /** Connects a mom, which then receives datagrams. Returns its end of the connection. */
   mom(host: string, hears: Hears): { send(bytes: Uint8Array): void; close(): void };
-  /** Lets the server receive, until another one does. answer: sends a datagram to where it came from */
+  /** Connects the server, instead of an earlier one. answer: sends a datagram to the mom from which the first one came */
   serve(hears: (bytes: Uint8Array, answer: Hears) => void): void;
   /** number of datagrams sent, and of those that did not arrive */
   readonly counts: { readonly sent: number; readonly lost: number };
