@@ -260,6 +260,18 @@ const JOIN = call(
   },
 );
 
+const HOSTS = call(
+  "hosts",
+  "show the hosts of the complex: since when their moms are connected, how fast they answer, versions, certificates (as root), states",
+  (y) => y.option("F", { choices: ["json"] as const, requiresArg: true, describe: "json: as JSON" }),
+  async (argv) => {
+    const conf = complexConf(argv.home);
+    if (isMember(conf)) throw new AdminError("the server is on another host: call partita hosts there");
+    const { showHosts } = await import("./hosts/hosts.ts");
+    out(await showHosts(conf, argv.F === "json"));
+  },
+);
+
 const CERT: Call = (y) => y.command(certCommand);
 
 const SIM: Call = (y) => y.command(simCommand);
@@ -308,6 +320,7 @@ const CALLS: readonly Call[] = [
   DOCTOR,
   JOIN,
   CERT,
+  HOSTS,
   UPGRADE,
   UNINSTALL,
   SHELL,

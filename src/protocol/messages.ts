@@ -163,6 +163,8 @@ export type ExplainJobRequest = { readonly kind: "explain-job"; readonly job: st
 export type ViewSchedRequest = { readonly kind: "view-sched"; readonly sched: string };
 /** Asks which waiting jobs are served by no scheduler, and why. The reply value is UnservedView[] (sched-view.ts). */
 export type ViewUnservedRequest = { readonly kind: "view-unserved" };
+/** `partita hosts`. Reply value: { hosts: HostView[] } (hosts-view.ts). */
+export type ViewHostsRequest = { readonly kind: "view-hosts" };
 /** Waits for the end of a job (qsub -W block=true): the reply comes when it ends. The reply value is {exit_status?: number, message?: string}. */
 export type WaitJobRequest = { readonly kind: "wait-job"; readonly job: string };
 /** qterm. manner: the value of option -t. */
@@ -224,6 +226,7 @@ export type Request =
   | ExplainJobRequest
   | ViewSchedRequest
   | ViewUnservedRequest
+  | ViewHostsRequest
   | ShutdownRequest
   | BackupRequest
   | IdentityRequest

@@ -94,6 +94,7 @@ const SCHEMAS = {
   "explain-job": z.strictObject({ kind: z.literal("explain-job"), job: jobId }),
   "view-sched": z.strictObject({ kind: z.literal("view-sched"), sched: name.min(1) }),
   "view-unserved": z.strictObject({ kind: z.literal("view-unserved") }),
+  "view-hosts": z.strictObject({ kind: z.literal("view-hosts") }),
   shutdown: z.strictObject({
     kind: z.literal("shutdown"),
     manner: z.enum(["immediate", "delay", "quick"]),

@@ -42,6 +42,7 @@ const QUESTIONS: ReadonlySet<Request["kind"]> = new Set([
   "explain-job",
   "view-sched",
   "view-unserved",
+  "view-hosts",
   "export-hook",
 ]);
 

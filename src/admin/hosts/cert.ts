@@ -5,6 +5,7 @@ import type { CertificateView, IdentityAnswers, IdentityAsk, TokenView } from "#
 import type { Conf } from "#support/conf.ts";
 import { localStamper } from "#support/local-time.ts";
 import { AdminError, isMember } from "../complex/complex-home.ts";
+import { table } from "./table.ts";
 
 /** Asks the server. Throws AdminError with its refusal. */
 async function ask<V extends IdentityAsk["verb"]>(conf: Conf, what: IdentityAsk & { readonly verb: V }): Promise<IdentityAnswers[V]> {
@@ -123,14 +124,3 @@ const colons = (digits: string): string => (digits.toUpperCase().match(/../g) ??
 
 const stamper = localStamper();
 const time = (at_s: number): string => stamper.stamp(at_s * 1000);
-
-function table(head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
-  const all = [head, ...rows];
-  const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
-  return all.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join("  ")
-      .trimEnd(),
-  );
-}

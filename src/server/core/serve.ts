@@ -205,6 +205,7 @@ const NUMBERS: { readonly [K in RequestKind]: number } = {
   "explain-job": 0,
   "view-sched": 0,
   "view-unserved": 0,
+  "view-hosts": 0,
   backup: 0,
   identity: 0,
 };

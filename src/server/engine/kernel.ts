@@ -133,6 +133,13 @@ export function transaction(kernel: Kernel, who: Identity, token: number, known:
       return asks.map(({ key }) => known.hooks.get(key) ?? null);
     },
     hasMom: (host) => kernel.moms.by_host.has(host.toLowerCase()),
+    moms: () =>
+      [...kernel.moms.by_host.values()].map(({ host, since_s, latency_ms, hello }) => ({
+        host,
+        since_s,
+        latency_ms,
+        version: hello.version,
+      })),
     resolved(host) {
       const found = known.hosts.get(host);
       if (found === undefined) throw new AnswerNeeded("host", [host]);

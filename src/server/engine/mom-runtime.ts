@@ -26,6 +26,11 @@ export type MomRuntime = {
   /** numbers of the mom's last reports on this connection: of all, and of those with the site's resources */
   report: number;
   site_report: number;
+  /** when the mom has said hello on this connection, epoch seconds */
+  readonly since_s: number;
+  /** the latest mom-ping that has no answer yet, and how long the answer to the one before took */
+  pinged: { readonly number: number; readonly at_ms: number } | null;
+  latency_ms: number | null;
   /** the reason why the mom cannot start jobs; null: it can */
   ill: string | null;
   /** runs that were sent on this connection and that the mom has not accepted yet, by job */
@@ -33,6 +38,9 @@ export type MomRuntime = {
   /** time since which the mom has accepted none of them */
   sent_ms: number;
 };
+
+/** What others see of a connected mom. */
+export type ConnectedMom = Pick<MomRuntime, "host" | "since_s" | "latency_ms"> & { readonly version: string };
 
 /** A signal or message that was sent to the mom of a host and has not been answered. token: of the request to answer. */
 export type MomQuestion = { readonly token: number; readonly job: string; readonly host: string; readonly signal: string | null };

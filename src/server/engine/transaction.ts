@@ -14,6 +14,7 @@ import type { SchedQuestion } from "#protocol/sched-link.ts";
 import type { LogRecord } from "#support/log-event.ts";
 import type { Event } from "../state/event.ts";
 import type { Attrs, Job, Queue, ServerState } from "../state/state.ts";
+import type { ConnectedMom } from "./mom-runtime.ts";
 
 /** The user who makes a request, from the peer credentials of the socket. level: computed from managers and operators when the request begins. */
 export type Identity = {
@@ -173,6 +174,8 @@ export type Transaction = {
   hooks(asks: readonly HookAsk[]): (HookVerdict | null)[];
   /** whether the mom of a host is connected */
   hasMom(host: string): boolean;
+  /** all connected moms */
+  moms(): readonly ConnectedMom[];
   /**
    * The name of a host: `host` itself if it is a name that has an address; if `host` is an address, the name of its host; null: unknown. Like
    * history(), it must be called before the first apply.

@@ -15,6 +15,7 @@
 //     connection, because it does not know the frame.
 
 import { limitOf } from "#model/limits/server-limits.ts";
+import type { MomToServer } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 import { isAsked, type MomRuntime } from "../engine/mom-runtime.ts";
@@ -61,7 +62,9 @@ export function beginHeartbeat(kernel: Kernel, mom: MomRuntime): void {
 function ping(kernel: Kernel, mom: MomRuntime): void {
   if (!isAsked(mom)) return;
   const { link } = mom;
-  kernel.out.moms.push({ link, type: "mom-ping", data: { number: ++kernel.moms.pings, silence_s: silence_ms(kernel) / 1000 } });
+  const number = ++kernel.moms.pings;
+  mom.pinged = { number, at_ms: kernel.now_ms };
+  kernel.out.moms.push({ link, type: "mom-ping", data: { number, silence_s: silence_ms(kernel) / 1000 } });
 }
 
 /** Called by the timer `heartbeat`: asks all moms. Returns the moms that count as lost (H1). */
@@ -105,6 +108,15 @@ export function stillSilent(kernel: Kernel, key: string): void {
   const since_ms = kernel.moms.silent_since.get(key) ?? kernel.now_ms;
   kernel.moms.silent_since.delete(key);
   if (!kernel.moms.by_host.has(key)) hostDown(kernel, ownTransaction(kernel), key, words(kernel.now_ms - since_ms));
+}
+
+/** Called when a mom has answered a ping: notes how long that took, and what it says. */
+export function momPonged(kernel: Kernel, mom: MomRuntime, { number, ill }: MomToServer["mom-pong"]): void {
+  if (mom.pinged?.number === number) {
+    mom.latency_ms = Math.max(0, Math.ceil(kernel.now_ms - mom.pinged.at_ms));
+    mom.pinged = null;
+  }
+  momAnswered(kernel, mom, ill);
 }
 
 /** Notes whether the mom can start jobs (H4). ill: the reason why it cannot; undefined: it can. */

@@ -29,7 +29,7 @@ import { hostOfJob } from "../state/job-hosts.ts";
 import { isIn, isSuspended, isWithMom } from "../state/job-phase.ts";
 import { resvOfQueue } from "../state/resv-holding.ts";
 import type { Job } from "../state/state.ts";
-import { beginHeartbeat, heartbeat, momAnswered, momSilent, unreported } from "./heartbeat.ts";
+import { beginHeartbeat, heartbeat, momAnswered, momPonged, momSilent, unreported } from "./heartbeat.ts";
 import { allUnknown, hostDown, report, siteResources, tellBusy, vnodesAway, vnodesOf } from "./host-vnodes.ts";
 import { momHeard } from "./missed-reports.ts";
 import { startJob, terminateJob } from "./orders.ts";
@@ -65,7 +65,7 @@ export function frame(kernel: Kernel, link: number, { type, data }: FrameOf<"mom
   const tx = ownTransaction(kernel);
   switch (type) {
     case "mom-pong":
-      momAnswered(kernel, mom, data.ill);
+      momPonged(kernel, mom, data);
       break;
     case "mom-accepted":
       accepted(kernel, mom, data.runs);
@@ -150,6 +150,9 @@ function hello(kernel: Kernel, link: number, data: MomHello): void {
     asked_ms: null,
     report: -1,
     site_report: -1,
+    since_s: Math.floor(kernel.now_ms / 1000),
+    pinged: null,
+    latency_ms: null,
     ill: null,
     sent: new Map(),
     sent_ms: kernel.now_ms,

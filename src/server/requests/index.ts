@@ -31,6 +31,7 @@ import { modifyResv } from "./resv/modify-resv.ts";
 import { submitResv } from "./resv/submit-resv.ts";
 import { shutdownRequest } from "./shutdown.ts";
 import { status } from "./status.ts";
+import { viewHosts } from "./view-hosts.ts";
 
 type Registry = { readonly [K in RequestKind]?: RequestHandler<K> };
 
@@ -57,6 +58,7 @@ const HANDLERS: Registry = {
   "explain-job": explainJob,
   "view-sched": viewSched,
   "view-unserved": viewUnserved,
+  "view-hosts": viewHosts,
   "import-hook": importHook,
   "export-hook": exportHook,
   shutdown: shutdownRequest,

@@ -72,6 +72,7 @@ test("partita join: a mom joins with a token, runs jobs over TLS, renews its cer
     const known = /the server \S+ answers, and knows this host as node7; certificate until /;
     assert.match(must("status", "--home", home), known);
     assert.match(must("doctor", "--home", home), known);
+    showsHosts(complex, home);
     assert.match(partita(...joining(token, `${home}-thief`)).err, /the server refuses: the token was used already/);
 
     const select = ["-l", "select=1:host=node7", "-k", "oe"];
@@ -116,6 +117,30 @@ test("partita join: a mom joins with a token, runs jobs over TLS, renews its cer
     await complex.stop();
   }
 });
+
+/** Both hosts are connected. That of the server has the server's certificate. */
+function showsHosts(complex: Complex, home: string): void {
+  type Host = {
+    readonly host: string;
+    readonly connected_s: number | null;
+    readonly certificate_until_s: number | null;
+    readonly state: string;
+  };
+  const { hosts } = JSON.parse(must("hosts", "-F", "json", "--home", complex.home)) as { readonly hosts: readonly Host[] };
+  const now_s = Date.now() / 1000;
+  assert.deepEqual(
+    hosts.map(({ host, connected_s, certificate_until_s, state }) => [
+      host === "node7",
+      connected_s !== null && Math.abs(now_s - connected_s) < 3600,
+      certificate_until_s !== null && certificate_until_s > now_s,
+      state,
+    ]),
+    hosts.map(({ host }) => [host === "node7", true, true, "free"]),
+  );
+  assert.equal(hosts.filter(({ host }) => host === "node7").length, 1);
+  assert.match(must("hosts", "--home", complex.home), /^host +connected since +answers in +version +certificate until +state\n/);
+  assert.match(partita("hosts", "--home", home).err, /the server is on another host: call partita hosts there/);
+}
 
 /** The host learns that a certificate of the server was revoked, and obeys the server with its other one. */
 async function followsServer(complex: Complex, home: string): Promise<void> {

@@ -1,0 +1,55 @@
+// `partita hosts`: the moms of the complex as the server sees them, and until when their certificates are valid.
+
+import { connectServer } from "#protocol/client.ts";
+import type { HostView } from "#protocol/hosts-view.ts";
+import type { IdentityAnswers } from "#protocol/identity-link.ts";
+import type { Conf } from "#support/conf.ts";
+import { localStamper } from "#support/local-time.ts";
+import { AdminError } from "../complex/complex-home.ts";
+import { table } from "./table.ts";
+
+/** certificate_until_s: null if the host has none, undefined if the caller may not know. Times are epoch seconds. */
+type Shown = HostView & { readonly certificate_until_s: number | null | undefined };
+
+/** Throws AdminError, ServerUnreachable. */
+export async function showHosts(conf: Conf, json: boolean): Promise<string> {
+  const link = await connectServer(conf);
+  try {
+    const reply = await link.request({ kind: "view-hosts" });
+    if (!reply.ok) throw new AdminError(reply.text?.trim() ?? `error ${reply.code}`);
+    // Only root may see certificates. Everybody else sees the rest.
+    const list = await link.request({ kind: "identity", ask: { verb: "list" } });
+    const until = list.ok ? validUntil(list.value as IdentityAnswers["list"]) : null;
+    const hosts = (reply.value as { readonly hosts: readonly HostView[] }).hosts.map((host): Shown => {
+      return { ...host, certificate_until_s: until === null ? undefined : (until.get(host.host.toLowerCase()) ?? null) };
+    });
+    return json ? JSON.stringify({ hosts }, null, 2) : asText(hosts);
+  } finally {
+    link.close();
+  }
+}
+
+/** The latest end of the valid certificates of each host, by its name. */
+function validUntil({ certificates }: IdentityAnswers["list"]): ReadonlyMap<string, number> {
+  const until = new Map<string, number>();
+  for (const { host, standing, until_s } of certificates)
+    if (standing === "valid") until.set(host, Math.max(until_s, until.get(host) ?? 0));
+  return until;
+}
+
+const HEAD = ["host", "connected since", "answers in", "version", "certificate until", "state"];
+
+function asText(hosts: readonly Shown[]): string {
+  if (hosts.length === 0) return 'The complex has no hosts yet: qmgr -c "create node NAME"';
+  const stamper = localStamper();
+  const time = (at_s: number): string => stamper.stamp(at_s * 1000);
+  const cells = (each: Shown): readonly string[] => [
+    each.host,
+    each.connected_s === null ? "not connected" : time(each.connected_s),
+    each.latency_ms === null ? "-" : `${each.latency_ms} ms`,
+    each.version ?? "-",
+    typeof each.certificate_until_s === "number" ? time(each.certificate_until_s) : "-",
+    each.state === "" ? "no vnode" : each.state,
+  ];
+  return table(HEAD, hosts.map(cells)).join("\n");
+}

@@ -1,0 +1,36 @@
+// The hosts of the complex and their moms (`partita hosts`). Everybody may ask: pbsnodes tells the rest of it, too.
+
+import type { HostView } from "#protocol/hosts-view.ts";
+import type { ConnectedMom } from "../engine/mom-runtime.ts";
+import type { Answer, Transaction } from "../engine/transaction.ts";
+import type { Vnode } from "../state/state.ts";
+
+/** Hosts with vnodes, and then those whose moms are connected although they have none. Each in the order of the names. */
+export function viewHosts(tx: Transaction): Answer {
+  const { hosts, vnodes } = tx.state;
+  const moms = new Map(tx.moms().map((mom) => [mom.host.toLowerCase(), mom]));
+  const views: HostView[] = [];
+  for (const name of [...hosts.keys()].sort()) {
+    const here = [...(hosts.get(name) ?? [])].flatMap((each) => vnodes.get(each) ?? []);
+    views.push(viewOf(name, moms.get(name.toLowerCase()), here));
+    moms.delete(name.toLowerCase());
+  }
+  for (const mom of [...moms.values()].sort((a, b) => (a.host < b.host ? -1 : 1))) views.push(viewOf(mom.host, mom, []));
+  return { value: { hosts: views } };
+}
+
+function viewOf(host: string, mom: ConnectedMom | undefined, vnodes: readonly Vnode[]): HostView {
+  const known = vnodes.map(({ attrs }) => attrs["pbs_version"]).find((version) => typeof version === "string");
+  return {
+    host,
+    connected_s: mom?.since_s ?? null,
+    latency_ms: mom?.latency_ms ?? null,
+    version: mom?.version ?? known ?? null,
+    state: [...new Set(vnodes.map(stateOf))].join(" "),
+  };
+}
+
+function stateOf({ attrs }: Vnode): string {
+  const { state } = attrs;
+  return Array.isArray(state) && state.length > 0 ? state.join(",") : "free";
+}

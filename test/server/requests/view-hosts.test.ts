@@ -1,0 +1,43 @@
+// `partita hosts` at the server: hosts with vnodes, connected or not, and moms without vnodes.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { HostView } from "#protocol/hosts-view.ts";
+import { ALICE, addHost, addVnode, advance, askOk, type Harness, harness, mom } from "../harness.ts";
+
+const hosts = (h: Harness): readonly HostView[] =>
+  (askOk(h, ALICE, { kind: "view-hosts" }) as { readonly hosts: readonly HostView[] }).hosts;
+const hello = (host: string) => ({ host, port: 15002, pid: 1, version: "2", vnodes: [], jobs: [] });
+
+test("view-hosts: who is connected, since when, which version, in which state; also hosts that are away and moms without vnodes", () => {
+  const h = harness();
+  addHost(h, "n2");
+  addVnode(h, "n1", { state: ["state-unknown", "down"], pbs_version: "1" });
+  const since_s = Math.floor(h.core.kernel.now_ms / 1000);
+  mom(h, 900, "mom-hello", hello("guest"));
+  advance(h, 100);
+  assert.partialDeepStrictEqual(hosts(h), [
+    { host: "n1", connected_s: null, latency_ms: null, version: "1", state: "state-unknown,down" },
+    { host: "n2", connected_s: since_s, state: "free" },
+    { host: "guest", connected_s: since_s, version: "2", state: "" },
+  ]);
+});
+
+test("view-hosts: the latency is the time between the latest question and its answer, and no other message counts as one", () => {
+  const h = harness();
+  const link = 901;
+  addHost(h, "n1");
+  const latency = (): number | null | undefined => hosts(h)[0]?.latency_ms;
+  h.silent.add(link);
+  mom(h, link, "mom-hello", { ...hello("n1"), pongs: true });
+  assert.equal(latency(), null);
+  const number = h.core.kernel.moms.pings;
+  advance(h, 2);
+  mom(h, link, "mom-pong", { number: number - 1 });
+  assert.equal(latency(), null, "an answer to an earlier question");
+  mom(h, link, "mom-pong", { number });
+  assert.equal(latency(), 2000);
+  advance(h, 1);
+  mom(h, link, "mom-pong", { number });
+  assert.equal(latency(), 2000, "an answer counts once");
+});
