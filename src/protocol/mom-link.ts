@@ -31,7 +31,10 @@ export type MomHello = {
   readonly tasks?: string;
   readonly port: number;
   readonly pid: number;
+  /** of PBS */
   readonly version: string;
+  /** of Partita; absent: a mom of an earlier release */
+  readonly release?: string;
   readonly vnodes: readonly MomVnode[];
   readonly patience?: MomPatience;
   readonly jobs: readonly {

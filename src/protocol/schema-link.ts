@@ -146,6 +146,7 @@ const MOM_TO_SERVER = {
     port: count,
     pid,
     version: name,
+    release: name.exactOptional(),
     vnodes,
     patience,
     jobs: items(

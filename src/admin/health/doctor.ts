@@ -18,11 +18,14 @@ import { serverSocketPath } from "#protocol/wire/socket-path.ts";
 import { isStoreError } from "#store/store.ts";
 import { messageOf } from "#support/caught.ts";
 import { CONF_FILE_DEFAULT, type Conf, ConfError, parseConfText } from "#support/conf.ts";
+import { localStamper } from "#support/local-time.ts";
 import { systemUsers } from "#support/passwd.ts";
 import { homeFault } from "#support/trusted-home.ts";
+import { PARTITA_VERSION } from "#support/version.ts";
 import { AdminError, complexConf, homeFaults, isMember, programTree } from "../complex/complex-home.ts";
 import { askServer, DAEMONS, daemonPid, downScheds, enabledDaemons, isClosed } from "../complex/daemons.ts";
 import { ownResidents } from "../complex/residents.ts";
+import { hostFindings } from "./host-findings.ts";
 
 /** What was found. fault: something does not work. warning: something works only for a limited time, or only for some users. */
 export type Finding = { readonly level: "ok" | "warning" | "fault"; readonly text: string };
@@ -228,18 +231,40 @@ async function store(conf: Conf): Promise<Finding[]> {
   }
 }
 
-/** A host that has joined: the link to its server, its certificate, both clocks. */
+/** A host that has joined: the link to its server, its name, its certificate, both clocks. */
 async function member(conf: Conf): Promise<Finding[]> {
   const { lookAtServer } = await import("../hosts/member.ts");
   const sight = await lookAtServer(conf);
   if (!sight.ok) return [fault(sight.text)];
-  const { clock_s } = sight;
-  if (Math.abs(clock_s) <= SERVER_CLOCK_S_MAX) return [ok(sight.text)];
-  return [
-    ok(sight.text),
-    warning(`the clock of this host is ${Math.abs(clock_s)} s ${clock_s > 0 ? "ahead of" : "behind"} that of the server`),
-  ];
+  const { clock_s, host } = sight;
+  const findings = [ok(sight.text)];
+  if (host !== conf.mom_node_name.toLowerCase())
+    findings.push(
+      fault(`the mom says that it is ${conf.mom_node_name}, and the certificate is that of ${host}: correct PBS_MOM_NODE_NAME`),
+    );
+  if (Math.abs(clock_s) > SERVER_CLOCK_S_MAX)
+    findings.push(warning(`the clock of this host is ${Math.abs(clock_s)} s ${clock_s > 0 ? "ahead of" : "behind"} that of the server`));
+  return findings;
 }
+
+/** On the server of a complex over several hosts: its port, its certificate, and what it knows of the hosts. Only root may ask. */
+async function hosts(conf: Conf): Promise<Finding[]> {
+  if (!existsSync(join(conf.home, "server_priv/ca"))) return [];
+  const [{ lookAtServer }, { askForHosts }] = await Promise.all([import("../hosts/member.ts"), import("../hosts/hosts.ts")]);
+  const sight = await lookAtServer({ ...conf, server_host: "localhost" });
+  const port = sight.ok
+    ? ok(`TCP port ${conf.port.server} answers, with a certificate of ${sight.host} until ${localDate(sight.until_s)}`)
+    : fault(`other hosts cannot connect: ${sight.text}; see server_logs`);
+  try {
+    const { hosts: views, list } = await askForHosts(conf);
+    const now_s = Math.floor(Date.now() / 1000);
+    return [port, ...(list === null ? [] : hostFindings({ list, hosts: views, now_s, version: PARTITA_VERSION, date: localDate }))];
+  } catch (error) {
+    return [port, fault(`the server does not tell about hosts: ${messageOf(error)}`)];
+  }
+}
+
+const localDate = (at_s: number): string => localStamper().stamp(at_s * 1000);
 
 async function complex(conf: Conf): Promise<Finding[]> {
   if (isMember(conf)) return member(conf);
@@ -271,5 +296,5 @@ async function complex(conf: Conf): Promise<Finding[]> {
     );
   }
   if (seen.nodes.length === 0) findings.push(warning("there are no vnodes: qmgr -c 'create node HOST'"));
-  return findings;
+  return [...findings, ...(await hosts(conf))];
 }

@@ -11,22 +11,31 @@ import { table } from "./table.ts";
 /** certificate_until_s: null if the host has none, undefined if the caller may not know. Times are epoch seconds. */
 type Shown = HostView & { readonly certificate_until_s: number | null | undefined };
 
+/** list: certificates, which only root may see; null for everybody else */
+export type Hosts = { readonly hosts: readonly HostView[]; readonly list: IdentityAnswers["list"] | null };
+
 /** Throws AdminError, ServerUnreachable. */
-export async function showHosts(conf: Conf, json: boolean): Promise<string> {
+export async function askForHosts(conf: Conf): Promise<Hosts> {
   const link = await connectServer(conf);
   try {
     const reply = await link.request({ kind: "view-hosts" });
     if (!reply.ok) throw new AdminError(reply.text?.trim() ?? `error ${reply.code}`);
-    // Only root may see certificates. Everybody else sees the rest.
     const list = await link.request({ kind: "identity", ask: { verb: "list" } });
-    const until = list.ok ? validUntil(list.value as IdentityAnswers["list"]) : null;
-    const hosts = (reply.value as { readonly hosts: readonly HostView[] }).hosts.map((host): Shown => {
-      return { ...host, certificate_until_s: until === null ? undefined : (until.get(host.host.toLowerCase()) ?? null) };
-    });
-    return json ? JSON.stringify({ hosts }, null, 2) : asText(hosts);
+    const { hosts } = reply.value as Pick<Hosts, "hosts">;
+    return { hosts, list: list.ok ? (list.value as IdentityAnswers["list"]) : null };
   } finally {
     link.close();
   }
+}
+
+/** Throws AdminError, ServerUnreachable. */
+export async function showHosts(conf: Conf, json: boolean): Promise<string> {
+  const { hosts, list } = await askForHosts(conf);
+  const until = list === null ? null : validUntil(list);
+  const shown = hosts.map((host): Shown => {
+    return { ...host, certificate_until_s: until === null ? undefined : (until.get(host.host.toLowerCase()) ?? null) };
+  });
+  return json ? JSON.stringify({ hosts: shown }, null, 2) : asText(shown);
 }
 
 /** The latest end of the valid certificates of each host, by its name. */

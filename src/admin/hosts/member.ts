@@ -6,18 +6,27 @@ import { localStamper } from "#support/local-time.ts";
 
 /** Whether the server answers this host and knows it. text: a sentence for the administrator; clock_s: by how much this host's clock is ahead. */
 export type ServerSight =
-  | { readonly ok: true; readonly text: string; readonly clock_s: number }
+  | { readonly ok: true; readonly text: string; readonly clock_s: number; readonly host: string; readonly until_s: number }
   | { readonly ok: false; readonly text: string };
 
-export async function lookAtServer(conf: Conf): Promise<ServerSight> {
+export async function lookAtServer(conf: Pick<Conf, "home" | "server_host" | "own_server" | "port">): Promise<ServerSight> {
   const place = { host: conf.server_host, port: conf.port.server };
   try {
     const { checkCertificate } = await import("#protocol/host-questions.ts");
     const { host, until_s, now_s } = await checkCertificate({ home: conf.home, place, server: conf.own_server });
     const until = localStamper().stamp(until_s * 1000);
     const text = `the server ${conf.own_server} answers, and knows this host as ${host}; certificate until ${until}`;
-    return { ok: true, text, clock_s: Math.round(Date.now() / 1000 - now_s) };
+    return { ok: true, text, clock_s: Math.round(Date.now() / 1000 - now_s), host, until_s };
   } catch (error) {
-    return { ok: false, text: messageOf(error) };
+    return { ok: false, text: withHint(messageOf(error), conf) };
   }
+}
+
+/** What an administrator can look at, for faults of the network. */
+function withHint(text: string, { server_host, port }: Pick<Conf, "server_host" | "port">): string {
+  if (/ENOTFOUND|EAI_AGAIN/.test(text))
+    return `${text}: the name ${server_host} has no address here (PBS_SERVER_HOST_NAME, /etc/hosts, DNS)`;
+  if (/ECONNREFUSED/.test(text)) return `${text}: does the server run, and does it listen on this port (partita doctor there)?`;
+  if (/does not answer|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT/.test(text)) return `${text}: does a firewall close TCP port ${port.server}?`;
+  return text;
 }

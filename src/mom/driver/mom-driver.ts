@@ -8,7 +8,7 @@
 import type { MomHello, MomVnode, ServerToMom } from "#protocol/mom-link.ts";
 import { messageOf } from "#support/caught.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import { PBS_VERSION } from "#support/version.ts";
+import { PARTITA_VERSION, PBS_VERSION } from "#support/version.ts";
 import type { MomSettings } from "../config/config.ts";
 import { helloJobs, makeMomState, reduce } from "../run/core.ts";
 import type { MomEvent } from "../run/event.ts";
@@ -292,6 +292,7 @@ export class MomDriver {
       port,
       pid,
       version: PBS_VERSION,
+      release: PARTITA_VERSION,
       vnodes: this.#readVnodes(),
       patience: this.#settings.patience,
       jobs: helloJobs(this.state),

@@ -138,7 +138,7 @@ export function transaction(kernel: Kernel, who: Identity, token: number, known:
         host,
         since_s,
         latency_ms,
-        version: hello.version,
+        release: hello.release ?? null,
       })),
     resolved(host) {
       const found = known.hosts.get(host);

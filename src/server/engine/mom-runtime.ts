@@ -40,7 +40,7 @@ export type MomRuntime = {
 };
 
 /** What others see of a connected mom. */
-export type ConnectedMom = Pick<MomRuntime, "host" | "since_s" | "latency_ms"> & { readonly version: string };
+export type ConnectedMom = Pick<MomRuntime, "host" | "since_s" | "latency_ms"> & { readonly release: string | null };
 
 /** A signal or message that was sent to the mom of a host and has not been answered. token: of the request to answer. */
 export type MomQuestion = { readonly token: number; readonly job: string; readonly host: string; readonly signal: string | null };

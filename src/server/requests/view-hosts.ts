@@ -20,12 +20,11 @@ export function viewHosts(tx: Transaction): Answer {
 }
 
 function viewOf(host: string, mom: ConnectedMom | undefined, vnodes: readonly Vnode[]): HostView {
-  const known = vnodes.map(({ attrs }) => attrs["pbs_version"]).find((version) => typeof version === "string");
   return {
     host,
     connected_s: mom?.since_s ?? null,
     latency_ms: mom?.latency_ms ?? null,
-    version: mom?.version ?? known ?? null,
+    version: mom?.release ?? null,
     state: [...new Set(vnodes.map(stateOf))].join(" "),
   };
 }

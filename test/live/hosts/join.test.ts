@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -73,6 +73,9 @@ test("partita join: a mom joins with a token, runs jobs over TLS, renews its cer
     assert.match(must("status", "--home", home), known);
     assert.match(must("doctor", "--home", home), known);
     showsHosts(complex, home);
+    const port_line = new RegExp(`ok +TCP port ${port} answers, with a certificate of \\S+ until `);
+    assert.match(partita("doctor", ...at).out, port_line);
+    await namesFaults(home);
     assert.match(partita(...joining(token, `${home}-thief`)).err, /the server refuses: the token was used already/);
 
     const select = ["-l", "select=1:host=node7", "-k", "oe"];
@@ -117,6 +120,32 @@ test("partita join: a mom joins with a token, runs jobs over TLS, renews its cer
     await complex.stop();
   }
 });
+
+/** Settings of a joined host with which it has no link, as partita doctor names them. */
+async function namesFaults(home: string): Promise<void> {
+  const file = join(home, "pbs.conf");
+  const text = readFileSync(file, "utf8");
+  const rows: readonly (readonly [line: RegExp, other: string, said: RegExp])[] = [
+    [
+      /^PBS_MOM_NODE_NAME=.*$/m,
+      "PBS_MOM_NODE_NAME=other",
+      /FAULT +the mom says that it is other, and the certificate is that of node7: correct/,
+    ],
+    [
+      /^PBS_BATCH_SERVICE_PORT=.*$/m,
+      `PBS_BATCH_SERVICE_PORT=${await freePort()}`,
+      /ECONNREFUSED.*: does the server run, and does it listen/,
+    ],
+    [/^PBS_SERVER_HOST_NAME=.*$/m, "PBS_SERVER_HOST_NAME=nowhere.invalid", /: the name nowhere\.invalid has no address here/],
+  ];
+  for (const [line, other, said] of rows) {
+    writeFileSync(file, text.replace(line, other));
+    const { status, out } = partita("doctor", "--home", home);
+    assert.match(out, said);
+    assert.equal(status, 1);
+  }
+  writeFileSync(file, text);
+}
 
 /** Both hosts are connected. That of the server has the server's certificate. */
 function showsHosts(complex: Complex, home: string): void {

@@ -7,17 +7,17 @@ import { ALICE, addHost, addVnode, advance, askOk, type Harness, harness, mom } 
 
 const hosts = (h: Harness): readonly HostView[] =>
   (askOk(h, ALICE, { kind: "view-hosts" }) as { readonly hosts: readonly HostView[] }).hosts;
-const hello = (host: string) => ({ host, port: 15002, pid: 1, version: "2", vnodes: [], jobs: [] });
+const hello = (host: string) => ({ host, port: 15002, pid: 1, version: "23", release: "2", vnodes: [], jobs: [] });
 
 test("view-hosts: who is connected, since when, which version, in which state; also hosts that are away and moms without vnodes", () => {
   const h = harness();
   addHost(h, "n2");
-  addVnode(h, "n1", { state: ["state-unknown", "down"], pbs_version: "1" });
+  addVnode(h, "n1", { state: ["state-unknown", "down"] });
   const since_s = Math.floor(h.core.kernel.now_ms / 1000);
   mom(h, 900, "mom-hello", hello("guest"));
   advance(h, 100);
   assert.partialDeepStrictEqual(hosts(h), [
-    { host: "n1", connected_s: null, latency_ms: null, version: "1", state: "state-unknown,down" },
+    { host: "n1", connected_s: null, latency_ms: null, version: null, state: "state-unknown,down" },
     { host: "n2", connected_s: since_s, state: "free" },
     { host: "guest", connected_s: since_s, version: "2", state: "" },
   ]);

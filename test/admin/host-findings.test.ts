@@ -1,0 +1,64 @@
+// What partita doctor says about hosts: one line for each thing that an administrator should look at.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { hostFindings } from "#admin/health/host-findings.ts";
+import { TERMS } from "#identity/terms.ts";
+import type { HostView } from "#protocol/hosts-view.ts";
+import type { IdentityAnswers } from "#protocol/identity-link.ts";
+
+const NOW_S = 1_800_000_000;
+type List = IdentityAnswers["list"];
+type Certificate = List["certificates"][number];
+
+const certificate = (host: string, left_s: number, fields: Partial<Certificate> = {}): Certificate => {
+  const { role, standing } = { role: "host", standing: "valid", ...fields } as const;
+  return { serial: `${host}${left_s}`, host, role, standing, from_s: 0, until_s: NOW_S + left_s };
+};
+const YEAR = TERMS.certificate_s;
+const list = (fields: Partial<List> = {}): List => ({
+  authority: { fingerprint: "ab", until_s: NOW_S + TERMS.authority_s },
+  next: null,
+  left: [],
+  certificates: [certificate("head", YEAR, { role: "server" }), certificate("node7", YEAR)],
+  tokens: [],
+  ...fields,
+});
+const host = (fields: Partial<HostView> = {}): HostView => ({
+  host: "node7",
+  connected_s: NOW_S - 10,
+  latency_ms: 2,
+  version: "1",
+  state: "free",
+  ...fields,
+});
+const found = (one: List, hosts: readonly HostView[]): readonly string[] =>
+  hostFindings({ list: one, hosts, now_s: NOW_S, version: "1", date: (at_s) => `day ${Math.round((at_s - NOW_S) / 86_400)}` })
+    .filter(({ level }) => level !== "ok")
+    .map(({ text }) => text);
+
+test("doctor on the server: hosts, certificates and authorities that need attention, and no others", () => {
+  const next = { fingerprint: "cd", until_s: NOW_S + TERMS.authority_s };
+  const early = { fingerprint: "ab", until_s: NOW_S + YEAR / 2 };
+  // biome-ignore format: a table
+  const rows: readonly (readonly [what: string, one: List, hosts: readonly HostView[], texts: readonly RegExp[]])[] = [
+    ["all is well",          list(),                                   [host(), host({ host: "head" })], []],
+    ["no authority",         list({ authority: null }),                [host({ connected_s: null })],    []],
+    ["not connected",        list(),                                   [host({ connected_s: null })],    [/^node7 has joined, but its mom is not connected/]],
+    ["away, never joined",   list({ certificates: [] }),               [host({ connected_s: null })],    []],
+    ["no vnode",             list(),                                   [host({ state: "" })],            [/has no vnode: qmgr -c "create node node7"$/]],
+    ["slow",                 list(),                                   [host({ latency_ms: 1001 })],     [/took 1001 ms for an answer$/]],
+    ["another version",      list(),                                   [host({ version: "0" })],         [/^node7 runs version 0, not 1: call partita upgrade/]],
+    ["not renewed",          list({ certificates: [certificate("node7", YEAR / 5)] }), [host()],         [/^the certificate of node7 ends on day 73 and was not renewed/]],
+    ["renewed",              list({ certificates: [certificate("node7", YEAR / 5), certificate("node7", YEAR)] }), [host()], []],
+    ["revoked",              list({ certificates: [certificate("node7", 5, { standing: "revoked" })] }), [host({ connected_s: null })], []],
+    ["the authority's end",  list({ authority: early, certificates: [certificate("node7", YEAR / 2)] }), [host()], [/^certificates end early, because their authority does/]],
+    ["hosts that follow",    list({ next, left: ["node7"] }),          [host()],                         [/^hosts without a certificate of the next authority: node7$/]],
+    ["all have followed",    list({ next }),                           [host()],                         [/partita cert rotate --finish lets it take over$/]],
+  ];
+  for (const [what, one, hosts, texts] of rows) {
+    const lines = found(one, hosts);
+    assert.equal(lines.length, texts.length, `${what}: ${lines.join("; ")}`);
+    for (const [at, text] of texts.entries()) assert.match(lines[at] ?? "", text, what);
+  }
+});
