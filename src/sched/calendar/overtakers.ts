@@ -42,7 +42,9 @@ function turnsOf(universe: Universe): Map<string, number> | null {
   const { policy, ranking, soft_limits, preempt } = universe;
   const queues = queuesInOrder(universe);
   if (policy.job_sort_key.length > 0 || policy.fair_share || ranking.formula !== null || policy.round_robin) return null;
-  if ([{ soft_limits }, ...queues].some(({ soft_limits: { run, resources } }) => run.size > 0 || resources.size > 0)) return null;
+  // Without preemption, jobs have no levels, and soft limits do not change their order.
+  const limited = [{ soft_limits }, ...queues].some(({ soft_limits: { run, resources } }) => run.size > 0 || resources.size > 0);
+  if (policy.preemptive_sched && limited) return null;
   const isExpress = (priority: number): boolean => policy.preemptive_sched && priority >= preempt.queue_prio;
   return new Map(queues.map(({ name, priority }, at) => [name, policy.by_queue ? at : isExpress(priority) ? -priority : 0]));
 }

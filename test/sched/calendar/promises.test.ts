@@ -10,20 +10,27 @@ import type { CycleResult } from "#sched/cycle/result.ts";
 import { applyDelta, createUniverse } from "#sched/mirror/mirror.ts";
 import { mirrorOptions } from "#sched/modules/index.ts";
 import { JOB_INFINITY_S } from "#sched/shapes/durations.ts";
+import type { Policy } from "#sched/shapes/policy.ts";
 import { book, queue, snapshotOf, type World } from "../world.ts";
 
 const NOW_S = 1_000_000;
 /** The largest number of plans that one cycle books again (kept-plans.ts). */
 const REBOOKED_PLANS = 500;
-const BOOK = book({ strict_ordering: true });
+const STRICT = { strict_ordering: true };
 
-type Case = World & { readonly more?: Readonly<Record<string, Partial<SchedJob>>>; readonly kill_delay?: number; readonly cons?: boolean };
+type Case = World & {
+  readonly more?: Readonly<Record<string, Partial<SchedJob>>>;
+  readonly kill_delay?: number;
+  readonly cons?: boolean;
+  readonly policy?: Partial<Policy>;
+};
 
-function cycleOf({ more = {}, kill_delay = 0, cons = false, ...world }: Case): CycleResult {
+function cycleOf({ more = {}, kill_delay = 0, cons = false, policy = {}, ...world }: Case): CycleResult {
   const sched = { opt_backfill_fuzzy: "off", ...world.sched };
   const snapshot = snapshotOf({ queues: [queue("workq", { kill_delay })], ...world, sched });
   const jobs = snapshot.jobs.map((job) => ({ ...job, stime_s: NOW_S, ...more[job.id] }));
-  const policies = cons ? { ...BOOK, module_options: new Map([["backfill", new Map([["policy", "cons"]])]]) } : BOOK;
+  const module_options = new Map([["backfill", new Map([["policy", "cons"]])]]);
+  const policies = book({ ...STRICT, ...policy }, cons ? { module_options } : {});
   return cycle(createUniverse({ ...snapshot, jobs }, mirrorOptions(policies)), policies, { now_s: NOW_S, command: SCHED_COMMAND.TIME });
 }
 
@@ -117,7 +124,7 @@ test("the scheduler is woken when a promise is due, and more and more seldom whi
 });
 
 test("another kill_delay of the queue changes when running jobs are gone", () => {
-  const options = mirrorOptions(BOOK);
+  const options = mirrorOptions(book(STRICT));
   const universe = createUniverse(
     snapshotOf({ nodes: "a ncpus=4", jobs: "1 R (a:ncpus=4) walltime=60 stime=0; 2 ncpus=4 walltime=60" }),
     options,
@@ -156,7 +163,10 @@ test("kept plans: a job for which a place is free a little later than promised i
     more: { "2": promise(10, "(a:ncpus=2)"), "3": promise(20, "(a:ncpus=1)"), "4": promise(20, "(a:ncpus=1)") },
     cons: true,
   };
-  assert.deepEqual(told(cycleOf(world)), ["2 +11 (a:ncpus=2)", "3 +21 (a:ncpus=1)", "4 +21 (a:ncpus=1)"]);
+  const moved = ["2 +11 (a:ncpus=2)", "3 +21 (a:ncpus=1)", "4 +21 (a:ncpus=1)"];
+  assert.deepEqual(told(cycleOf(world)), moved);
+  const soft = { server: { max_run_soft: { "u:PBS_GENERIC": 1 } }, policy: { preemptive_sched: false } };
+  assert.deepEqual(told(cycleOf({ ...world, ...soft })), moved, "without preemption, soft limits do not change the order");
 });
 
 test("kept plans: nor behind plans on other vnodes that run limits would let start first", () => {
