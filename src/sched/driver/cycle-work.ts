@@ -1,6 +1,7 @@
 // The record of one cycle while the server carries it out: decisions, verdicts, the resulting log lines, and comments on jobs
 // whose start was refused.
 
+import { arrayIdOf } from "#model/job-id.ts";
 import type { Decision, SchedCycle, SchedToServer, Verdict } from "#protocol/sched-link.ts";
 import { nth } from "#support/assert.ts";
 import type { CycleResult } from "../cycle/result.ts";
@@ -85,14 +86,17 @@ export function* logOf({ result, followUp, decisions, verdicts, began_ms }: Work
   }
 }
 
-/** Returns comments for the jobs whose start the server refused. */
+/** Returns comments for the jobs whose start the server refused. A subjob waits in its array again, so its array gets the comment. */
 export function refusalComments(universe: Universe | null, { decisions, verdicts }: Work): Decision[] {
   const roomless = leftWithoutRoom(decisions, verdicts);
-  return decisions.flatMap((decision, at) => {
+  const comments = new Map<string, Decision>();
+  for (const [at, decision] of decisions.entries()) {
     const verdict = verdicts[at];
-    if (decision.kind !== "run" || verdict === undefined || verdict.ok || roomless.has(decision.job)) return [];
+    if (decision.kind !== "run" || verdict === undefined || verdict.ok || roomless.has(decision.job)) continue;
+    const job = universe?.jobs.has(decision.job) === false ? (arrayIdOf(decision.job) ?? decision.job) : decision.job;
     const comment = refusedComment(verdict.text);
     const why = { code: "PBS_ERROR", want: verdict.text };
-    return universe?.jobs.get(decision.job)?.comment === comment ? [] : [{ kind: "comment", job: decision.job, comment, why }];
-  });
+    if (universe?.jobs.get(job)?.comment !== comment) comments.set(job, { kind: "comment", job, comment, why });
+  }
+  return [...comments.values()];
 }
