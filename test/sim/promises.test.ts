@@ -31,27 +31,42 @@ const runs = (rank: number, stime: number): Attrs => ({
   Resource_List: { walltime: 60 },
 });
 
+/** The beginning of a cycle. mom: link of the mom of vnode a; other: the cycle is one of another scheduler, which has no jobs and vnodes */
+type Step = {
+  readonly at_s: number;
+  readonly jobs: Record<string, Attrs>;
+  readonly state?: string;
+  readonly qrun?: string;
+  readonly mom?: number;
+  readonly other?: boolean;
+};
+
 /**
  * The result of the check after three cycles; jobs and a vnode's state are given for the beginning of each cycle and for the
  * end.
  */
-function says(
-  ...steps: readonly { readonly at_s: number; readonly jobs: Record<string, Attrs>; readonly state?: string; readonly qrun?: string }[]
-): string | null {
+function says(...steps: readonly Step[]): string | null {
   let now_ms = 0;
   const check = createPromiseCheck(scenario, () => now_ms);
   const runtime = { name: "default", link: 1, cycle: 0, running: null as string | null };
+  const second = { ...runtime, name: "s2", link: 2 };
   let said: string | null = null;
-  for (const { at_s, jobs, state = "", qrun = null } of steps) {
+  for (const { at_s, jobs, state = "", qrun = null, mom = 1, other = false } of steps) {
     now_ms = at_s * 1000;
     runtime.running = qrun;
-    runtime.cycle++;
+    (other ? second : runtime).cycle++;
     const named = <T extends object>(name: string, value: T): [string, T & { name: string }] => [name, { name, ...value }];
     const core = {
-      kernel: { scheds: { by_name: new Map([["default", runtime]]) } },
+      kernel: {
+        scheds: { by_name: new Map([runtime, second].map((each) => [each.name, each])) },
+        moms: { by_host: new Map([["a", { host: "a", link: mom }]]) },
+      },
       state: {
         server: {},
-        scheds: new Map([["default", { name: "default", attrs: { partition: ["pbs-default"] } }]]),
+        scheds: new Map([
+          ["default", { name: "default", attrs: { partition: ["pbs-default"] } }],
+          ["s2", { name: "s2", attrs: { partition: ["p2"] } }],
+        ]),
         resvs: new Map([["R1", { id: "R1", attrs: { reserve_end: 30, reserve_state: 5, reserve_substate: 5 } }]]),
         resv_queues: new Map([["R1", "R1"]]),
         queues: new Map([named("workq", { order: 0, attrs: { kill_delay: 5 } })]),
@@ -114,6 +129,44 @@ test("what is gone when the next cycle begins, refused starts and jobs past the 
     );
   assert.match(reserved(20) ?? "", /^K10 2 /);
   assert.equal(reserved(30), null);
+});
+
+test("what has happened entirely between the beginnings of two cycles is a cause, too", () => {
+  const jobs = { ...RUNNING, "2": waits(2, 65) };
+  const moved = { ...RUNNING, "2": waits(2, 70) };
+  // A preceding job was started and has come back.
+  const ran = (run_count: number): Attrs => ({ ...waits(1.5, 0), topjob: false, run_count });
+  const steps = (...counts: number[]): string | null =>
+    says(
+      { at_s: 0, jobs: { ...jobs, "1.5": ran(counts[0] ?? 0) } },
+      { at_s: 1, jobs: { ...jobs, "1.5": ran(counts[1] ?? 0) } },
+      { at_s: 2, jobs: { ...moved, "1.5": ran(counts[2] ?? 0) } },
+    );
+  assert.match(steps(1, 1, 1) ?? "", /^K10 2 /);
+  assert.equal(steps(1, 2, 2), null);
+  assert.equal(steps(1, 1, 2), null);
+  // The mom was lost and is back.
+  assert.equal(says({ at_s: 0, jobs }, { at_s: 1, jobs }, { at_s: 2, jobs: moved, mom: 7 }), null);
+  // The start of a subjob was refused.
+  const comment = "Not Running: PBS Error: Server could not connect to MOM";
+  assert.equal(says({ at_s: 0, jobs }, { at_s: 1, jobs }, { at_s: 2, jobs: { ...RUNNING, "2": { ...waits(2, 70), comment } } }), null);
+});
+
+test("a job that started a second after its cycle may move starts by a second, whatever other schedulers do", () => {
+  const first = { ...RUNNING, "1.5": { ...waits(1.5, 0), topjob: false }, "2": waits(2, 65) };
+  const begun = { ...RUNNING, "1.5": runs(1.5, 1), "2": waits(2, 65) };
+  const over = { ...RUNNING, "2": waits(2, 65) };
+  const steps = (start_s: number): string | null =>
+    says(
+      { at_s: 0, jobs: first },
+      { at_s: 0, jobs: first, other: true },
+      { at_s: 0, jobs: first },
+      { at_s: 1, jobs: begun },
+      { at_s: 1, jobs: over, other: true },
+      { at_s: 2, jobs: { ...RUNNING, "2": waits(2, start_s) } },
+    );
+  assert.equal(steps(66), null);
+  assert.match(steps(67) ?? "", /^K10 2 /);
 });
 
 test("what an administrator has run may move a start, and the cycle that runs it is none that publishes", () => {

@@ -8,7 +8,7 @@
 //     decisions of N. The comparison therefore contains every change in between, and no change that N - 1 already knew.
 // C2. Only a complex with a simple order of jobs is checked (judgedScenario): jobs are ordered by queue and submission, and
 //     there are no preemption, hooks, sort keys or changes of the clock.
-// C3. These are causes too: the server refused the start of a preceding job. A job of a reservation keeps its vnodes after the
+// C3. These are causes too: the server refused the start of the job (for an array, of a subjob) or of a preceding job. A job of a reservation keeps its vnodes after the
 //     reservation's end. A job was already past its end when the start was planned, and could have ended at any moment, but
 //     did not. A job started some time after the cycle that decided its start; starts behind it may move by that time.
 
@@ -79,6 +79,8 @@ type Track = {
   readonly before: Seen | null;
   readonly ordered: readonly string[];
   readonly ordered_before: readonly string[];
+  /** by job: the time between the beginning of the cycle that decided its start and the start itself */
+  readonly late: Map<string, number>;
 };
 
 export type PromiseCheck = {
@@ -90,8 +92,6 @@ export type PromiseCheck = {
 export function createPromiseCheck(scenario: Judged, now_ms: () => number): PromiseCheck {
   const tracks = new WeakMap<SchedRuntime, Track>();
   const counts = { promises: 0, moved: 0 };
-  /** by `job/run_count`: the time between the cycle that decided to start the job and the start itself */
-  const late = new Map<string, number>();
   const judges = isPlain(scenario);
   return {
     counts,
@@ -105,10 +105,11 @@ export function createPromiseCheck(scenario: Judged, now_ms: () => number): Prom
           tracks.set(runtime, { ...track, cycle: runtime.cycle, ordered: [...track.ordered, runtime.running] });
           continue;
         }
-        const begin = see(core.state, Math.floor(now_ms() / 1000), scenario);
+        const begin = see(core, Math.floor(now_ms() / 1000), scenario);
         const follows = track !== undefined && track.link === runtime.link && track.cycle + 1 === runtime.cycle;
         const times = { link: runtime.link, cycle: runtime.cycle, begin, before: follows ? track.begin : null };
-        tracks.set(runtime, { ...times, ordered: [], ordered_before: follows ? track.ordered : [] });
+        const late = track?.late ?? new Map<string, number>();
+        tracks.set(runtime, { ...times, ordered: [], ordered_before: follows ? track.ordered : [], late });
         if (!follows) continue;
         noteLate(late, track.begin, begin);
         if (track.before === null || core.state.queues.size === 0) continue;
@@ -151,14 +152,17 @@ function isPlain({ policy, setup, ops, faults }: Judged): boolean {
 
 // --- what is observed
 
-function see(state: ServerState, at_s: number, { policy }: Judged): Seen {
+function see({ state, kernel: { moms } }: Core, at_s: number, { policy }: Judged): Seen {
   const jobs = new Map<string, JobSeen>();
   for (const job of state.jobs.values()) jobs.set(job.id, seeJob(state, job));
   const queues = [...state.queues.values()].sort(
     (a, b) => Number(b.attrs["Priority"] ?? 0) - Number(a.attrs["Priority"] ?? 0) || a.order - b.order,
   );
   const turns = new Map(queues.map(({ name }, at) => [name, policy.by_queue ? at : 0]));
-  return { at_s, jobs, turns, world: seeWorld(state) };
+  const world = seeWorld(state);
+  // A mom that was lost and is back has another link. Meanwhile the server refused starts on its host.
+  for (const { host, link } of moms.by_host.values()) world.set(`mom ${host}`, String(link));
+  return { at_s, jobs, turns, world };
 }
 
 function seeJob(state: ServerState, { id, attrs, own, subjobs }: Job): JobSeen {
@@ -243,6 +247,7 @@ function causeOf({ id, before, begun, after, ordered }: Moved): string | null {
     if (before.world.get(name) !== begun.world.get(name) || begun.world.get(name) !== after.world.get(name)) return `${name} has changed`;
   const own = mustGet(after.jobs, id);
   if (isOtherwise(before.jobs.get(id), own)) return `${id} has changed`;
+  if (own.refused || begun.jobs.get(id)?.refused === true) return `a start of ${id} was refused`;
   for (const other of ordered) {
     const job = after.jobs.get(other) ?? begun.jobs.get(other);
     if (job === undefined || !waits(job)) return `an administrator had ${other} run`;
@@ -310,10 +315,10 @@ function higherWork(id: string, { before, begun, after }: Times): string | null 
     : null;
 }
 
-/** Returns whether the job waits again, runs again or was resumed. */
+/** Returns whether the job waits again, runs again or was resumed. It waits again, too, if it has run and come back between the two moments. */
 function cameBack(old: JobSeen, now: JobSeen): boolean {
   if (old.state === "S" || now.state === "S") return old.state !== now.state;
-  return waits(now) ? !waits(old) : !waits(old) && old.run_count !== now.run_count;
+  return waits(now) ? !waits(old) || old.run_count !== now.run_count : !waits(old) && old.run_count !== now.run_count;
 }
 
 /** Returns a cause among later jobs; null: none. It is a later job whose start no scheduler decided, or that was changed or resumed. */
