@@ -56,7 +56,7 @@ export type Cable = {
 export type Network = {
   readonly cables: ReadonlySet<Cable>;
   readonly cuts: Cuts;
-  /** Makes a link. Between moms and the server, end a connects; end b is the server. host: where end a is, if that host may be cut off; else null */
+  /** Makes a link. Between moms and the server, end a connects; end b is the server. host: the host of end a if it may be cut off; otherwise null */
   connect<Out extends Direction, In extends Direction>(
     kind: "sched" | "mom",
     name: string,

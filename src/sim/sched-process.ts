@@ -218,7 +218,7 @@ class SchedLife {
     this.#connectIn(this.#self.random.int(1, 200));
   }
 
-  /** Takes a link that the server has made. The server has given up a former one. */
+  /** Takes a link that the server has made. The server no longer uses a former link. */
   accept(link: SchedLink): void {
     this.#listen(link);
     this.thread.do(() => {

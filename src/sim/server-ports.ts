@@ -146,7 +146,7 @@ export function virtualHooks(random: Prng, clock: ClockPort, hooked: (hook: Hook
   };
 }
 
-/** What is known of a peer on another host. sched: the scheduler that was dialled. */
+/** What the server knows about a peer on another host. sched: the name of the scheduler that was dialled. */
 export type FarPeer = { readonly host: HostIdentity; readonly sched?: string };
 
 /** The uid of a peer on another host. */

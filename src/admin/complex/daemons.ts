@@ -156,9 +156,9 @@ export async function askServer(conf: Conf): Promise<Seen | null> {
 }
 
 /**
- * Waits until the server answers, its enabled schedulers are up and the vnodes of this host are known. Throws AdminError at once if a daemon that should run
- * does not run, and after a short time if a scheduler is down and has reported a reason. Returns sentences about schedulers on other hosts that are down: a
- * start of this host does not help them.
+ * Waits until the server answers, its enabled schedulers are up and the vnodes of this host are known. Throws AdminError at
+ * once if a daemon that should run does not run, and after a short time if a scheduler is down and has reported a reason.
+ * Returns sentences about schedulers on other hosts that are down, because starting this host does not start them.
  */
 export async function waitUntilUp(conf: Conf, limit_s = 120): Promise<readonly string[]> {
   const begin_ms = performance.now();

@@ -1,4 +1,5 @@
-// `partita start` and `partita upgrade` on a host that has joined: start the schedulers whose sched_host is this host. They listen, and the server dials them.
+// `partita start` and `partita upgrade` on a host that has joined: start the schedulers whose sched_host is this host. They
+// listen, and the server connects to them.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +13,10 @@ import { isLocked } from "#support/libc/lock-file.ts";
 import { AdminError, programTree } from "./complex-home.ts";
 import { programOf, runToEnd } from "./daemons.ts";
 
-/** Starts those that do not run. Returns their names. A scheduler that does not start, and a server that does not answer, are told by `warn`; they keep nothing else from starting. */
+/**
+ * Starts the schedulers that do not run, and returns their names. If one cannot be started, or the server does not answer,
+ * the reason goes to `warn`, and the rest continues.
+ */
 export async function startHostScheds(conf: Conf, warn: (text: string) => void): Promise<readonly string[]> {
   const place = { host: conf.server_host, port: conf.port.server };
   const scheds = await schedsOfHost({ home: conf.home, place, server: conf.own_server }).catch((error: unknown) => {
@@ -30,7 +34,7 @@ export async function startHostScheds(conf: Conf, warn: (text: string) => void):
   return started;
 }
 
-/** Returns false if the scheduler runs already. */
+/** Starts a scheduler. Returns false if it is already running. */
 async function startSched(conf: Conf, { name, port }: HostSched): Promise<boolean> {
   const named = schedDirectories(name, conf.home);
   if (isLocked(join(named.sched_priv, "sched.lock"))) return false;

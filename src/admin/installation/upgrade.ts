@@ -48,7 +48,10 @@ export async function upgrade(conf: Conf, say: (text: string) => void): Promise<
   if (left.length > 0) say("pbs_mom has jobs and goes on with the program of before: call partita upgrade again when they have ended.");
 }
 
-/** Restarts those running daemons whose end harms no job. Returns their names. say: called with what is not up afterwards */
+/**
+ * Restarts those running daemons that can end without harm to a job. Returns their names. say: called with a text about each
+ * daemon that does not run afterwards
+ */
 async function restart(conf: Conf, say: (text: string) => void): Promise<readonly string[]> {
   const running = enabledDaemons(conf).filter((name) => daemonPid(conf, name) !== null);
   const busy = running.includes("mom") && (isMember(conf) ? hasRecordedRuns(conf) : await hasRunningJobs(conf));

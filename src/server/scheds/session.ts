@@ -212,7 +212,7 @@ export function startAll(kernel: Kernel): void {
   for (const sched of kernel.state.scheds.values()) {
     runtimeOf(kernel, sched.name);
     happened(kernel, sched.name, "lost");
-    // A comment of the former server about an unreachable scheduler says nothing about the present.
+    // A comment that the former server process wrote about an unreachable scheduler may no longer be true.
     forgetUnreached(kernel, sched);
     if (shouldRun(sched)) startProcess(kernel, sched.name);
   }

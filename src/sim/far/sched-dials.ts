@@ -1,5 +1,5 @@
-// The server's attempts to reach schedulers on other hosts, as src/server/shell/remote-scheds.ts makes them: again and again, until the scheduler has said hello or is
-// not wanted any more.
+// The server's attempts to reach schedulers on other hosts, as src/server/shell/remote-scheds.ts makes them: one after
+// another until the scheduler has said hello or is no longer wanted.
 
 import type { Cuts } from "./cuts.ts";
 
@@ -12,7 +12,7 @@ export type SchedDialsOptions = {
   after(delay_ms: number, work: () => void): void;
   /** the host of a scheduler; null: it is the server's host, or there is no such scheduler */
   hostOf(sched: string): string | null;
-  /** whether the server knows of no connection */
+  /** whether the scheduler has no connection, as far as the server knows */
   isDown(sched: string): boolean;
   /** Makes a connection; null: nobody listens. gone: called when it has ended */
   connect(sched: string, host: string, gone: () => void): FarLink | null;
@@ -20,7 +20,7 @@ export type SchedDialsOptions = {
 };
 
 const RETRY_MS = 1000;
-/** Time in which a scheduler must have said hello, and a host must have answered. */
+/** Time within which a scheduler must say hello, and within which a host must answer. */
 const DIAL_MS = 10_000;
 /** Time for the last cycle of a scheduler that was told to end. */
 const LEAVE_MS = 10_000;
@@ -34,7 +34,7 @@ export class SchedDials {
     this.#options = options;
   }
 
-  /** Dials a scheduler, unless that is done already. Returns false if it is not on another host. */
+  /** Dials a scheduler, unless that is under way. Returns false if it is not on another host. */
   start(sched: string): boolean {
     const host = this.#options.hostOf(sched);
     if (host === null) return false;
@@ -63,7 +63,7 @@ export class SchedDials {
   }
 }
 
-/** A connection needs both directions. */
+/** Whether the host can make no connection now: that needs both directions. */
 const isCutOff = (cuts: Cuts, host: string): boolean => cuts.left_ms(host, "up") > 0 || cuts.left_ms(host, "down") > 0;
 
 class Dial {
