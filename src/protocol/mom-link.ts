@@ -29,6 +29,9 @@ export type MomHello = {
   readonly host: string;
   /** address of the socket on which the mom accepts requests of tasks (task-link.ts) */
   readonly tasks?: string;
+  /** the address from which the mom on another host has connected; the server adds it, and no mom sends it */
+  readonly address?: string;
+  /** TCP port on which the mom accepts requests of the moms of other hosts */
   readonly port: number;
   readonly pid: number;
   /** of PBS */
@@ -89,9 +92,21 @@ export type MomJob = {
   readonly restart?: true;
   /** secret of this run: PBS_JOBCOOKIE */
   readonly cookie: string;
-  /** socket addresses by host for requests of tasks; absent: the job has only one host */
+  /**
+   * socket addresses for requests of tasks, of those hosts of the job whose moms run on the same machine as this mom; absent: the
+   * job has only one host
+   */
   readonly tasks?: { readonly [host: string]: string };
+  /** the hosts of the job that are reached by TCP; absent: there are none */
+  readonly sisters?: MomSisters;
 };
+/** secret: known to the moms of this run, and to nobody else. hosts: their places by host. */
+export type MomSisters = { readonly secret: string; readonly hosts: { readonly [host: string]: MomPlace } };
+/**
+ * Where the mom of a host accepts requests by TCP. address null: it is on the server's host, which each mom reaches as it reaches
+ * the server, and it shows the server's certificate; otherwise it shows the certificate of the host of that name.
+ */
+export type MomPlace = { readonly address: string | null; readonly port: number };
 /** A hook of execution hosts. content: the text of the hook in base64. */
 export type MomHook = {
   readonly name: string;

@@ -197,6 +197,7 @@ const MOM_TO_SERVER = {
 
 // --- frames from the server to a mom
 
+const momPlace = z.strictObject({ address: name.nullable(), port: count });
 const momJob = z.strictObject({
   id: name,
   run_count: count,
@@ -210,6 +211,7 @@ const momJob = z.strictObject({
   kill_delay_s: seconds,
   cookie: name,
   tasks: scalarRecord<string>((value) => typeof value === "string").exactOptional(),
+  sisters: z.strictObject({ secret: name, hosts: z.record(name, momPlace) }).exactOptional(),
   restart: z.literal(true).exactOptional(),
 });
 const token = { token: whole, job: name };
@@ -277,10 +279,19 @@ const TASK_TO_MOM = {
     argv: items(z.string().max(LIMITS.script_chars_max)).min(1),
     env: items(z.string().max(LIMITS.script_chars_max)),
     shell: z.boolean(),
+    name: name.exactOptional(),
+    again: z.literal(true).exactOptional(),
   }),
   "task-signal": z.strictObject({ token: count, signal: count }),
   "task-attach": z.strictObject({ ...task_run, token: count, pid }),
-  "task-output": z.strictObject({ ...task_run, token: count, letter: z.enum(["o", "e"]), content: z.string().max(LIMITS.hook_chars_max) }),
+  "task-output": z.strictObject({
+    ...task_run,
+    token: count,
+    letter: z.enum(["o", "e"]),
+    from: name,
+    offset: count,
+    content: z.string().max(LIMITS.hook_chars_max),
+  }),
 } satisfies { readonly [K in keyof TaskToMom]: z.ZodType<TaskToMom[K]> };
 
 const MOM_TO_TASK = {

@@ -177,6 +177,7 @@ export class MomLife {
           say: () => undefined,
           forward: () => undefined,
           drain: (_job, then) => this.later(0, then),
+          drainLast: (_job, then) => this.later(0, () => then(true)),
           tick: () => undefined,
           close: () => undefined,
         }),

@@ -310,6 +310,7 @@ class ServerLife {
       }),
       scripts: (ids, done) => settle(() => disk.store.scripts(ids), done),
       cookies: (count) => "0".repeat(32 * count),
+      secret: () => "",
       listener: { setLimits: () => undefined, close: (done) => done() },
     });
     const store = { ...storePort(disk.store, HOST, settle), commit: storePort(disk.store, HOST, commit).commit };

@@ -272,6 +272,10 @@ function deliver(plan: FilePlan, output: OutputPlan, success: boolean): string |
   }
   if (output.how === "direct") return null;
   const { target } = output;
+  if (target === null && lstatSync(output.path, { throwIfNoEntry: false })?.size === 0) {
+    removeQuietly(null, output.path);
+    return null;
+  }
   let reason = "there is no place for it";
   if (target !== null) {
     try {

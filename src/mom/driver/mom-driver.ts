@@ -10,10 +10,13 @@ import { messageOf } from "#support/caught.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { PARTITA_VERSION, PBS_VERSION } from "#support/version.ts";
 import type { MomSettings } from "../config/config.ts";
+import type { FinishRequest } from "../job/agent-link.ts";
+import { isSister } from "../job/sister.ts";
 import { helloJobs, makeMomState, reduce } from "../run/core.ts";
 import type { MomEvent } from "../run/event.ts";
 import { isStartingUp } from "../run/hook-answers.ts";
 import { helloOutputs } from "../run/kept-output.ts";
+import { FIRST_TASK } from "../run/record.ts";
 import type { MomAction, MomState } from "../run/state.ts";
 import { AgentClient, type AgentHandlers } from "./agent-client.ts";
 import { HostWatch } from "./host-watch.ts";
@@ -163,7 +166,7 @@ export class MomDriver {
       case "prepare":
         return this.#agent.prepare(action.request);
       case "finish":
-        return this.#agent.finish(action.request);
+        return this.#finish(action.request);
       case "append":
         return this.#agent.append(action);
       case "purge":
@@ -241,6 +244,14 @@ export class MomDriver {
   #sayTask({ asked, answer, drained }: ActionOf<"task-say">): void {
     if (drained === undefined) return this.#tasks.say(asked, answer);
     this.#tasks.drain(drained.job, () => this.#tasks.say(asked, answer));
+  }
+
+  /** Finishes the files of a run. Output of tasks on a sister that has not reached the mother superior is not dropped: the file agent puts it into undelivered. */
+  #finish(request: FinishRequest): void {
+    const run = this.state.runs.get(request.plan.job);
+    const hadTasks = run !== undefined && run.next_task > FIRST_TASK && isSister(run.job, this.#identity.host);
+    if (!hadTasks || request.output !== "drop" || run.ending?.why === "discard") return this.#agent.finish(request);
+    this.#tasks.drainLast(request.plan.job, (all) => this.#agent.finish(all ? request : { ...request, output: "deliver" }));
   }
 
   #runScript(action: ActionOf<"run-script">): void {

@@ -146,6 +146,11 @@ export type TaskLinks = {
   forward(action: ActionOf<"task-forward">): void;
   /** Calls `then` when the mother superior has received the output of the job's tasks on this host. If it cannot receive it now, calls `then` at once. */
   drain(job: string, then: () => void): void;
+  /**
+   * As drain, when the run ends here. all false: some output has not reached the mother superior, because it cannot be reached. Its output files must then be
+   * kept here.
+   */
+  drainLast(job: string, then: (all: boolean) => void): void;
   /** looks for new output of tasks in all runs for which this mom is a sister */
   tick(): void;
   close(): void;

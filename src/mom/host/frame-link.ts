@@ -16,14 +16,18 @@ export type Link<Out extends Messages> = {
 
 export type LinkHandlers<In extends Messages> = { readonly [T in keyof In]: (data: In[T]) => void };
 
-/** Opens a link over streams. handlers: a function for each type of message that is accepted. onClose: called once when the link has ended, for any reason. */
+/**
+ * Opens a link over streams. handlers: a function for each type of message that is accepted. onClose: called once when the link has ended, for any reason.
+ * frame_chars_max: length of the longest frame that is accepted.
+ */
 export function frameLink<In extends Messages, Out extends Messages>(
   streams: Duplex | { readonly input: Readable; readonly output: Writable },
   handlers: LinkHandlers<In>,
   onClose: (error: Error | null) => void,
+  frame_chars_max = LIMITS.daemon_frame_chars_max,
 ): Link<Out> {
   const { input, output } = "input" in streams ? streams : { input: streams, output: streams };
-  const decoder = frameDecoder(LIMITS.daemon_frame_chars_max, new Set(Object.keys(handlers)));
+  const decoder = frameDecoder(frame_chars_max, new Set(Object.keys(handlers)));
   let waiting: string[] = [];
   let open = true;
   const end = (error: Error | null): void => {

@@ -4,10 +4,12 @@
 // The placeholder is an idle process in a session and a control group, in place of the job's top process. So signals, usage, a restart of the mom and the
 // removal of files are handled as for any other run. When the placeholder ends, all processes of the job on this host end.
 
+import { hostName } from "#identity/host-name.ts";
+import type { HostIdentity } from "#identity/peer.ts";
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
 import { hasSeveralEntries, hostsOf } from "#model/request/host-entry.ts";
 import { sizeKb } from "#model/values/size.ts";
-import type { MomJob, MomVnode } from "#protocol/mom-link.ts";
+import type { MomJob, MomPlace, MomVnode } from "#protocol/mom-link.ts";
 import type { FilePlan } from "./agent-link.ts";
 import { type Attrs, isSameHost, resourcesOf } from "./attrs.ts";
 import type { PlanFacts } from "./plan-facts.ts";
@@ -20,6 +22,29 @@ export function isSister(job: Pick<MomJob, "exec_host">, host: string): boolean 
   if (!hasSeveralEntries(job.exec_host)) return false;
   const [first = "", ...others] = hostsOf(job.exec_host);
   return !isSameHost(first, host) && others.some((other) => isSameHost(other, host));
+}
+
+/** Where the mom of another host accepts requests: on a socket of this machine, or by TCP. */
+export type TaskPlace = { readonly kind: "socket"; readonly path: string } | ({ readonly kind: "host"; readonly host: string } & MomPlace);
+
+/** Returns where the mom of a host of the job accepts requests; null: the server has not said it. */
+export function placeOf({ tasks, sisters }: Pick<MomJob, "tasks" | "sisters">, host: string): TaskPlace | null {
+  const path = ownValue(tasks, host);
+  if (path !== undefined && path !== "") return { kind: "socket", path };
+  const place = ownValue(sisters?.hosts, host);
+  return place === undefined ? null : { kind: "host", host, ...place };
+}
+
+const ownValue = <T>(record: { readonly [name: string]: T } | undefined, name: string): T | undefined =>
+  record !== undefined && Object.hasOwn(record, name) ? record[name] : undefined;
+
+/** Returns the hosts of the job for which a peer with that certificate speaks, as the server has said (task-link.ts K3). */
+export function hostsOfPeer({ exec_host, sisters }: Pick<MomJob, "exec_host" | "sisters">, peer: HostIdentity): readonly string[] {
+  return hostsOf(exec_host).filter((host) => {
+    const place = ownValue(sisters?.hosts, host);
+    if (place === undefined) return false;
+    return place.address === null ? peer.role === "server" : peer.role === "host" && peer.host === hostName(host);
+  });
 }
 
 /** Plans only the files that tasks of the job need here: node file, TMPDIR, files for their output. Nothing is staged or delivered. */

@@ -64,7 +64,7 @@ export function beginRun(cx: Context, job: MomJob, owner: Owner | null, doomed: 
     launch: null,
     used_by_hooks: {},
     sisters: NO_SISTERS,
-    ...noTasks(),
+    ...noTasks(null),
     next: null,
   };
   if (!SAFE_ID.test(job.id)) {

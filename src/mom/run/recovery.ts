@@ -42,7 +42,7 @@ export function recovered(cx: Context, saved: readonly SavedRun[]): void {
       launch: null,
       used_by_hooks: record.used_by_hooks ?? {},
       sisters: NO_SISTERS,
-      ...noTasks(record.tasks),
+      ...noTasks(record.tasks ?? {}),
       next: null,
     };
     cx.state.runs.set(run.job.id, run);

@@ -11,6 +11,7 @@ import type { ScriptName } from "../job/pelog.ts";
 import type { Owner } from "../job/plan.ts";
 import type { PlanFacts } from "../job/plan-facts.ts";
 import type { FileIdentity } from "../job/process.ts";
+import type { TaskPlace } from "../job/sister.ts";
 import type { ExitedRun, RunKey, StartSpec } from "../job/starter-link.ts";
 import type { CpuWeights, Sample } from "../job/usage.ts";
 import type { ResourceTypes } from "./hook-view.ts";
@@ -108,6 +109,12 @@ export type Run = {
   /** running tasks besides the top process, by number */
   tasks: Map<number, Task>;
   next_task: number;
+  /** tasks that moms of other hosts have requested, by the name of the request (named-tasks.ts) */
+  named_tasks: Map<string, NamedTask>;
+  /** some of these names are no longer known */
+  names_lost: boolean;
+  /** number of bytes of the output of tasks that were added here, by host and letter (tasks.ts T4) */
+  taken_output: Map<string, number>;
   /** cpu seconds of finished tasks and adopted sessions */
   tasks_cput_s: number;
   /** sessions that pbs_attach added to the job, by number */
@@ -121,8 +128,14 @@ export type Run = {
 /** A session that pbs_attach added to a job. owner: only processes of this user in the session belong to the job. cput_s: cpu time at the last sample. */
 export type Adopted = { readonly owner: number; cput_s: number };
 
-/** A running task. asked: number of the request that started it (tasks.ts); null: nobody waits for its end any more. pid 0: the task is being started. */
-export type Task = { asked: number | null; pid: number };
+/**
+ * A running task. asked: number of the request that started it (tasks.ts); null: nobody waits for its end any more. pid 0: the task is being started. name: its
+ * key in named_tasks.
+ */
+export type Task = { asked: number | null; pid: number; readonly name?: string };
+
+/** A task that was requested with a name. end: how it ended; null: it has not ended. */
+export type NamedTask = { readonly task: number; end: TaskAnswer | null };
 
 export type LaunchChange = {
   readonly progname?: string;
@@ -293,7 +306,7 @@ export type MomAction =
   | {
       readonly kind: "task-forward";
       readonly asked: number;
-      readonly socket: string;
+      readonly place: TaskPlace;
       readonly run: RunKey;
       readonly wanted: TaskWanted;
       readonly most: number;

@@ -1,9 +1,10 @@
 // Requests about the tasks of a job, who makes them, and the answers (tasks.ts).
 
+import type { HostIdentity } from "#identity/peer.ts";
 import type { MomToTask, TaskRun } from "#protocol/task-link.ts";
 
-/** Who makes a request. daemon: it is root, or the user that runs the daemons of the complex. */
-export type TaskAsker = { readonly uid: number; readonly daemon: boolean };
+/** Who makes a request. daemon: it is root, or the user that runs the daemons of the complex. host: the mom of another host; uid and daemon say nothing then. */
+export type TaskAsker = { readonly uid: number; readonly daemon: boolean; readonly host?: HostIdentity };
 
 export type TaskWanted = TaskRun &
   (
@@ -15,10 +16,19 @@ export type TaskWanted = TaskRun &
         readonly env: readonly string[];
         /** argv is a single text that the owner's shell interprets */
         readonly shell: boolean;
+        /** task-link.ts K4 */
+        readonly name?: string;
+        readonly again?: true;
       }
     /** owner_uid: the owner of the process; null: the process does not exist */
     | { readonly kind: "attach"; readonly pid: number; readonly owner_uid: number | null }
-    | { readonly kind: "output"; readonly letter: "o" | "e"; readonly content: string }
+    | {
+        readonly kind: "output";
+        readonly letter: "o" | "e";
+        readonly from: string;
+        readonly offset: number;
+        readonly content: string;
+      }
   );
 
 export type TaskAnswer =

@@ -2,26 +2,35 @@
 // or asks the mom of another host of the job. Pure, like life.ts.
 //
 // T1. A task is started only for a run that is running here and is not being ended. Its owner requests it with the secret of the run, or a mom of the same run
-//     does (task-link.ts K1, K2).
+//     does (task-link.ts K1, K2, K3).
 // T2. A task has the job's identity, environment, limits and group; processes that it leaves end with the job.
-// T3. A request is answered by task-refused, or by task-started and later task-exited.
+// T3. A request is answered by task-refused, or by task-started and later task-exited. A mom that repeats a request gets these answers again (named-tasks.ts).
+// T4. A piece of output that comes twice is added once.
 
+import type { HostIdentity } from "#identity/peer.ts";
 import { hostsOf } from "#model/request/host-entry.ts";
 import { nth } from "#support/assert.ts";
 import { isSameHost } from "../job/attrs.ts";
 import { nodefileText } from "../job/environment.ts";
+import { hostsOfPeer, placeOf } from "../job/sister.ts";
 import { type ExitedRun, type RunKey, type StartedRun, type StarterRun, type StarterToMom, taskName, taskOf } from "../job/starter-link.ts";
 import type { Seen } from "../job/usage.ts";
+import { endNamed, namedBefore, nameFor, nameTask } from "./named-tasks.ts";
 import { type Context, FIRST_TASK, tasksSoFar } from "./record.ts";
 import { fullSpec, isSisters } from "./start.ts";
-import type { Run, SavedTasks, Task } from "./state.ts";
+import type { NamedTask, Run, SavedTasks, Task } from "./state.ts";
 import type { TaskAnswer, TaskAsker, TaskWanted } from "./task-question.ts";
 
 const SIGNALLED = 256;
 
-/** Returns the fields of a run that has no running task. saved: what an earlier mom has written to the record of the run. */
-export const noTasks = (saved?: SavedTasks): Pick<Run, "tasks" | "next_task" | "tasks_cput_s" | "adopted"> => ({
+/** Returns the fields of a run that has no running task. saved: what an earlier mom has written to the record of the run; null: this mom has begun the run. */
+export const noTasks = (
+  saved: Partial<SavedTasks> | null,
+): Pick<Run, "tasks" | "named_tasks" | "names_lost" | "taken_output" | "next_task" | "tasks_cput_s" | "adopted"> => ({
   tasks: new Map<number, Task>(),
+  named_tasks: new Map(),
+  names_lost: saved !== null,
+  taken_output: new Map(),
   next_task: saved?.next_task ?? FIRST_TASK,
   tasks_cput_s: saved?.cput_s ?? 0,
   adopted: new Map(),
@@ -42,7 +51,7 @@ export function taskAsked(cx: Context, asked: number, by: TaskAsker, wanted: Tas
       return say(cx, asked, { type: "task-hosts", lines, hosts: hostsOf(run.job.exec_host) });
     }
     case "spawn":
-      return spawn(cx, asked, run, wanted);
+      return spawn(cx, asked, run, by, wanted);
     case "attach":
       return attach(cx, asked, run, wanted);
     case "output":
@@ -60,12 +69,25 @@ function runFor(cx: Context, by: TaskAsker, wanted: TaskWanted): Run | string {
   const run = cx.state.runs.get(job);
   const unknown = `job ${job} does not run on ${cx.state.config.host}`;
   if (run === undefined) return unknown;
+  if (by.host !== undefined) return mayAsk(cx, run, by.host, wanted) ? unlessEnding(run, unknown) : unknown;
   const own = by.daemon || by.uid === run.owner.identity?.uid;
   const asMom = by.daemon && run_count === run.job.run_count;
   const shown = cookie === null ? asMom || (own && wanted.kind === "attach") : own && cookie === run.job.cookie;
-  if (!shown) return unknown;
+  return shown ? unlessEnding(run, unknown) : unknown;
+}
+
+function unlessEnding(run: Run, unknown: string): Run | string {
   if (run.phase.name !== "running") return unknown;
-  return run.ending === null ? run : `job ${job} is being ended`;
+  return run.ending === null ? run : `job ${run.job.id} is being ended`;
+}
+
+/** task-link.ts K3. */
+function mayAsk(cx: Context, { job }: Run, peer: HostIdentity, wanted: TaskWanted): boolean {
+  const { host } = cx.state.config;
+  if (job.sisters === undefined || wanted.cookie !== job.sisters.secret || wanted.run_count !== job.run_count) return false;
+  const others = hostsOfPeer(job, peer).filter((name) => !isSameHost(name, host));
+  if (wanted.kind === "output") return others.some((name) => isSameHost(name, wanted.from));
+  return wanted.kind === "spawn" && isSameHost(wanted.host, host) && others.length > 0;
 }
 
 function attach(cx: Context, asked: number, run: Run, { pid, owner_uid }: TaskWanted & { readonly kind: "attach" }): void {
@@ -79,38 +101,56 @@ function attach(cx: Context, asked: number, run: Run, { pid, owner_uid }: TaskWa
 
 const keyOfRun = ({ job }: Run): RunKey => ({ job: job.id, run_count: job.run_count });
 
-function spawn(cx: Context, asked: number, run: Run, wanted: TaskWanted & { readonly kind: "spawn" }): void {
+type Spawn = TaskWanted & { readonly kind: "spawn" };
+
+function spawn(cx: Context, asked: number, run: Run, by: TaskAsker, wanted: Spawn): void {
   const { host } = cx.state.config;
   const node = hostsOf(run.job.exec_host).findIndex((name) => isSameHost(name, wanted.host));
   const name = hostsOf(run.job.exec_host)[node];
   if (name === undefined)
     return say(cx, asked, { type: "task-refused", text: `host "${wanted.host}" is not a node in job <${run.job.id}>` });
   if (!isSameHost(name, host)) {
-    const socket = run.job.tasks?.[name];
+    const place = placeOf(run.job, name);
     const text = `the mom of ${name} cannot be reached`;
-    if (socket === undefined) return say(cx, asked, { type: "task-refused", text });
+    if (place === null) return say(cx, asked, { type: "task-refused", text });
+    const cookie = place.kind === "host" ? (run.job.sisters?.secret ?? null) : null;
     cx.actions.push({
       kind: "task-forward",
       asked,
-      socket,
+      place,
       run: keyOfRun(run),
-      wanted: { ...wanted, host: name, run_count: run.job.run_count, cookie: null },
+      wanted: { ...wanted, host: name, run_count: run.job.run_count, cookie },
       most: cx.state.config.tasks_max,
     });
     return;
   }
+  const named = nameFor(by, wanted.name);
+  const before = namedBefore(run, named);
+  if (before !== null) return tellAgain(cx, asked, run, before);
+  if (wanted.again === true && run.names_lost)
+    return say(cx, asked, { type: "task-refused", text: `the mom of ${name} does not know the task (any more)` });
   if (run.tasks.size >= cx.state.config.tasks_max)
     return say(cx, asked, { type: "task-refused", text: tooManyTasks(run.job.id, name, cx.state.config.tasks_max) });
-  start(cx, asked, run, node, wanted);
+  if (named !== null) nameTask(run, named, run.next_task, cx.state.config.tasks_max);
+  start(cx, run, node, { asked, pid: 0, ...(named === null ? {} : { name: named }) }, wanted);
+}
+
+/** Answers a repeated request: the answers about its task follow, or are known already. */
+function tellAgain(cx: Context, asked: number, run: Run, { task: number, end }: NamedTask): void {
+  const task = run.tasks.get(number);
+  if (task !== undefined) task.asked = asked;
+  if (task !== undefined ? task.pid > 0 : end?.type === "task-exited") say(cx, asked, { type: "task-started", task: number });
+  if (end !== null) say(cx, asked, end, isSisters(cx, run) ? keyOfRun(run) : undefined);
+  else if (task === undefined) say(cx, asked, { type: "task-refused", text: "the task was lost" });
 }
 
 export const tooManyTasks = (job: string, host: string, most: number): string =>
   `job ${job} has ${most} tasks on ${host} already ($tasks_max)`;
 
-function start(cx: Context, asked: number, run: Run, node: number, wanted: TaskWanted & { readonly kind: "spawn" }): void {
+function start(cx: Context, run: Run, node: number, entry: Task, wanted: Spawn): void {
   if (run.phase.name !== "running") return;
   const task = run.next_task++;
-  run.tasks.set(task, { asked, pid: 0 });
+  run.tasks.set(task, entry);
   const spec = fullSpec(cx, run, run.phase.files, { node, task });
   const { shell } = run.owner;
   const argv = wanted.shell ? [shell === "" ? "/bin/sh" : shell, "-c", wanted.argv.join(" ")] : wanted.argv;
@@ -138,12 +178,18 @@ function takeOutput(
   asked: number,
   run: Run,
   by: TaskAsker,
-  { letter, content }: TaskWanted & { readonly kind: "output" },
+  { letter, from, offset, content }: TaskWanted & { readonly kind: "output" },
 ): void {
-  if (!by.daemon || run.phase.name !== "running" || isSisters(cx, run))
+  if (!(by.daemon || by.host !== undefined) || run.phase.name !== "running" || isSisters(cx, run))
     return say(cx, asked, { type: "task-refused", text: "no place for output" });
   const path = letter === "o" ? run.phase.files.stdout : run.phase.files.stderr;
-  cx.actions.push({ kind: "append", owner: run.plan.owner, path, text: content, base64: true });
+  const key = `${letter} ${from.toLowerCase()}`;
+  const bytes = Buffer.from(content, "base64");
+  // T4. A mother superior that was restarted does not know what it has: it takes what comes.
+  const known = Math.max(0, (run.taken_output.get(key) ?? offset) - offset);
+  const fresh = known === 0 ? content : bytes.subarray(known).toString("base64");
+  if (known < bytes.length) cx.actions.push({ kind: "append", owner: run.plan.owner, path, text: fresh, base64: true });
+  run.taken_output.set(key, offset + Math.max(known, bytes.length));
   say(cx, asked, { type: "task-done" });
 }
 
@@ -171,8 +217,10 @@ export function taskStarted(cx: Context, key: StartedRun): void {
 export function taskFailed(cx: Context, key: StarterToMom["starter-failed"]["runs"][number]): void {
   withTask(cx, key, (run, number, task) => {
     run.tasks.delete(number);
+    const answer = { type: "task-refused", text: key.text } as const;
+    endNamed(run, task, answer);
     // On a sister, the answer waits until the task's output, which also has the reason, has reached the mother superior.
-    say(cx, task.asked, { type: "task-refused", text: key.text }, isSisters(cx, run) ? keyOfRun(run) : undefined);
+    say(cx, task.asked, answer, isSisters(cx, run) ? keyOfRun(run) : undefined);
   });
 }
 
@@ -184,7 +232,9 @@ export function taskExited(cx: Context, exit: ExitedRun): void {
     run.sample = { ...run.sample, mem_kb: Math.max(run.sample.mem_kb, exit.peak_kb ?? 0) };
     saveTasks(cx, run);
     const status = "code" in exit.status ? exit.status.code : SIGNALLED + exit.status.signal;
-    say(cx, task.asked, { type: "task-exited", status }, isSisters(cx, run) ? keyOfRun(run) : undefined);
+    const answer = { type: "task-exited", status } as const;
+    endNamed(run, task, answer);
+    say(cx, task.asked, answer, isSisters(cx, run) ? keyOfRun(run) : undefined);
   });
 }
 
@@ -233,10 +283,12 @@ export function takeTask(cx: Context, entry: StarterRun): boolean {
 
 /** Removes the tasks that the starter does not know: they no longer exist. */
 export function missTasks(cx: Context, run: Run, known: ReadonlyMap<string, StarterRun>): void {
-  for (const [number, { asked }] of [...run.tasks]) {
+  for (const [number, task] of [...run.tasks]) {
     if (known.has(taskName(run.job.id, number))) continue;
     run.tasks.delete(number);
-    say(cx, asked, { type: "task-refused", text: "the starter was lost" });
+    const answer = { type: "task-refused", text: "the starter was lost" } as const;
+    endNamed(run, task, answer);
+    say(cx, task.asked, answer);
   }
 }
 

@@ -1,5 +1,7 @@
 // The mom's shell: implements the ports of its driver (../driver/ports.ts) on this machine, and handles the log and the signals of the process.
 
+import { revokedSerials } from "#identity/files/revoked.ts";
+import { frameTypes } from "#protocol/schema-link.ts";
 import { messageOf } from "#support/caught.ts";
 import { steady_ms } from "#support/clock.ts";
 import type { Conf } from "#support/conf.ts";
@@ -18,6 +20,7 @@ import { foundCheckpoints, removeCheckpoint, runAction } from "./action-run.ts";
 import { agentPort } from "./agent-port.ts";
 import { momHookShell } from "./hook-shell.ts";
 import { foundKept, noteKept } from "./kept-notes.ts";
+import { OtherMoms } from "./other-moms.ts";
 import { recordFile } from "./record-file.ts";
 import { runScript } from "./script-run.ts";
 import { reportsPort, serverPort } from "./server-port.ts";
@@ -25,6 +28,7 @@ import { makeDirectories, momConfig, readSettings, vnodeReporter } from "./setup
 import { siteReader } from "./site-resources.ts";
 import { starterPort } from "./starter-port.ts";
 import { carryOutput, removeOldOffsets } from "./task-output.ts";
+import { ownCredentials, TaskPort } from "./task-port.ts";
 import { TaskServer } from "./task-server.ts";
 
 /** A mom that runs in this process. The caller must hold mom.lock. */
@@ -56,7 +60,7 @@ export class Mom {
     for (const text of notes) this.#note(text);
     const identity = {
       host: conf.mom_node_name,
-      port: options.port ?? conf.port.mom,
+      port: this.#port,
       pid: process.pid,
       is_system: conf.mode === "system",
       alarm_s: options.alarm_s,
@@ -64,6 +68,10 @@ export class Mom {
     this.#driver = new MomDriver(this.#ports(), identity, settings);
     this.#takeSignals();
     this.#driver.start();
+  }
+
+  get #port(): number {
+    return this.#options.port ?? this.#conf.port.mom;
   }
 
   readonly #note = (text: string, event: number = LOG_EVENT.SYSTEM): void => this.#log.record(event, "Svr", "pbs_mom", text);
@@ -152,16 +160,40 @@ export class Mom {
     const home = this.#home;
     return {
       open: (state, happen) => {
-        const server = new TaskServer({ home, mode: this.#conf.mode, happen, complain: this.#fault });
-        const output = carryOutput(home, state, this.#fault);
+        const { mode, home: complex_home, own_server, server_host } = this.#conf;
+        const complain = this.#fault;
+        const others = new OtherMoms({
+          credentials: () => ownCredentials(complex_home),
+          revoked: () => revokedSerials(complex_home),
+          server_host,
+          server: own_server,
+        });
+        const server = new TaskServer({ home, mode, happen, complain, others });
+        const port = new TaskPort({
+          ...server.handlers,
+          home: complex_home,
+          port: this.#port,
+          server: own_server,
+          types: frameTypes("task-to-mom"),
+          complain,
+        });
+        const output = carryOutput(home, state, others, complain);
         removeOldOffsets(home, state);
         return {
           path: server.path,
           say: (asked, answer) => server.say(asked, answer),
           forward: (action) => server.forward(action),
-          drain: (job, then) => void output.drain(job).then(then),
-          tick: () => output.tick(),
-          close: () => server.close(),
+          drain: (job, then) => void output.drain(job).then(() => then()),
+          drainLast: (job, then) => void output.drainLast(job).then(then),
+          tick() {
+            port.look();
+            output.tick();
+          },
+          close() {
+            server.close();
+            port.close();
+            others.close();
+          },
         };
       },
     };

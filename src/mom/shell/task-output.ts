@@ -5,6 +5,7 @@
 //     so that a restarted mom sends nothing twice.
 // O2. A file in spool is read only if it is a plain file of the job's owner, because all users may write in spool.
 // O3. drain() waits for the output that was written before the call, not for output that is written later.
+// O4. Each piece names its position, so that the mother superior adds a piece once, even if the connection was lost before its answer came.
 
 import {
   closeSync,
@@ -19,28 +20,33 @@ import {
   writeFileSync,
 } from "node:fs";
 import { hostsOf } from "#model/request/host-entry.ts";
-import type { TaskToMom } from "#protocol/task-link.ts";
 import { messageOf } from "#support/caught.ts";
-import type { Link } from "../host/frame-link.ts";
-import { isSister } from "../job/sister.ts";
+import { isSister, placeOf } from "../job/sister.ts";
 import type { MomState, Run } from "../run/state.ts";
-import { dialMom } from "./task-server.ts";
+import type { OtherMoms } from "./other-moms.ts";
 
 const PIECE_BYTES = 256 * 1024;
 const EXTENSION = ".SO";
+/** How long the end of a run waits until its output has reached the mother superior. */
+const LAST_DRAIN_MS = 10_000;
+
+/** What became of output: it was accepted, the mother superior wants no more of it, or it could not be reached. */
+export type Carriage = "accepted" | "refused" | "unreachable";
 
 export type TaskOutput = {
-  /** sends all output that exists now. Resolves when it was accepted, or cannot be accepted now */
-  drain(job: string): Promise<void>;
+  /** sends all output that exists now */
+  drain(job: string): Promise<Carriage>;
+  /** as drain, but gives up after some time. Resolves with false if the mother superior could not be reached */
+  drainLast(job: string): Promise<boolean>;
   /** looks for new output of all runs for which this mom is a sister */
   tick(): void;
 };
 
 type Carried = { o: number; e: number };
 
-export function carryOutput(home: string, state: MomState, complain: (text: string) => void): TaskOutput {
+export function carryOutput(home: string, state: MomState, others: OtherMoms, complain: (text: string) => void): TaskOutput {
   const offsets = new Map<string, Carried>();
-  const underway = new Map<string, Promise<void>>();
+  const underway = new Map<string, Promise<Carriage>>();
   const keeper = (job: string): string => `${home}/mom_priv/jobs/${job}${EXTENSION}`;
 
   const carriedOf = (job: string): Carried => {
@@ -51,69 +57,51 @@ export function carryOutput(home: string, state: MomState, complain: (text: stri
     }
     return carried;
   };
-  const carry = async (run: Run, upTo: Carried): Promise<void> => {
-    const { id, run_count } = run.job;
-    const socket = run.job.tasks?.[hostsOf(run.job.exec_host)[0] ?? ""];
-    const carried = carriedOf(id);
-    const more = (): { letter: "o" | "e"; bytes: Buffer } | null => {
-      for (const letter of ["o", "e"] as const) {
-        const { path } = letter === "o" ? run.plan.stdout : run.plan.stderr;
-        const bytes = readPiece(path, carried[letter], upTo[letter], uidOf(run));
-        if (bytes !== null) return { letter, bytes };
-      }
-      return null;
-    };
-    if (socket === undefined || more() === null) return;
-    await new Promise<void>((done) => {
-      let token = 0;
-      let sent: { letter: "o" | "e"; bytes: Buffer } | null = null;
-      let link: Link<TaskToMom> | null = null;
-      const end = (): void => {
-        link?.close();
-        done();
-      };
-      const next = (): void => {
-        sent = more();
-        if (sent === null) return end();
-        const { letter, bytes } = sent;
-        link?.send("task-output", { job: id, run_count, cookie: null, token: ++token, letter, content: bytes.toString("base64") });
-      };
-      const ignore = (): void => undefined;
-      dialMom(
-        socket,
-        {
-          "task-done": () => {
-            if (sent === null) return;
-            carried[sent.letter] += sent.bytes.length;
-            try {
-              // The new file replaces the old one by a rename, so that a process that reads it always finds a complete text.
-              writeFileSync(`${keeper(id)}.new`, JSON.stringify(carried), { mode: 0o600 });
-              renameSync(`${keeper(id)}.new`, keeper(id));
-            } catch (error) {
-              complain(`${keeper(id)}: ${messageOf(error)}`);
-            }
-            next();
-          },
-          "task-refused": end,
-          "task-started": ignore,
-          "task-exited": ignore,
-          "task-hosts": ignore,
-        },
-        (open) => {
-          link = open;
-          next();
-        },
-        end,
-      );
+  const noteCarried = (job: string, carried: Carried): void => {
+    try {
+      // The new file replaces the old one by a rename, so that a process that reads it always finds a complete text.
+      writeFileSync(`${keeper(job)}.new`, JSON.stringify(carried), { mode: 0o600 });
+      renameSync(`${keeper(job)}.new`, keeper(job));
+    } catch (error) {
+      complain(`${keeper(job)}: ${messageOf(error)}`);
+    }
+  };
+  /** Sends one piece of the output. */
+  const send = ({ job }: Run, letter: "o" | "e", offset: number, bytes: Buffer): Promise<Carriage> => {
+    const place = placeOf(job, hostsOf(job.exec_host)[0] ?? "");
+    if (place === null) return Promise.resolve("unreachable");
+    const { id, run_count, sisters } = job;
+    const cookie = place.kind === "host" ? (sisters?.secret ?? null) : null;
+    const piece = { job: id, run_count, cookie, letter, from: state.config.host, offset, content: bytes.toString("base64") };
+    return new Promise((resolve) => {
+      others.ask(place, (token) => ({ type: "task-output", data: { ...piece, token } }), {
+        answered: ({ type }) => resolve(type === "task-done" ? "accepted" : "refused"),
+        lost: () => resolve("unreachable"),
+      });
     });
   };
+  const carry = async (run: Run, upTo: Carried): Promise<Carriage> => {
+    const carried = carriedOf(run.job.id);
+    for (const letter of ["o", "e"] as const) {
+      const { path } = letter === "o" ? run.plan.stdout : run.plan.stderr;
+      for (;;) {
+        const bytes = readPiece(path, carried[letter], upTo[letter], uidOf(run));
+        if (bytes === null) break;
+        const outcome = await send(run, letter, carried[letter], bytes);
+        if (outcome !== "accepted") return outcome;
+        carried[letter] += bytes.length;
+        noteCarried(run.job.id, carried);
+      }
+    }
+    return "accepted";
+  };
 
-  const drain = (job: string): Promise<void> => {
+  const drain = (job: string): Promise<Carriage> => {
     const run = state.runs.get(job);
-    if (run === undefined || !isSister(run.job, state.config.host)) return Promise.resolve();
+    if (run === undefined || !isSister(run.job, state.config.host)) return Promise.resolve("accepted");
     const upTo = { o: sizeOf(run.plan.stdout.path, uidOf(run)), e: sizeOf(run.plan.stderr.path, uidOf(run)) };
     // This transfer follows the present one: more output may have been written since that began.
-    const before = underway.get(job) ?? Promise.resolve();
+    const before: Promise<unknown> = underway.get(job) ?? Promise.resolve();
     const work = before.then(() => carry(run, upTo));
     underway.set(job, work);
     return work.finally(() => {
@@ -123,6 +111,15 @@ export function carryOutput(home: string, state: MomState, complain: (text: stri
 
   return {
     drain,
+    async drainLast(job) {
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<Carriage>((resolve) => {
+        timer = setTimeout(() => resolve("unreachable"), LAST_DRAIN_MS);
+      });
+      const outcome = await Promise.race([drain(job), late]);
+      clearTimeout(timer);
+      return outcome !== "unreachable";
+    },
     tick() {
       for (const run of state.runs.values())
         if (run.phase.name === "running" && run.next_task > 2 && !underway.has(run.job.id)) void drain(run.job.id);

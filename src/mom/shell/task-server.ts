@@ -1,24 +1,50 @@
-// The mom's socket for requests of tasks of jobs (src/protocol/task-link.ts), and the mom's connections to other moms of a
-// job. Turns frames into events, and answers into frames. run/tasks.ts decides which requests are granted.
+// The mom's socket for requests of tasks of jobs (src/protocol/task-link.ts). Turns frames into events, and answers into frames. run/tasks.ts decides which
+// requests are granted. Requests of moms of other hosts come from their port (task-port.ts); requests for other hosts go to their moms (other-moms.ts).
+//
+// S1. A request to another mom whose connection was lost is repeated, so that a task outlives a cut of the network: for start_ms if the task has not been
+//     reported as started, otherwise for lost_ms. By then the server has ended the job, unless the job tolerates the loss of a host.
 
-import { connect } from "node:net";
+import { randomBytes } from "node:crypto";
 import { type FrameOf, frameTypes, parseFrame } from "#protocol/schema-link.ts";
-import { type MomToTask, type TaskToMom, taskSocketPath } from "#protocol/task-link.ts";
+import { taskSocketPath } from "#protocol/task-link.ts";
 import { type LinkServer, listenLinks, type ServerLink } from "#protocol/wire/ipc-transport.ts";
-import { peerCredentials } from "#protocol/wire/peer-credentials.ts";
-import { socketAddress } from "#protocol/wire/socket-path.ts";
+import type { LinkHandlers, LinkPeer } from "#protocol/wire/server-link.ts";
 import { messageOf } from "#support/caught.ts";
-import { frameLink, type Link, type LinkHandlers } from "../host/frame-link.ts";
 import { ownerOf } from "../host/session-end.ts";
+import type { TaskPlace } from "../job/sister.ts";
 import type { MomEvent } from "../run/event.ts";
 import type { MomAction } from "../run/state.ts";
-import type { TaskAnswer, TaskWanted } from "../run/task-question.ts";
+import type { TaskAnswer, TaskAsker, TaskWanted } from "../run/task-question.ts";
 import { tooManyTasks } from "../run/tasks.ts";
+import type { Answer, Asked, OtherMoms } from "./other-moms.ts";
 
-/**
- * A request that is not finished. forwarded: its job, if another host answers it; null: this host answers it. remote: the connection to the mom of that host.
- */
-type Question = { readonly link: ServerLink; readonly token: number | null; remote: Link<TaskToMom> | null; forwarded: string | null };
+/** How long another mom is asked again (S1). lost_ms is the default of $max_poll_downtime. */
+const PATIENCE = { start_ms: 30_000, lost_ms: 300_000 } as const;
+/** Interval between attempts: it doubles. */
+const RETRY_MS_FIRST = 500;
+const RETRY_MS_MAX = 10_000;
+
+/** A request that is not finished. remote: what another mom does for it; null: this mom answers it. */
+type Question = { readonly link: ServerLink; readonly token: number | null; remote: Remote | null };
+
+/** A task that was requested from another mom. */
+type Remote = {
+  readonly job: string;
+  readonly host: string;
+  readonly place: TaskPlace;
+  readonly wanted: TaskWanted & { readonly kind: "spawn" };
+  /** null: the connection was lost, and the request will be repeated */
+  asked: Asked | null;
+  /** the request may have arrived */
+  is_sent: boolean;
+  is_started: boolean;
+  /** signals that wait for the connection */
+  readonly signals: number[];
+  /** the time of the loss by the monotonic clock; null: the connection is there, or is made for the first time */
+  lost_ms: number | null;
+  retry_ms: number;
+  timer: NodeJS.Timeout | null;
+};
 
 /** Answers after which a request is finished. */
 const LAST: ReadonlySet<TaskAnswer["type"]> = new Set(["task-hosts", "task-exited", "task-done", "task-refused"]);
@@ -28,14 +54,20 @@ export type TaskServerOptions = {
   readonly mode: "user" | "system";
   readonly happen: (event: MomEvent) => void;
   readonly complain: (text: string) => void;
+  readonly others: OtherMoms;
+  readonly patience?: { readonly start_ms: number; readonly lost_ms: number };
 };
 
 export class TaskServer {
   readonly path: string;
+  /** for the port on which moms of other hosts make requests */
+  readonly handlers: LinkHandlers;
   readonly #options: TaskServerOptions;
   readonly #questions = new Map<number, Question>();
   /** number of requests forwarded to other hosts, by job */
   readonly #forwarded = new Map<string, number>();
+  /** makes the names of this mom's requests differ from those of a mom that ran here before */
+  readonly #prefix = randomBytes(8).toString("hex");
   #next = 1;
   #server: LinkServer | null = null;
   #closed = false;
@@ -44,20 +76,19 @@ export class TaskServer {
   constructor(options: TaskServerOptions) {
     this.#options = options;
     this.path = taskSocketPath(options.home);
+    this.handlers = {
+      onFrame: (link, type, data) => this.#take(link, type, data),
+      onClose: (link) => this.#desert(link),
+      onProblem: (text, peer) => options.complain(`tasks: ${text}${peer === null ? "" : `, ${nameOf(peer)}`}`),
+    };
     void this.#listen();
   }
 
   async #listen(): Promise<void> {
     const { mode, complain } = this.#options;
     try {
-      const server = await listenLinks({
-        path: this.path,
-        types: frameTypes("task-to-mom"),
-        everyone: mode === "system",
-        onFrame: (link, type, data) => this.#take(link, type, data),
-        onClose: (link) => this.#desert(link),
-        onProblem: (text) => complain(`tasks: ${text}`),
-      });
+      const types = frameTypes("task-to-mom");
+      const server = await listenLinks({ path: this.path, types, everyone: mode === "system", ...this.handlers });
       this.#server = server;
       if (this.#closed) void server.close();
     } catch (error) {
@@ -68,7 +99,7 @@ export class TaskServer {
   #take(link: ServerLink, type: string, data: unknown): void {
     const parsed = parseFrame("task-to-mom", type, data);
     if (parsed.ok) return this.#receive(link, parsed.frame);
-    this.#options.complain(`uid ${link.peer.uid}, pid ${link.peer.pid}: ${parsed.text}`);
+    this.#options.complain(`${nameOf(link.peer)}: ${parsed.text}`);
     link.destroy();
   }
 
@@ -99,16 +130,16 @@ export class TaskServer {
 
   #ask(link: ServerLink, token: number | null, wanted: TaskWanted): void {
     const asked = this.#next++;
-    this.#questions.set(asked, { link, token, remote: null, forwarded: null });
-    const { uid } = link.peer;
-    this.#options.happen({ kind: "task-asked", asked, by: { uid, daemon: uid === 0 || uid === process.getuid?.() }, wanted });
+    this.#questions.set(asked, { link, token, remote: null });
+    this.#options.happen({ kind: "task-asked", asked, by: askerOf(link.peer), wanted });
   }
 
   #signal(link: ServerLink, { token, signal }: { readonly token: number; readonly signal: number }): void {
-    for (const [asked, question] of this.#questions) {
-      if (question.link !== link || question.token !== token) continue;
-      if (question.remote === null) this.#options.happen({ kind: "task-signal", asked, signal });
-      else question.remote.send("task-signal", { token: 1, signal });
+    for (const [asked, { link: of, token: own, remote }] of this.#questions) {
+      if (of !== link || own !== token) continue;
+      if (remote === null) this.#options.happen({ kind: "task-signal", asked, signal });
+      else if (remote.asked === null) remote.signals.push(signal);
+      else remote.asked.signal(signal);
     }
   }
 
@@ -118,17 +149,18 @@ export class TaskServer {
       if (question.link !== link) continue;
       this.#forget(asked);
       if (question.remote === null) this.#options.happen({ kind: "task-deserted", asked });
-      else question.remote.close();
     }
   }
 
   #forget(asked: number): void {
-    const job = this.#questions.get(asked)?.forwarded ?? null;
+    const remote = this.#questions.get(asked)?.remote ?? null;
     this.#questions.delete(asked);
-    if (job === null) return;
-    const left = (this.#forwarded.get(job) ?? 1) - 1;
-    if (left > 0) this.#forwarded.set(job, left);
-    else this.#forwarded.delete(job);
+    if (remote === null) return;
+    remote.asked?.close();
+    if (remote.timer !== null) clearTimeout(remote.timer);
+    const left = (this.#forwarded.get(remote.job) ?? 1) - 1;
+    if (left > 0) this.#forwarded.set(remote.job, left);
+    else this.#forwarded.delete(remote.job);
   }
 
   say(asked: number, answer: TaskAnswer): void {
@@ -140,84 +172,82 @@ export class TaskServer {
   }
 
   /** Passes a request on to the mom of another host of the job, unless too many of the job are open there. */
-  forward({ asked, socket, run, wanted, most }: Extract<MomAction, { kind: "task-forward" }>): void {
+  forward({ asked, place, run, wanted, most }: Extract<MomAction, { kind: "task-forward" }>): void {
     const question = this.#questions.get(asked);
     if (question === undefined || wanted.kind !== "spawn") return;
     const open = this.#forwarded.get(run.job) ?? 0;
     if (open >= most) return this.say(asked, { type: "task-refused", text: tooManyTasks(run.job, "other hosts", most) });
-    question.forwarded = run.job;
     this.#forwarded.set(run.job, open + 1);
-    const { kind: _, ...rest } = wanted;
-    dialMom(
-      socket,
-      this.#answersTo(asked),
-      (link) => {
-        question.remote = link;
-        link.send("task-spawn", { token: 1, ...rest });
-      },
-      (why) => this.say(asked, { type: "task-refused", text: `the mom of ${wanted.host}: ${why}` }),
-    );
+    const remote: Remote = {
+      job: run.job,
+      host: wanted.host,
+      place,
+      wanted: { ...wanted, name: `${this.#prefix}.${asked}` },
+      asked: null,
+      is_sent: false,
+      is_started: false,
+      signals: [],
+      lost_ms: null,
+      retry_ms: RETRY_MS_FIRST,
+      timer: null,
+    };
+    question.remote = remote;
+    this.#request(asked, remote);
   }
 
-  /** Returns the handlers that pass the answers of the other mom on to the client. */
-  #answersTo(asked: number): LinkHandlers<MomToTask> {
-    return {
-      "task-started": ({ task }) => this.say(asked, { type: "task-started", task }),
-      "task-exited": ({ status }) => this.say(asked, { type: "task-exited", status }),
-      "task-refused": ({ text }) => this.say(asked, { type: "task-refused", text }),
-      "task-done": () => undefined,
-      "task-hosts": () => undefined,
-    };
+  #request(asked: number, remote: Remote): void {
+    const { kind: _, ...wanted } = remote.wanted;
+    const again = remote.is_sent ? { again: true as const } : {};
+    const sent = this.#options.others.ask(remote.place, (token) => ({ type: "task-spawn", data: { ...wanted, ...again, token } }), {
+      answered: (answer) => this.#pass(asked, remote, answer),
+      lost: (why, is_sent) => this.#lost(asked, remote, why, is_sent),
+    });
+    remote.asked = sent;
+    for (const signal of remote.signals.splice(0)) sent.signal(signal);
+  }
+
+  /** Passes an answer of the other mom on to the client, each of them once. */
+  #pass(asked: number, remote: Remote, answer: Answer): void {
+    remote.lost_ms = null;
+    remote.retry_ms = RETRY_MS_FIRST;
+    switch (answer.type) {
+      case "task-started":
+        if (!remote.is_started) this.say(asked, { type: "task-started", task: answer.data.task });
+        remote.is_started = true;
+        return;
+      case "task-exited":
+        return this.say(asked, { type: "task-exited", status: answer.data.status });
+      case "task-refused":
+        return this.say(asked, { type: "task-refused", text: answer.data.text });
+    }
+  }
+
+  /** S1. */
+  #lost(asked: number, remote: Remote, why: string, is_sent: boolean): void {
+    remote.asked = null;
+    remote.is_sent ||= is_sent;
+    const { patience = PATIENCE } = this.#options;
+    const now_ms = performance.now();
+    remote.lost_ms ??= now_ms;
+    if (now_ms - remote.lost_ms > (remote.is_started ? patience.lost_ms : patience.start_ms))
+      return this.say(asked, { type: "task-refused", text: `the mom of ${remote.host}: ${why}` });
+    remote.timer = setTimeout(() => {
+      remote.timer = null;
+      this.#request(asked, remote);
+    }, remote.retry_ms);
+    remote.retry_ms = Math.min(2 * remote.retry_ms, RETRY_MS_MAX);
   }
 
   close(): void {
     this.#closed = true;
+    for (const asked of [...this.#questions.keys()]) this.#forget(asked);
     void this.#server?.close();
   }
 }
 
-/** Connects to another mom of the complex. It must run as the same user as this one. onLost: called once when the connection ends or fails, for any reason. */
-export function dialMom(
-  path: string,
-  handlers: LinkHandlers<MomToTask>,
-  onOpen: (link: Link<TaskToMom>) => void,
-  onLost: (why: string) => void,
-): void {
-  let address: ReturnType<typeof socketAddress>;
-  try {
-    address = socketAddress(path);
-  } catch (error) {
-    return onLost(messageOf(error));
-  }
-  const socket = connect(address.address);
-  socket.once("error", (error) => {
-    address.release();
-    onLost(error.message);
-  });
-  socket.once("connect", () => {
-    address.release();
-    const peer = peerCredentials(socket);
-    socket.removeAllListeners("error");
-    if (peer === null || (peer.uid !== 0 && peer.uid !== process.getuid?.())) {
-      socket.destroy();
-      return onLost("its socket is not a mom's");
-    }
-    const link = frameLink<MomToTask, TaskToMom>(socket, checked(handlers), () => onLost("the connection was lost"));
-    onOpen(link);
-  });
+function askerOf({ uid, host }: LinkPeer): TaskAsker {
+  if (host !== undefined) return { uid, daemon: false, host };
+  return { uid, daemon: uid === 0 || uid === process.getuid?.() };
 }
 
-/** Adds a check to handlers: malformed frames are ignored. */
-function checked(handlers: LinkHandlers<MomToTask>): LinkHandlers<MomToTask> {
-  const guard = (type: keyof MomToTask) => (data: unknown) => {
-    const parsed = parseFrame("mom-to-task", type, data);
-    if (parsed.ok) (handlers[type] as (data: unknown) => void)(parsed.frame.data);
-  };
-  return {
-    "task-hosts": guard("task-hosts"),
-    "task-started": guard("task-started"),
-    "task-exited": guard("task-exited"),
-    "task-done": guard("task-done"),
-    "task-refused": guard("task-refused"),
-  };
-}
+const nameOf = ({ uid, pid, host }: LinkPeer): string => (host === undefined ? `uid ${uid}, pid ${pid}` : `host ${host.host}`);

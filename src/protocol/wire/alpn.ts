@@ -5,6 +5,8 @@ export const ALPN = Object.freeze({
   link: "partita/1",
   /** frames between server and scheduler; the server dials the scheduler */
   sched: "partita-sched/1",
+  /** frames between moms of different hosts */
+  mom: "partita-mom/1",
   /** one question of a host for a certificate */
   question: "partita-join/1",
 });

@@ -54,6 +54,8 @@ export type Limits = {
   readonly sched_ports_max: number;
   /** time between attempts to reach a scheduler on another host */
   readonly sched_retry_ms: number;
+  /** connections of one other host to a mom */
+  readonly mom_connections_max: number;
   /** wait of a daemon whose certificate the server refused */
   readonly refused_retry_ms: number;
   /** longest interval at which a mom on another host may report */
@@ -109,6 +111,7 @@ export const LIMITS: Limits = Object.freeze({
   dial_ms_max: 10_000,
   sched_ports_max: 20,
   sched_retry_ms: 1000,
+  mom_connections_max: 64,
   refused_retry_ms: 30_000,
   status_interval_s_max: 300,
   keepalive_ms: 10_000,

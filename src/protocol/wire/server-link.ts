@@ -19,9 +19,10 @@ import type { Reply } from "./reply.ts";
 
 /**
  * The other end of a connection. A process of this host is known by the kernel. A daemon of another host is known by the certificate of its host; it has neither
- * pid nor uid here. sched: the scheduler that the server has dialled; the peer may be that scheduler and nothing else.
+ * pid nor uid here. sched: the scheduler that the server has dialled; the peer may be that scheduler and nothing else. address: that of the other host; it
+ * proves nothing.
  */
-export type LinkPeer = PeerCredentials & { readonly host?: HostIdentity; readonly sched?: string };
+export type LinkPeer = PeerCredentials & { readonly host?: HostIdentity; readonly sched?: string; readonly address?: string };
 
 /** The uid and gid of peers on other hosts: no user has it. */
 export const NO_UID = 0xffffffff;

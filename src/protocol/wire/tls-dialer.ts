@@ -1,15 +1,18 @@
-// Links of daemons to a server on another host: TLS 1.3, both ends with a certificate of the complex's authority (docs/identity.md).
+// Links of daemons to other hosts, to the server (connectTls) or to another mom (dialTls): TLS 1.3, both ends with a certificate of the complex's authority
+// (docs/identity.md).
 //
 // D2. The server is known by its certificate: the role `server`, the name in PBS_SERVER, and a serial number that was not revoked. Its address proves nothing.
 
 import type { Socket } from "node:net";
-import type { PeerCertificate, TLSSocket } from "node:tls";
+import { type ConnectionOptions, connect, type PeerCertificate, type TLSSocket } from "node:tls";
 import type { Credentials } from "#identity/files/credentials.ts";
-import { identityIn, namesIn, serverFault } from "#identity/peer.ts";
+import { type HostIdentity, identityIn, namesIn, serverFault } from "#identity/peer.ts";
 import { messageOf } from "#support/caught.ts";
 import { ALPN } from "./alpn.ts";
 import { type Carrier, type DaemonLink, type DaemonLinkHandlers, keepConnected } from "./daemon-link.ts";
 import { clientOf, type IpcClient } from "./ipc.ts";
+import type { Limits } from "./limits.ts";
+import { handshakeFault } from "./tls-fault.ts";
 
 export type TlsTarget = {
   readonly host: string;
@@ -40,7 +43,7 @@ function tlsCarrier(
   return {
     begin(ipc) {
       config = ipc.config;
-      config["tls"] = tlsOptions(target);
+      config["tls"] = serverOptions(target);
       // The first attempt is begun within connectToNet, before its client can be prepared: it is watched afterwards.
       ipc.connectToNet("server", target.host, target.port);
       const client = clientOf(ipc);
@@ -54,7 +57,7 @@ function tlsCarrier(
     },
     prepare() {
       try {
-        config["tls"] = tlsOptions(target);
+        config["tls"] = serverOptions(target);
       } catch (error) {
         complain(error);
       }
@@ -81,30 +84,65 @@ function watch(
 
 const hasOurProtocol = (socket: Socket): boolean => (socket as TLSSocket).alpnProtocol === ALPN.link;
 
-/** Options of a TLS client that proves itself and accepts the server alone. */
-function tlsOptions(target: Omit<TlsTarget, "host" | "port">): Record<string, unknown> {
-  const { key, certificate, authority } = target.credentials();
-  const revoked = target.revoked();
+/** Options for the server alone (D2). */
+function serverOptions({ server, credentials, revoked, onServer }: Omit<TlsTarget, "host" | "port">): Record<string, unknown> {
+  const refused = revoked();
+  const fault = (peer: HostIdentity | null): string | null => {
+    const found = serverFault(peer, server, refused);
+    if (found === null && peer !== null) onServer?.(peer.serial);
+    return found;
+  };
+  return { ...optionsFor(ALPN.link, credentials(), fault) };
+}
+
+/** Options of a TLS client that proves itself and accepts only a peer in which `fault` finds no fault. */
+function optionsFor(protocol: string, own: Credentials, fault: PeerTarget["fault"]): ConnectionOptions {
   return {
-    key,
-    cert: certificate,
-    ca: [authority],
+    key: own.key,
+    cert: own.certificate,
+    ca: [own.authority],
     minVersion: "TLSv1.3",
-    ALPNProtocols: [ALPN.link],
+    ALPNProtocols: [protocol],
     rejectUnauthorized: true,
-    checkServerIdentity: (_host: string, peer: PeerCertificate) => serverError(peer, target, revoked),
+    checkServerIdentity(_host: string, peer: PeerCertificate): Error | undefined {
+      const found = fault(identityIn(namesIn(peer.subjectaltname), peer.serialNumber));
+      return found === null ? undefined : new Error(found);
+    },
   };
 }
 
-/** D2. undefined: it is the server. */
-function serverError(
-  peer: PeerCertificate,
-  { server, onServer }: Pick<TlsTarget, "server" | "onServer">,
-  revoked: ReadonlySet<string>,
-): Error | undefined {
-  const identity = identityIn(namesIn(peer.subjectaltname), peer.serialNumber);
-  const fault = serverFault(identity, server, revoked);
-  if (fault !== null) return new Error(fault);
-  if (identity !== null) onServer?.(identity.serial);
-  return undefined;
+/** The other end of a connection between daemons. */
+export type PeerTarget = {
+  /** an address or a name */
+  readonly host: string;
+  readonly port: number;
+  /** what the connection is for (alpn.ts) */
+  readonly protocol: string;
+  /** why the peer with that identity is not the right one, in words for the log; null: it is. identity null: it is no host of the complex */
+  fault(identity: HostIdentity | null): string | null;
+};
+
+/** Connects once. Resolves when both ends have proved themselves; nothing is sent before. Rejects with a reason for the log. */
+export function dialTls(
+  { host, port, protocol, fault }: PeerTarget,
+  own: Credentials,
+  { dial_ms_max, keepalive_ms }: Pick<Limits, "dial_ms_max" | "keepalive_ms">,
+): Promise<TLSSocket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port, ...optionsFor(protocol, own, fault) });
+    const fail = (error: Error): void => {
+      clearTimeout(timer);
+      socket.destroy();
+      reject(new Error(handshakeFault(error), { cause: error }));
+    };
+    const timer = setTimeout(() => fail(new Error("it did not show its certificate in time")), dial_ms_max).unref();
+    socket.once("error", fail);
+    socket.once("secureConnect", () => {
+      if (socket.alpnProtocol !== protocol) return fail(new Error("it speaks another protocol"));
+      clearTimeout(timer);
+      socket.removeListener("error", fail);
+      socket.setKeepAlive(true, keepalive_ms);
+      resolve(socket);
+    });
+  });
 }

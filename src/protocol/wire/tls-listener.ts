@@ -148,7 +148,7 @@ function admission(door: Door, socket: TLSSocket): Admission {
   }
   if (identity !== null && fault === null && socket.alpnProtocol === door.options.protocol) {
     door.proved(socket);
-    return { kind: "peer", peer: { pid: 0, uid: NO_UID, gid: NO_UID, host: identity } };
+    return { kind: "peer", peer: { pid: 0, uid: NO_UID, gid: NO_UID, host: identity, address: plainAddress(socket) } };
   }
   const problem = `${fault ?? noIdentity(socket)}, from ${addressOf(socket)}`;
   return { kind: "refused", refusal: { problem, code: PBSE_BADCRED, text: fault ?? "Invalid credential" } };
@@ -193,7 +193,9 @@ function takeQuestion({ limits, say }: Door, questions: Questions, socket: TLSSo
   });
 }
 
-const addressOf = ({ remoteAddress }: Socket): string => remoteAddress ?? "an address that has gone";
+/** An IPv4 address in its own form, also if the socket listens to both versions of IP. */
+const plainAddress = ({ remoteAddress = "" }: Socket): string => remoteAddress.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/, "");
+const addressOf = (socket: Socket): string => plainAddress(socket) || "an address that has gone";
 
 /** The authority's certificate goes along, so that a new host can compare it with its token. Without tickets, no session can be resumed (S4). */
 const contextOf = ({ key, certificate, authority }: Credentials): SecureContextOptions => ({

@@ -29,7 +29,7 @@ import { type Replies, replies } from "./replies.ts";
 import type { ServerDriver } from "./server-driver.ts";
 import { type StartFramesOptions, startFrames } from "./start-frames.ts";
 
-export type GateOptions = Pick<StartFramesOptions, "scripts" | "cookies" | "clock"> & {
+export type GateOptions = Pick<StartFramesOptions, "scripts" | "cookies" | "secret" | "clock"> & {
   readonly driver: () => ServerDriver;
   readonly users: UserDatabase;
   readonly host: string;
@@ -53,7 +53,7 @@ export class Gate implements LinksPort, ClientsPort {
   readonly #sendToMom: (frame: MomFrame) => void;
 
   constructor(options: GateOptions) {
-    const { users, host, own_uid, system, scripts, cookies, clock, log } = options;
+    const { users, host, own_uid, system, scripts, cookies, secret, clock, log } = options;
     this.#options = options;
     this.#connections = connections({ users, host, own_uid, system, listings: this.#listings });
     this.#replies = replies(this.#connections);
@@ -61,6 +61,7 @@ export class Gate implements LinksPort, ClientsPort {
       link: (number) => this.#connections.byNumber(number)?.link,
       scripts,
       cookies,
+      secret,
       clock,
       isDeciding: () => [...this.#driver.core.kernel.scheds.by_name.values()].some(({ more }) => more),
       complain: (text) => log.note(LOG_EVENT.ERROR, text),
@@ -168,9 +169,10 @@ export class Gate implements LinksPort, ClientsPort {
   }
 
   #hello(connection: Connection, hello: MomHello): void {
-    if (ofHere(connection)) return this.#driver.mom(connection.link.id, "mom-hello", withoutReports(hello));
+    const { host, address } = connection.link.peer;
+    if (host === undefined) return this.#driver.mom(connection.link.id, "mom-hello", withoutReports(hello));
     if (hello.reports !== undefined) this.#handKeys(connection, hello.host);
-    this.#driver.mom(connection.link.id, "mom-hello", withoutSocket(hello));
+    this.#driver.mom(connection.link.id, "mom-hello", { ...withoutSocket(hello), address: address ?? "" });
   }
 
   #handKeys({ link }: Connection, host: string): void {
@@ -252,9 +254,10 @@ export class Gate implements LinksPort, ClientsPort {
   }
 }
 
-const ofHere = ({ link }: Connection): boolean => link.peer.host === undefined;
-
-/** A socket of another host means nothing here: moms would connect to whatever has that path on their own host. */
+/**
+ * A socket of another host means nothing here: moms would connect to whatever has that path on their own host. Such a mom is reached at the address from which
+ * it has connected.
+ */
 function withoutSocket({ tasks: _elsewhere, ...hello }: MomHello): MomHello {
   return hello;
 }

@@ -29,6 +29,8 @@ export type StartFramesOptions = {
   readonly scripts: (ids: readonly string[], done: Done<ReadonlyMap<string, string>>) => void;
   /** makes this number of secrets, each of 32 random hexadecimal digits */
   readonly cookies: (count: number) => string;
+  /** the secret that the moms of a run on several hosts share: always the same for the same run, and known to nobody else */
+  readonly secret: (job: string, run_count: number) => string;
   readonly clock: Pick<ClockPort, "steady_ms" | "after" | "soon">;
   /** whether a scheduler's decisions are coming in (F2) */
   readonly isDeciding: () => boolean;
@@ -41,7 +43,7 @@ type WaitingJob = Waiting & { readonly job: MomJob };
 
 /** Returns a function that sends a frame to a mom. A job is sent with the attributes that it has at that call (state/state.ts I4). */
 export function startFrames(options: StartFramesOptions): (frame: MomFrame) => void {
-  const { link, scripts, cookies, clock, isDeciding, complain } = options;
+  const { link, scripts, cookies, secret, clock, isDeciding, complain } = options;
   let queue: Waiting[] = [];
   let head = 0;
   /** number of jobs and frames that wait, by the connection of their mom */
@@ -94,14 +96,17 @@ export function startFrames(options: StartFramesOptions): (frame: MomFrame) => v
     else clock.soon(turn);
   };
 
-  /** The texts that start the jobs, with script and cookie, in the order of the list. */
+  const sistersOf = ({ id, run_count, sisters }: MomJob): Pick<MomJob, "sisters"> =>
+    sisters === undefined ? {} : { sisters: { ...sisters, secret: secret(id, run_count) } };
+
+  /** The texts that start the jobs, with script, cookie and secret, in the order of the list. */
   const textsOf = (some: readonly Waiting[], found: ReadonlyMap<string, string>): readonly string[] => {
     const hex = cookies(some.length);
     return some.map((waiting, at) => {
       const { job } = waiting;
       if (job === null) return "";
       const script = needsScript(waiting) ? (found.get(scriptId(job)) ?? null) : null;
-      return JSON.stringify({ ...job, script, cookie: hex.slice(32 * at, 32 * at + 32) });
+      return JSON.stringify({ ...job, script, cookie: hex.slice(32 * at, 32 * at + 32), ...sistersOf(job) });
     });
   };
 

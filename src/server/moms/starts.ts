@@ -1,7 +1,7 @@
 // The frames that make a mom start jobs, and the frames that acknowledge obits. All starts of a batch for one mom are in one
 // frame.
 
-import type { MomJob } from "#protocol/mom-link.ts";
+import type { MomJob, MomPlace } from "#protocol/mom-link.ts";
 import type { Kernel } from "../engine/kernel.ts";
 import { isAsked, type MomRuntime } from "../engine/mom-runtime.ts";
 import { killDelayOf } from "../jobs/queue-defaults.ts";
@@ -14,10 +14,10 @@ export function orderStart(kernel: Kernel, job: Job, mom: MomRuntime): void {
   if (isAsked(mom)) mom.sent.set(job.id, job.attrs.run_count ?? 1);
   const jobs = kernel.moms.starts.get(mom.link);
   if (jobs !== undefined) {
-    jobs.push(momJob(kernel, job));
+    jobs.push(momJob(kernel, job, mom));
     return;
   }
-  const first = [momJob(kernel, job)];
+  const first = [momJob(kernel, job, mom)];
   kernel.moms.starts.set(mom.link, first);
   kernel.out.moms.push({ link: mom.link, type: "mom-start", data: { jobs: first } });
 }
@@ -30,14 +30,28 @@ export function acknowledgeObit(kernel: Kernel, link: number, job: string, run_c
   else kernel.out.moms.push({ link, type: "mom-obit-ack", data: { jobs: [{ job, run_count }] } });
 }
 
-/** The field of a start that only jobs on several hosts have: where the moms of the hosts accept requests of tasks. */
-function taskSockets(kernel: Kernel, hosts: readonly string[]): Pick<MomJob, "tasks"> {
-  const known = hosts.map((host) => [host, kernel.moms.by_host.get(host.toLowerCase())?.hello.tasks ?? ""] as const);
-  return { tasks: Object.fromEntries(known.filter(([, path]) => path !== "")) };
+/**
+ * The fields of a start that only jobs on several hosts have: where the moms of the hosts accept requests of tasks. Moms on the server's machine reach one
+ * another by their sockets, all others by TCP. A mom of another host gets no path of this machine, and a host that is not connected has no place.
+ */
+function placesFor(kernel: Kernel, { hello: own }: MomRuntime, hosts: readonly string[]): Pick<MomJob, "tasks" | "sisters"> {
+  const tasks: [host: string, path: string][] = [];
+  const places: [host: string, place: MomPlace][] = [];
+  for (const host of hosts) {
+    const hello = kernel.moms.by_host.get(host.toLowerCase())?.hello;
+    if (hello === undefined) continue;
+    const { address = null, port, tasks: path = "" } = hello;
+    if (address === null && own.address === undefined) tasks.push([host, path]);
+    else if (hello !== own) places.push([host, { address, port }]);
+  }
+  return {
+    ...(own.address === undefined ? { tasks: Object.fromEntries(tasks.filter(([, path]) => path !== "")) } : {}),
+    ...(places.length === 0 ? {} : { sisters: { secret: "", hosts: Object.fromEntries(places) } }),
+  };
 }
 
-/** A job in the form for its mom. The shell adds script and cookie when the frame leaves. */
-function momJob(kernel: Kernel, job: Job): MomJob {
+/** A job in the form for its mom. The shell adds script, cookie and secret when the frame leaves. */
+function momJob(kernel: Kernel, job: Job, mom: MomRuntime): MomJob {
   const { attrs } = job;
   const order: MomJob = {
     id: job.id,
@@ -54,7 +68,7 @@ function momJob(kernel: Kernel, job: Job): MomJob {
   };
   const hosts = isSpread(job) ? hostsOfJob(job) : [];
   if (hosts.length < 2 && job.own.checkpointed === undefined) return order;
-  return { ...order, ...(isHere(job) ? { restart: true as const } : {}), ...(hosts.length < 2 ? {} : taskSockets(kernel, hosts)) };
+  return { ...order, ...(isHere(job) ? { restart: true as const } : {}), ...(hosts.length < 2 ? {} : placesFor(kernel, mom, hosts)) };
 }
 
 /** Whether the job's checkpoint is on the host where the job will run now. */

@@ -4,6 +4,7 @@
 // N2. Every host that is linked knows which certificates were revoked. It is told after a frame of its own that was accepted: a daemon that hears something counts
 //     its connection as good (daemon-link.ts D1).
 
+import { keepRevoked } from "#identity/files/revoked.ts";
 import type { HostIdentity } from "#identity/peer.ts";
 import { type ComplexSettings, type HostSched, REVOKED, type Revoked } from "#protocol/join-link.ts";
 import { JOIN_QUESTIONS, type JoinAnswer, type JoinQuestion, parseQuestion } from "#protocol/schema-join.ts";
@@ -22,6 +23,8 @@ import type { Door } from "./identity-port.ts";
 const REVIEW_MS = 60_000;
 
 export type NetworkOptions = {
+  /** PBS_HOME */
+  readonly home: string;
   /** what a new host is told of the complex */
   readonly settings: ComplexSettings;
   /** frame types of links */
@@ -99,9 +102,15 @@ export class HostNetwork implements Door {
   #tellRevoked(authority: CertificateAuthority): void {
     const certificates = authority.revocations();
     if (JSON.stringify(certificates) === JSON.stringify(this.#revoked.certificates)) return;
-    this.#revoked = { certificates };
+    this.#noteRevoked(certificates);
     for (const link of [...(this.#listener?.links ?? []), ...this.#options.dialled()])
       if (this.#told.has(link)) link.send(REVOKED, this.#revoked);
+  }
+
+  /** Keeps the list for those who are linked later, and on the disk for the mom of this host, which other moms of a job connect to. */
+  #noteRevoked(certificates: Revoked["certificates"]): void {
+    this.#revoked = { certificates };
+    if (certificates.length > 0) keepRevoked(this.#options.home, certificates, this.#options.now_s());
   }
 
   /** N2. Called when a host has sent a frame. */
@@ -172,7 +181,7 @@ export class HostNetwork implements Door {
     if (this.#closed) return opened.close();
     this.#listener = opened;
     this.#shown = "";
-    this.#revoked = { certificates: authority.revocations() };
+    this.#noteRevoked(authority.revocations());
     note(LOG_EVENT.SYSTEM, `listening on TCP port ${settings.port} for other hosts`);
     await this.#listenUdp();
   }

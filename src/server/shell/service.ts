@@ -37,6 +37,7 @@ import { mailer } from "./mailer.ts";
 import { HostNetwork } from "./network.ts";
 import { RemoteScheds, withRemote } from "./remote-scheds.ts";
 import { keepResourceFile } from "./resource-file.ts";
+import { runSecrets } from "./run-secrets.ts";
 import { schedProcesses } from "./sched-processes.ts";
 import { unprivilegedUser } from "./unprivileged.ts";
 
@@ -88,6 +89,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     rotation_ms: KEY_ROTATION_MS,
   });
   const network = new HostNetwork({
+    home: config.home,
     settings: { server: conf.own_server, port: conf.port.server, mode: conf.mode },
     types,
     handlers,
@@ -119,6 +121,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       randomBytes(16 * count)
         .toString("hex")
         .toUpperCase(),
+    secret: runSecrets(config.home, complain),
     listener: {
       setLimits(limits) {
         listener?.setLimits(limits);

@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DEFAULT_SETTINGS } from "#mom/config/config.ts";
 import { MomDriver } from "#mom/driver/mom-driver.ts";
-import type { ServerEnd } from "#mom/driver/ports.ts";
+import type { MomPorts, ServerEnd } from "#mom/driver/ports.ts";
+import type { MomEvent } from "#mom/run/event.ts";
 import { job } from "../world.ts";
 import { type Bed, bed } from "./bed.ts";
 
@@ -236,4 +237,44 @@ test("requests to a file agent of one turn leave after its records, in the order
     kinds(b.words).filter((kind) => kind === "records" || kind.startsWith("agent-")),
     ["records", "agent-finish", "agent-prepare", "agent-finish"],
   );
+});
+
+test("output of tasks on a sister is dropped at the end of the run if it has reached the mother superior, otherwise kept", () => {
+  // biome-ignore format: a table
+  const rows: readonly (readonly [what: string, tasks: number, all: boolean, asked: boolean, output: string])[] = [
+    ["it was sent",              1, true,  true,  "drop"],
+    ["it could not be sent",     1, false, true,  "deliver"],
+    ["there were no tasks",      0, false, false, "drop"],
+  ];
+  for (const [what, tasks, all, asked, output] of rows) {
+    const b = bed();
+    const drained: string[] = [];
+    let happen: (event: MomEvent) => void = () => undefined;
+    const open: MomPorts["tasks"]["open"] = (state, hear) => {
+      happen = hear;
+      const drainLast = (id: string, then: (all: boolean) => void): void => {
+        drained.push(id);
+        then(all);
+      };
+      return { ...b.ports.tasks.open(state, hear), drainLast };
+    };
+    new MomDriver({ ...b.ports, tasks: { open } }, IDENTITY, DEFAULT_SETTINGS).start();
+    b.starter?.heard["starter-state"]({ pid: 1, runs: [], last: [], pongs: true });
+    b.server?.opened();
+    b.server?.frame("mom-welcome", { keep: [], kill: [], acknowledged: [] });
+    const spread = job({ exec_host: "n0/0+n1/0", exec_vnode: "(n0:ncpus=1)+(n1:ncpus=1)", tasks: { n0: "/n0", n1: "/n1" } });
+    b.server?.frame("mom-start", { jobs: [spread] });
+    b.clock.endTurn();
+    const run = { job: "1.n1", run_count: 1 };
+    b.agents[0]?.heard["agent-prepared"]({ jobs: [{ ...run, ok: true, stdout: "/o", stderr: "/e" }] });
+    b.starter?.heard["starter-started"]({ runs: [{ ...run, pid: 5, at_ms: 1 }] });
+    const wanted = { kind: "spawn", ...run, cookie: null, host: "n1", argv: ["true"], env: [], shell: false } as const;
+    for (let task = 0; task < tasks; task++) happen({ kind: "task-asked", asked: task, by: { uid: 0, daemon: true }, wanted });
+    b.words.length = 0;
+    b.starter?.heard["starter-exited"]({ runs: [{ ...run, status: { code: 0 }, cput_s: 0, at_ms: 2 }] });
+    b.clock.endTurn();
+    assert.deepEqual(drained, asked ? ["1.n1"] : [], what);
+    const finish = b.words.find((word) => word.startsWith("agent-finish")) ?? "";
+    assert.ok(finish.endsWith(`"output":"${output}"}]}`), what);
+  }
 });

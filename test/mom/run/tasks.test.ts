@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { TaskPlace } from "#mom/job/sister.ts";
 import type { TaskAsker, TaskWanted } from "#mom/run/task-question.ts";
 import { exited, job, run, type World, world } from "../world.ts";
 
@@ -10,13 +11,23 @@ const of = { job: "1.n1", run_count: null, cookie: "secret" } as const;
 const spawn = (host: string, more: Partial<TaskWanted> = {}): TaskWanted =>
   ({ kind: "spawn", ...of, host, argv: ["true"], env: [], shell: false, ...more }) as TaskWanted;
 
+const output = (from: string, more: Partial<TaskWanted> = {}, content = "text", offset = 0): TaskWanted =>
+  ({ kind: "output", ...of, letter: "o", from, offset, content: Buffer.from(content).toString("base64"), ...more }) as TaskWanted;
+const placed = (place: TaskPlace): string => (place.kind === "socket" ? place.path : `${place.address ?? "server"}:${place.port}`);
+/** The mom of another host, by its certificate. */
+const hostOf = (host: string, role: "host" | "server" = "host"): TaskAsker => ({
+  uid: 0xffffffff,
+  daemon: false,
+  host: { host, role, serial: "4a".repeat(16) },
+});
+
 /** The result of a question: kinds of actions, and the answer with its type and text. */
 function ask(w: World, by: TaskAsker, wanted: TaskWanted, asked = 1): string[] {
   const from = w.actions.length;
   w.on({ kind: "task-asked", asked, by, wanted });
   return w.actions.slice(from).flatMap((action) => {
     if (action.kind === "task-say") return `${action.answer.type} ${"text" in action.answer ? action.answer.text : ""}`.trim();
-    if (action.kind === "task-forward") return `forward ${action.socket} ${action.wanted.cookie}/${action.wanted.run_count}`;
+    if (action.kind === "task-forward") return `forward ${placed(action.place)} ${action.wanted.cookie}/${action.wanted.run_count}`;
     return action.kind === "log" || action.kind === "save" ? [] : action.kind;
   });
 }
@@ -42,12 +53,128 @@ test("who may ask for what", () => {
     [{ uid: 1002, daemon: false }, { kind: "attach", ...of, cookie: null, pid: 9, owner_uid: 1002 }, no],
     [ME, { kind: "attach", ...of, pid: 9, owner_uid: 1002 }, "task-refused process 9 is not alice's"],
     [ME, { kind: "attach", ...of, pid: 9, owner_uid: null }, "task-refused there is no process 9"],
-    [ME, { kind: "output", ...of, letter: "o", content: "" }, "task-refused no place for output"],
-    [MOM, { kind: "output", ...of, letter: "o", content: "" }, "append,task-done"],
+    [ME, output("n2"), "task-refused no place for output"],
+    [MOM, output("n2"), "append,task-done"],
+    [hostOf("n2"), spawn("n1", { cookie: null, run_count: 1 }), no],
   ];
   for (const [by, wanted, expected] of rows) assert.equal(ask(w, by, wanted).join(), expected, JSON.stringify({ by, wanted }));
   w.on({ kind: "terminate", data: { job: "1.n1", run_count: 1, why: "delete", kill_delay_s: 10 } });
   assert.deepEqual(ask(w, ME, spawn("n1")), ["task-refused job 1.n1 is being ended"]);
+});
+
+// n1 is this host; n0 is on the server's host; n2 and n3 are elsewhere; n4 belongs to the complex but not to the job.
+const FAR = {
+  exec_host: "n1/0+n2/0+n3/0+n0/0",
+  exec_vnode: "(n1:ncpus=1)+(n2:ncpus=1)+(n3:ncpus=1)+(n0:ncpus=1)",
+  tasks: {},
+  sisters: {
+    secret: "shared",
+    hosts: { n2: { address: "10.0.0.2", port: 15002 }, n3: { address: "10.0.0.3", port: 15002 }, n0: { address: null, port: 15002 } },
+  },
+};
+const shared = { cookie: "shared", run_count: 1 } as const;
+
+test("between hosts, a mom speaks for its own host, for runs that this host belongs to, with the secret of the run", () => {
+  const w = world();
+  run(w, job(FAR));
+  const no = "task-refused job 1.n1 does not run on n1";
+  // biome-ignore format: a table
+  const rows: readonly (readonly [what: string, by: TaskAsker, wanted: TaskWanted, expected: string])[] = [
+    ["its owner, for another host",    ME,                      spawn("n2"),                                   "forward 10.0.0.2:15002 shared/1"],
+    ["its owner, the server's host",   ME,                      spawn("n0"),                                   "forward server:15002 shared/1"],
+    ["a sister",                       hostOf("n2"),            spawn("n1", shared),                           "start"],
+    ["the mom on the server's host",   hostOf("svr", "server"), spawn("n1", shared),                           "start"],
+    ["wrong secret",                   hostOf("n2"),            spawn("n1", { ...shared, cookie: "guess" }),   no],
+    ["the owner's secret",             hostOf("n2"),            spawn("n1", { ...shared, cookie: "secret" }),  no],
+    ["no secret",                      hostOf("n2"),            spawn("n1", { ...shared, cookie: null }),      no],
+    ["an earlier run",                 hostOf("n2"),            spawn("n1", { ...shared, run_count: 0 }),      no],
+    ["no run",                         hostOf("n2"),            spawn("n1", { ...shared, run_count: null }),   no],
+    ["a job that is not here",         hostOf("n2"),            spawn("n1", { ...shared, job: "9.n1" }),       no.replace("1.n1", "9.n1")],
+    ["a host of another job",          hostOf("n4"),            spawn("n1", shared),                           no],
+    ["a host with the server's name",  hostOf("n0"),            spawn("n1", shared),                           no],
+    ["a server with a host's name",    hostOf("n2", "server"),  spawn("n1", shared),                           "start"],
+    ["for a third host",               hostOf("n2"),            spawn("n3", shared),                           no],
+    ["its own output",                 hostOf("n2"),            output("n2", shared),                          "append,task-done"],
+    ["output of another host",         hostOf("n2"),            output("n3", shared),                          no],
+    ["output of this host",            hostOf("n2"),            output("n1", shared),                          no],
+    ["output, wrong secret",           hostOf("n2"),            output("n2", { ...shared, cookie: "secret" }), no],
+    ["nodes",                          hostOf("n2"),            { kind: "nodes", ...of, ...shared },           no],
+    ["attach",                         hostOf("n2"),            { kind: "attach", ...of, ...shared, pid: 9, owner_uid: 1001 }, no],
+    ["attach, without secret",         hostOf("n2"),            { kind: "attach", ...of, cookie: null, pid: 9, owner_uid: 1001 }, no],
+  ];
+  for (const [what, by, wanted, expected] of rows) assert.equal(ask(w, by, wanted).join(), expected, what);
+  // The job gives up n2: its mom has no part in it any more.
+  w.on({ kind: "modify", data: { job: "1.n1", attrs: { exec_host: "n1/0+n3/0", exec_vnode: "(n1:ncpus=1)+(n3:ncpus=1)" } } });
+  assert.deepEqual(ask(w, hostOf("n2"), spawn("n1", shared)), [no]);
+  assert.deepEqual(ask(w, hostOf("n3"), spawn("n1", shared)), ["start"]);
+});
+
+test("a mom that lost its connection asks again: the task is started once, and its answers come again", () => {
+  const w = world();
+  run(w, job(FAR));
+  const named = (name: string, again = true): TaskWanted => spawn("n1", { ...shared, name, ...(again ? { again: true } : {}) } as never);
+  const said = (): unknown[] => w.actions.flatMap((action) => (action.kind === "task-say" ? [[action.asked, action.answer]] : []));
+  const n2 = hostOf("n2");
+  assert.deepEqual(ask(w, n2, named("a", false), 1), ["start"]);
+  assert.deepEqual(ask(w, n2, named("a"), 2), [], "it is being started");
+  const key = { job: "1.n1#2", run_count: 1 };
+  w.on({ kind: "started", run: { ...key, pid: 99, at_ms: w.now_ms } });
+  assert.deepEqual(said(), [[2, { type: "task-started", task: 2 }]]);
+  // The mom notices the loss of the first connection late.
+  w.on({ kind: "task-deserted", asked: 1 });
+  assert.deepEqual(ask(w, n2, named("a"), 3), ["task-started"]);
+  w.on({ kind: "task-deserted", asked: 3 });
+  w.on({ kind: "exited", run: { ...key, status: { code: 7 }, cput_s: 0, at_ms: w.now_ms } });
+  assert.deepEqual(ask(w, n2, named("a"), 4), ["task-started", "task-exited"]);
+  assert.deepEqual(said().at(-1), [4, { type: "task-exited", status: 7 }]);
+  assert.deepEqual(ask(w, hostOf("n3"), named("a", false), 5), ["start"], "another host's name is another name");
+  assert.deepEqual(ask(w, n2, named("b"), 6), ["start"], "the request had not arrived before");
+  assert.deepEqual(ask(w, ME, spawn("n1", { name: "c" } as never), 7), ["start"]);
+  assert.deepEqual(ask(w, ME, spawn("n1", { name: "c" } as never), 8), ["start"], "names are for moms");
+});
+
+test("a mom that was restarted starts no task that it may have started before", () => {
+  const w = world();
+  const j = job(FAR);
+  run(w, j);
+  ask(w, hostOf("n2"), spawn("n1", { ...shared, name: "a" } as never));
+  const back = world();
+  back.on({ kind: "recovered", saved: [...w.records.values()] });
+  const top = { job: "1.n1", run_count: 1, pid: 4711, at_ms: 0, state: "running" } as const;
+  back.on({ kind: "starter-state", data: { pid: 1, last: [], runs: [top] } });
+  const again = spawn("n1", { ...shared, name: "a", again: true } as never);
+  assert.deepEqual(ask(back, hostOf("n2"), again), ["task-refused the mom of n1 does not know the task (any more)"]);
+  assert.deepEqual(ask(back, hostOf("n2"), spawn("n1", { ...shared, name: "b" } as never)), ["start"]);
+});
+
+test("names of ended tasks are forgotten when there are too many, and then no task is started twice", () => {
+  const w = world({ config: { tasks_max: 2 } });
+  run(w, job(FAR));
+  for (let task = 2; task <= 6; task++) {
+    assert.deepEqual(ask(w, hostOf("n2"), spawn("n1", { ...shared, name: `${task}` } as never)), ["start"]);
+    w.on({ kind: "exited", run: { job: `1.n1#${task}`, run_count: 1, status: { code: 0 }, cput_s: 0, at_ms: w.now_ms } });
+  }
+  const again = (name: string) => ask(w, hostOf("n2"), spawn("n1", { ...shared, name, again: true } as never));
+  assert.deepEqual(again("6"), ["task-started", "task-exited"]);
+  assert.deepEqual(again("2"), ["task-refused the mom of n1 does not know the task (any more)"]);
+});
+
+test("a piece of output that comes twice is added once", () => {
+  const w = world();
+  run(w, job(FAR));
+  const text = (): string =>
+    w.actions.flatMap((action) => (action.kind === "append" ? [Buffer.from(action.text, "base64").toString()] : [])).join("|");
+  const send = (from: string, content: string, offset: number): string =>
+    ask(w, hostOf(from), output(from, shared, content, offset)).join();
+  assert.equal(send("n2", "abc", 0), "append,task-done");
+  assert.equal(send("n2", "abc", 0), "task-done");
+  assert.equal(send("n3", "xyz", 0), "append,task-done");
+  assert.equal(send("n2", "abcdef", 0), "append,task-done");
+  assert.equal(send("n2", "g", 6), "append,task-done");
+  assert.equal(text(), "abc|xyz|def|g");
+  // A mother superior that was restarted takes what comes.
+  w.state.runs.get("1.n1")?.taken_output.clear();
+  assert.equal(send("n2", "h", 7), "append,task-done");
 });
 
 test("a task's life: its numbers, its answers, its cpu time in the job's", () => {

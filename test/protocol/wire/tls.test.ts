@@ -25,7 +25,13 @@ test("tls link: frames both ways, each end known by its certificate, again after
     assert.equal(world.frames[0], 'node7 hello {"n":1}');
     const [link] = world.links;
     const { serial } = readCertificate(host.certificate);
-    assert.deepEqual(link?.peer, { pid: 0, uid: 0xffffffff, gid: 0xffffffff, host: { host: "node7", role: "host", serial } });
+    assert.deepEqual(link?.peer, {
+      pid: 0,
+      uid: 0xffffffff,
+      gid: 0xffffffff,
+      host: { host: "node7", role: "host", serial },
+      address: "127.0.0.1",
+    });
     link?.destroy();
     await until("the link is made again", () => daemon.heard.length === 3);
     assert.deepEqual([daemon.opened, daemon.closed, daemon.faults], [2, 1, []]);

@@ -58,6 +58,7 @@ function gateFor(peer: LinkPeer, h: Harness = harness()): Seen {
     listener: { setLimits: () => undefined, close: (done) => done() },
     scripts: (_ids, done) => done({ ok: true, value: new Map() }),
     cookies: () => "",
+    secret: () => "",
     clock: h.clock,
     desk: new StatusDesk({ cipher: aesGcm, random: randomBytes, boot: "1", rotation_ms: 60_000 }),
   });
@@ -109,16 +110,17 @@ test("a mom on another host is welcome under the name in its certificate only", 
   }
 });
 
-test("the socket for tasks that a mom on another host names is not passed on to other moms", () => {
-  for (const [peer, tasks] of [
-    [host("node7"), undefined],
-    [LOCAL, "/run/other.sock"],
+test("the socket for tasks that a mom on another host names is not passed on to other moms, the address that it comes from is", () => {
+  for (const [peer, tasks, address] of [
+    [{ ...host("node7"), address: "10.0.0.7" }, undefined, "10.0.0.7"],
+    [LOCAL, "/run/other.sock", undefined],
   ] as const) {
     const h = harness();
     addVnode(h, "node7");
     const { gate, link } = gateFor(peer, h);
     gate.frame(link, "mom-hello", { ...hello("node7"), tasks: "/run/other.sock" });
-    assert.equal(h.core.kernel.moms.by_host.get("node7")?.hello.tasks, tasks);
+    const known = h.core.kernel.moms.by_host.get("node7")?.hello;
+    assert.deepEqual([known?.tasks, known?.address], [tasks, address]);
   }
 });
 

@@ -44,6 +44,7 @@ function manualWork() {
   return { clock, run };
 }
 const cookies = (count: number): string => "0123456789ABCDEF".repeat(2 * count);
+const secret = (job: string, run_count: number): string => `secret of ${job}, ${run_count}`;
 
 test("frames of one mom keep their order, whatever waits for scripts; starts wait while decisions come in", () => {
   const { clock, run } = manualWork();
@@ -65,6 +66,7 @@ test("frames of one mom keep their order, whatever waits for scripts; starts wai
       clock.soon(() => done({ ok: true, value: new Map(ids.map((id) => [id, `script of ${id}`])) }));
     },
     cookies,
+    secret,
     clock,
     isDeciding: () => deciding,
     complain: (text) => assert.fail(text),
@@ -98,6 +100,7 @@ test("starts do not wait longer than a second for a scheduler's decisions", () =
     }),
     scripts: (_ids, done) => done({ ok: true, value: new Map() }),
     cookies,
+    secret,
     clock,
     isDeciding: () => true,
     complain: (text) => assert.fail(text),
@@ -121,6 +124,7 @@ test("scripts that cannot be read end the links of the moms that need them, and 
     }),
     scripts: (_ids, done) => clock.soon(() => done({ ok: false, error: new Error("disk I/O error") })),
     cookies,
+    secret,
     clock,
     isDeciding: () => false,
     complain: (text) => void told.push(text),
@@ -132,4 +136,35 @@ test("scripts that cannot be read end the links of the moms that need them, and 
   run(100);
   assert.deepEqual(sent, ["1 destroyed", "2 mom-start"]);
   assert.deepEqual(told, ["scripts cannot be read: disk I/O error"]);
+});
+
+test("the moms of a run on several hosts get the same secret and different cookies; a run on one host gets no secret", () => {
+  const { clock, run } = manualWork();
+  const sent: MomJob[] = [];
+  let made = 0;
+  const send = startFrames({
+    link: () => ({
+      send: () => undefined,
+      sendText: (text) => void sent.push(...(decodeFrame(text.slice(0, -1)) as unknown as { data: { jobs: MomJob[] } }).data.jobs),
+      destroy: () => undefined,
+    }),
+    scripts: (_ids, done) => done({ ok: true, value: new Map() }),
+    cookies: (count) => String(++made).repeat(32 * count),
+    secret,
+    clock,
+    isDeciding: () => false,
+    complain: (text) => assert.fail(text),
+  });
+  const hosts = { n2: { address: "10.0.0.2", port: 15002 } };
+  const job = (id: string, more: object): MomJob =>
+    ({ id, run_count: 3, attrs: { executable: "x" }, script: null, cookie: "", ...more }) as unknown as MomJob;
+  send({ link: 1, type: "mom-start", data: { jobs: [job("1.s", { sisters: { secret: "", hosts } })] } });
+  run(1);
+  send({ link: 2, type: "mom-start", data: { jobs: [job("1.s", { sisters: { secret: "", hosts } }), job("2.s", {})] } });
+  run(2);
+  assert.deepEqual(
+    sent.map(({ sisters }) => sisters),
+    [{ secret: "secret of 1.s, 3", hosts }, { secret: "secret of 1.s, 3", hosts }, undefined],
+  );
+  assert.notEqual(sent[0]?.cookie, sent[1]?.cookie);
 });

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { alterHook, freshHook } from "#model/tables/hook.ts";
-import type { MomPatience, MomToServer } from "#protocol/mom-link.ts";
+import type { MomPatience, MomToServer, ServerToMom } from "#protocol/mom-link.ts";
 import type { Attrs } from "#server/state/state.ts";
 import {
   addHost,
@@ -376,4 +376,46 @@ test("other signals go to all hosts at once", () => {
   const { h, job } = running();
   ask(h, ROOT, { kind: "signal-job", job, signal: "USR1" });
   assert.deepEqual([signalsTo(h, MOTHER), signalsTo(h, SISTER)], [["USR1"], ["USR1"]]);
+});
+
+test("each mom of a run is told how it reaches the others: by a socket on the server's machine, otherwise by TCP", () => {
+  const h = harness();
+  for (const name of ["n1", "n2", "n3", "n4"]) addHost(h, name);
+  const hello = (link: number, host: string, place: Partial<MomToServer["mom-hello"]>): void => {
+    const vnodes = [{ name: host, attrs: { resources_available: { ncpus: 4 } } }];
+    mom(h, link, "mom-hello", { host, port: 15002, pid: 1, version: "x", vnodes, jobs: [], pongs: true, ...place });
+  };
+  hello(100, "n1", { tasks: "/n1.sock" });
+  hello(101, "n2", { tasks: "/n2.sock" });
+  hello(102, "n3", { address: "10.0.0.3" });
+  hello(103, "n4", { address: "10.0.0.4", port: 16002 });
+  /** what the moms of a job on these hosts are told, by host */
+  const told = (hosts: readonly string[]): unknown => {
+    const job = addJob(h);
+    const from = h.to_moms.length;
+    ask(h, ROOT, { kind: "run-job", job, exec_vnode: hosts.map((name) => `(${name}:ncpus=1)`).join("+"), async: true });
+    for (const name of hosts.slice(1)) mom(h, linkOf(name), "mom-started", { job, run_count: 1, session_id: 1, jobdir: "/" });
+    const frames = h.to_moms.slice(from).filter(({ type }) => type === "mom-start");
+    const places = frames.map(({ link, data }) => {
+      const [start] = (data as ServerToMom["mom-start"]).jobs;
+      return [`n${link - 99}`, { tasks: start?.tasks, sisters: start?.sisters?.hosts }] as const;
+    });
+    ask(h, ROOT, { kind: "delete-job", job, force: true } as never);
+    return Object.fromEntries(places);
+  };
+  const linkOf = (name: string): number => 99 + Number(name.slice(1));
+  const sockets = { n1: "/n1.sock", n2: "/n2.sock" };
+  const [here, n3, n4] = [
+    { address: null, port: 15002 },
+    { address: "10.0.0.3", port: 15002 },
+    { address: "10.0.0.4", port: 16002 },
+  ];
+  assert.deepEqual(told(["n1", "n2"]), { n1: { tasks: sockets, sisters: undefined }, n2: { tasks: sockets, sisters: undefined } });
+  assert.deepEqual(told(["n1", "n2", "n3"]), {
+    n1: { tasks: sockets, sisters: { n3 } },
+    n2: { tasks: sockets, sisters: { n3 } },
+    n3: { tasks: undefined, sisters: { n1: here, n2: here } },
+  });
+  assert.deepEqual(told(["n3", "n4"]), { n3: { tasks: undefined, sisters: { n4 } }, n4: { tasks: undefined, sisters: { n3 } } });
+  assert.deepEqual(told(["n3"]), { n3: { tasks: undefined, sisters: undefined } });
 });

@@ -45,6 +45,7 @@ async function inNetwork(work: (bed: Bed) => Promise<void>): Promise<void> {
   const authority = new CertificateAuthority(options);
   authority.renewServer();
   const network = new HostNetwork({
+    home,
     settings: { server: "head", port, mode: "user" },
     types: ["hello", "mom-pong"],
     onDatagram: () => undefined,
@@ -211,6 +212,7 @@ test("network: hosts learn that a certificate of the server was revoked, leave i
     await until("the mom is linked to the server's other certificate", () => hosts.length === 2);
     assert.deepEqual([mom.closed, mom.faults], [1, []]);
     assert.deepEqual([...revokedSerials(own)], [serial]);
+    assert.deepEqual([...revokedSerials(home)], [serial], "for the mom of the server's host");
     network.changed();
     mom.link.close();
 
