@@ -7,7 +7,7 @@ export type HostView = {
   readonly connected_s: number | null;
   /** time between the latest question of the server and the mom's answer, rounded up to whole milliseconds; null: there is none yet */
   readonly latency_ms: number | null;
-  /** version of Partita of its mom; null: unknown */
+  /** the version of Partita that its mom runs; null: unknown */
   readonly version: string | null;
   /** states of its vnodes, each once, as pbsnodes shows them; "": it has none */
   readonly state: string;

@@ -163,7 +163,7 @@ export type ExplainJobRequest = { readonly kind: "explain-job"; readonly job: st
 export type ViewSchedRequest = { readonly kind: "view-sched"; readonly sched: string };
 /** Asks which waiting jobs are served by no scheduler, and why. The reply value is UnservedView[] (sched-view.ts). */
 export type ViewUnservedRequest = { readonly kind: "view-unserved" };
-/** `partita hosts`. Reply value: { hosts: HostView[] } (hosts-view.ts). */
+/** Asks for the hosts of the complex (`partita hosts`). The reply value is { hosts: HostView[] } (hosts-view.ts). */
 export type ViewHostsRequest = { readonly kind: "view-hosts" };
 /** Waits for the end of a job (qsub -W block=true): the reply comes when it ends. The reply value is {exit_status?: number, message?: string}. */
 export type WaitJobRequest = { readonly kind: "wait-job"; readonly job: string };
@@ -176,7 +176,10 @@ export type ShutdownRequest = {
 };
 /** Writes a consistent copy of the store into a file. file: an absolute path on the server host; nothing may exist there yet. Managers only. */
 export type BackupRequest = { readonly kind: "backup"; readonly file: string };
-/** `partita cert`: a question or an order to the certificate authority. Only root may send it. Reply value: IdentityAnswers (identity-link.ts). */
+/**
+ * `partita cert`: a question or an order to the certificate authority. Only root may send it. The reply value is that of the
+ * verb in IdentityAnswers (identity-link.ts).
+ */
 export type IdentityRequest = { readonly kind: "identity"; readonly ask: IdentityAsk };
 /**
  * pbs_rsub. reserve_start and reserve_end are epoch seconds; the duration is Resource_List.walltime; `partition` is option -p;

@@ -1,6 +1,6 @@
 // Copies all rows of a store into another one, whatever their kinds are, and compares the rows of two stores.
 //
-// C1. Both stores are at rest: nothing else is committed to them meanwhile.
+// C1. Nothing else may be committed to either store during the copy.
 // C2. Rows are compared as JSON texts, so that names in another order, or numbers in another form, count as a difference.
 
 import { asItIs, type Data, type HistoryRow, type Loaded, OBJECT_TABLES, type Store, StoreError } from "./store.ts";
@@ -25,7 +25,7 @@ export async function copyStore(from: Store, to: Store): Promise<void> {
     });
   }
   for await (const history of from.history.pages({}, PART_ROWS)) await to.commit({ history });
-  // Counters come last: a copy that was interrupted has no number of the next job.
+  // The counters are written last, so that an incomplete copy can be recognized: it has no number for the next job.
   await to.commit({ counters });
 }
 
@@ -66,7 +66,7 @@ async function compareHistories(a: Store, b: Store): Promise<number> {
   return count;
 }
 
-/** The row with its fields in one order. The order of names in its data stays. */
+/** Returns the row with its fields in a fixed order. The order of names in its data stays. */
 const inOrder = ({ id, seq, idx, owner, queue, state, ended_s, data }: HistoryRow): HistoryRow => ({
   id,
   seq,

@@ -1,11 +1,11 @@
-// What `partita doctor` says about the hosts of a complex, from what the server tells of them. Pure.
+// What `partita doctor` says about the hosts of a complex, from what the server knows of them. Pure.
 
 import { TERMS } from "#identity/terms.ts";
 import type { HostView } from "#protocol/hosts-view.ts";
 import type { IdentityAnswers } from "#protocol/identity-link.ts";
 import type { Finding } from "./doctor.ts";
 
-/** now_s: epoch seconds; version: of the programs here; date: writes epoch seconds for people */
+/** The facts to judge. now_s: epoch seconds; version: that of the programs on this host; date: writes epoch seconds for people */
 export type HostFacts = {
   readonly list: IdentityAnswers["list"];
   readonly hosts: readonly HostView[];
@@ -14,9 +14,9 @@ export type HostFacts = {
   readonly date: (at_s: number) => string;
 };
 
-/** An answer that takes longer is worth a warning: the server waits seconds for moms before it takes action. */
+/** Longest time that a mom may take to answer without a warning. The server itself waits several seconds for moms before it takes action. */
 const LATENCY_MS_MAX = 1000;
-/** Hosts that one line names. */
+/** Largest number of hosts that one line names. */
 const NAMED_MAX = 10;
 
 const warning = (text: string): Finding => ({ level: "warning", text });
@@ -53,7 +53,7 @@ function authorityFindings({ list: { authority, next, left }, now_s }: HostFacts
   return findings;
 }
 
-/** A mom renews its certificate when a third of its time is left (TERMS): later, something keeps it from doing so. */
+/** Findings about certificates. A mom renews its certificate when a third of its time is left (TERMS). If less is left, something prevents the renewal. */
 function certificateFindings({ list, now_s, date }: HostFacts, until: ReadonlyMap<string, number>): Finding[] {
   const late_s = Math.min(TERMS.certificate_s / 4, (list.authority?.until_s ?? 0) - now_s);
   return [...until]

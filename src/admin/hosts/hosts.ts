@@ -11,10 +11,10 @@ import { table } from "./table.ts";
 /** certificate_until_s: null if the host has none, undefined if the caller may not know. Times are epoch seconds. */
 type Shown = HostView & { readonly certificate_until_s: number | null | undefined };
 
-/** list: certificates, which only root may see; null for everybody else */
+/** list: the certificates, which only root may see; null for other users */
 export type Hosts = { readonly hosts: readonly HostView[]; readonly list: IdentityAnswers["list"] | null };
 
-/** Throws AdminError, ServerUnreachable. */
+/** Asks the server for the hosts. Throws AdminError, ServerUnreachable. */
 export async function askForHosts(conf: Conf): Promise<Hosts> {
   const link = await connectServer(conf);
   try {
@@ -28,7 +28,7 @@ export async function askForHosts(conf: Conf): Promise<Hosts> {
   }
 }
 
-/** Throws AdminError, ServerUnreachable. */
+/** Shows the hosts as text or JSON. Throws AdminError, ServerUnreachable. */
 export async function showHosts(conf: Conf, json: boolean): Promise<string> {
   const { hosts, list } = await askForHosts(conf);
   const until = list === null ? null : validUntil(list);

@@ -1,4 +1,4 @@
-// Columns of text.
+// Writes tables in columns of text.
 
 /** The lines of a table: each column is as wide as its longest cell. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {

@@ -1,6 +1,6 @@
 // `partita backup FILE`: makes a consistent copy of the store as one file of SQLite. If the server runs with SQLite, the
-// server makes the copy; otherwise this program does. A store in PostgreSQL is read as it is at one moment, while the server
-// may go on.
+// server makes the copy; otherwise this program does. A store in PostgreSQL is read as it is at one moment; the server may
+// continue to work.
 
 import { existsSync } from "node:fs";
 import { connectServer } from "#protocol/client.ts";

@@ -1,4 +1,4 @@
-// Copies stores to and from files of SQLite, which are what `partita backup` makes whatever the kind of the store is.
+// Copies stores to and from files of SQLite. `partita backup` makes such files for every kind of store.
 
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync } from "node:fs";
 import { dirname } from "node:path";

@@ -15,7 +15,7 @@ import { syncDirectory, writeWholeFile } from "#support/whole-file.ts";
 import { AdminError } from "../complex/complex-home.ts";
 import { daemonPid } from "../complex/daemons.ts";
 
-/** What an administrator's calls do with a database. */
+/** Loads the functions with which an administrator's calls use a database. */
 export async function postgres() {
   const { copies, nameOfDatabase } = await import("#store/postgres/postgres-store.ts");
   return { ...copies, nameOfDatabase };
@@ -39,7 +39,7 @@ export async function openDatabase(
   return openPostgresStore({ settings, holder: `${host}:${conf.home}`, host, mark, waits: true, onNotice });
 }
 
-/** Keeps the server from starting while work changes its store. Throws AdminError if it runs. */
+/** Prevents the server from starting while `work` changes its store. Throws AdminError if the server runs. */
 export async function whileStopped<T>(conf: Conf, work: () => Promise<T>): Promise<T> {
   const server = daemonPid(conf, "server");
   if (server !== null) throw new AdminError(`the server runs (pid ${server}): stop it first: partita stop`);
@@ -55,7 +55,7 @@ export async function whileStopped<T>(conf: Conf, work: () => Promise<T>): Promi
   }
 }
 
-/** Time as a part of names: 20261123t174500z. */
+/** The present time in the form for names: 20261123t174500z. */
 export const stampNow = (): string =>
   new Date()
     .toISOString()

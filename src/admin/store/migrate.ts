@@ -1,7 +1,8 @@
 // `partita store migrate`: moves the store of a stopped complex from SQLite to PostgreSQL, or back.
 //
-// M1. The server does not run, and cannot start meanwhile.
-// M2. The new store is made under another name, and compared with the present one row by row. Only then it gets its place.
+// M1. The server must not run, and it cannot start during the migration.
+// M2. The new store is made under another name, and compared with the present one row by row. Only then it takes the place
+//     of the present one.
 // M3. The present store is not changed. If this program is killed at any moment, the complex has the present store or the new
 //     one, and both are whole.
 

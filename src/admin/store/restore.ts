@@ -62,7 +62,7 @@ async function restoreDatabase(conf: Conf, file: string): Promise<Restored> {
   const { exchangeSchemas, lookAtDatabase } = await postgres();
   const present = await lookAtDatabase(settings);
   const say = (text: string): void => void process.stderr.write(`partita: ${text}\n`);
-  // A server on another host may use the store: this call then fails.
+  // If a server on another host uses the store, this call fails.
   if (present !== null) await (await openDatabase(conf, settings, null, say)).close();
   const copy = `${storeFile(conf)}.restored-${process.pid}`;
   try {

@@ -1,4 +1,4 @@
-// partita store as a call with verbs of its own. Their code is loaded only when one is called.
+// Command `partita store` with its verbs. The code of a verb is loaded only when it is called.
 
 import type { CommandModule } from "yargs";
 import { complexConf, mustBeRoot } from "../complex/complex-home.ts";

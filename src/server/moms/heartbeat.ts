@@ -1,6 +1,6 @@
 // The heartbeat between server and moms: the server repeatedly asks each mom of its own host whether it is alive. This is
-// needed because a stopped mom (SIGSTOP, a host that hangs) keeps its connection open and answers nothing. Moms of other hosts
-// report by themselves (missed-reports.ts); they too are handled here once they are silent.
+// needed because a stopped mom (SIGSTOP, a host that hangs) keeps its connection open and answers nothing. Moms of other
+// hosts report without being asked (missed-reports.ts). If they become silent, they are handled here, too.
 //
 // H1. A mom that sends nothing for node_silence_timeout (45 s) counts as lost: its vnodes become state-unknown, and down
 //     after the same time again. Its connection is closed, so that the mom says hello when it continues (host.ts).
@@ -110,7 +110,7 @@ export function stillSilent(kernel: Kernel, key: string): void {
   if (!kernel.moms.by_host.has(key)) hostDown(kernel, ownTransaction(kernel), key, words(kernel.now_ms - since_ms));
 }
 
-/** Called when a mom has answered a ping: notes how long that took, and what it says. */
+/** Called when a mom has answered a ping: notes the time that the answer took, and whether the mom can start jobs (H4). */
 export function momPonged(kernel: Kernel, mom: MomRuntime, { number, ill }: MomToServer["mom-pong"]): void {
   if (mom.pinged?.number === number) {
     mom.latency_ms = Math.max(0, Math.ceil(kernel.now_ms - mom.pinged.at_ms));

@@ -1,11 +1,11 @@
-// The hosts of the complex and their moms (`partita hosts`). Everybody may ask: pbsnodes tells the rest of it, too.
+// The hosts of the complex and their moms (`partita hosts`). Every user may ask, because pbsnodes shows most of this, too.
 
 import type { HostView } from "#protocol/hosts-view.ts";
 import type { ConnectedMom } from "../engine/mom-runtime.ts";
 import type { Answer, Transaction } from "../engine/transaction.ts";
 import type { Vnode } from "../state/state.ts";
 
-/** Hosts with vnodes, and then those whose moms are connected although they have none. Each in the order of the names. */
+/** Returns the hosts with vnodes, and then those without vnodes whose moms are connected; both in the order of their names. */
 export function viewHosts(tx: Transaction): Answer {
   const { hosts, vnodes } = tx.state;
   const moms = new Map(tx.moms().map((mom) => [mom.host.toLowerCase(), mom]));

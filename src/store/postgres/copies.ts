@@ -1,5 +1,5 @@
 // What an administrator does with whole stores in PostgreSQL: reads one moment of a store while its server works, puts a new
-// schema in the place of the store, and looks at it.
+// schema in the place of the store, and describes a store.
 
 import { sqlHistory } from "../sql-history.ts";
 import { asItIs, isStoreError, type Store, StoreError } from "../store.ts";
@@ -9,7 +9,10 @@ import { loadRows, POSTGRES_HISTORY, readScripts } from "./postgres-load.ts";
 import { readLeader, readVersion } from "./postgres-schema.ts";
 import type { DatabaseSettings } from "./settings.ts";
 
-/** What is in the schema of the settings. bytes: size of the tables. weaknesses: what the settings of the database do not promise. */
+/**
+ * What is in the schema that the settings name. bytes: size of the tables. weaknesses: the guarantees that the database does
+ * not give because of its settings.
+ */
 export type DatabaseSight = {
   readonly name: string;
   readonly version: number;
@@ -30,7 +33,7 @@ async function connected<T>(settings: DatabaseSettings, work: (connection: Conne
   }
 }
 
-/** Looks at the store. null: there is none yet. Rejects with StoreError. */
+/** Describes the store. null: there is none yet. Rejects with StoreError. */
 export function lookAtDatabase(settings: DatabaseSettings): Promise<DatabaseSight | null> {
   return connected(settings, async (connection) => {
     const version = await readVersion(connection, settings.schema);
@@ -57,7 +60,7 @@ export function lookAtDatabase(settings: DatabaseSettings): Promise<DatabaseSigh
   });
 }
 
-/** The store as it is at one moment, for reading only. The server may go on with its commits. */
+/** Opens the store as it is at one moment, for reading only. The server may continue to commit. */
 export async function openSnapshot(settings: DatabaseSettings): Promise<Store> {
   const connection = await connectDatabase(settings, "reader");
   const readOnly = (): Promise<never> => Promise.reject(new StoreError("io", `${connection.name}: a moment of a store cannot be changed`));
@@ -80,7 +83,7 @@ export async function openSnapshot(settings: DatabaseSettings): Promise<Store> {
   };
 }
 
-/** The schema in which a new store is made before it takes its place. */
+/** The settings for the schema in which a new store is made before it takes the place of the present one. */
 export const incoming = (settings: DatabaseSettings): DatabaseSettings => ({ ...settings, schema: `${settings.schema}_incoming` });
 
 /** Removes what an interrupted call has left of a new store. */

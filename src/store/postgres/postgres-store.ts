@@ -31,7 +31,7 @@ export type PostgresStoreOptions = {
   readonly accept_loss?: boolean;
   /** waits for a database that cannot be reached, and for the silence of another leader (default: refuses) */
   readonly waits?: boolean;
-  /** waits while another server leads, and takes over when it ends or falls silent (default: refuses with `locked`) */
+  /** waits while another server leads, and takes over when that server ends or becomes silent (default: refuses with `locked`) */
   readonly stands_by?: boolean;
   readonly steps?: readonly SchemaStep[];
   readonly onNotice?: (text: string) => void;

@@ -25,7 +25,7 @@ export type WriterOptions = {
   readonly steps: readonly SchemaStep[];
   /** whether open() waits for a database that cannot be reached, or for a leader that may have ended; otherwise it fails at once */
   readonly waits: boolean;
-  /** whether to wait while another server leads; otherwise that is refused as soon as it shows that it is alive */
+  /** true: waits while another server leads. false: refuses as soon as the other server shows that it is alive */
   readonly stands_by: boolean;
   /** Examines the store before anything is written to it. Throws the refusal. row: null if there is no store yet. */
   readonly examine: (row: LeaderRow | null, name: string) => void;
