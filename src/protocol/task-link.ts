@@ -7,11 +7,11 @@
 //     acts only for jobs that the server sent to it.
 // K2. The owner needs no secret to attach one of the owner's processes to the job, because the process may come from outside
 //     the job (ssh HOST pbs_attach -j JOB prog).
-// K3. Between hosts, a certificate names the host of the mom that is calling. The server has told both moms that this host belongs
-//     to the run, and has given both the same secret of the run (MomJob.sisters). The mom of a host may start tasks on the host
-//     that it calls, and send the output of its own tasks to the mother superior; it may do nothing else.
-// K4. A mom that loses the connection to another mom connects again and repeats its requests. The name of a task (task-spawn) and
-//     the position of a piece of output (task-output) make sure that nothing is done twice.
+// K3. Between hosts, a certificate names the host of the calling mom. The server has told both moms that this host belongs
+//     to the run, and has given both the same secret of the run (MomJob.sisters). The mom of a host may start tasks on the
+//     host that it calls, and send the output of its own tasks to the mother superior; it may do nothing else.
+// K4. A mom that loses the connection to another mom connects again and repeats its requests. The name of a task
+//     (task-spawn) and the position of a piece of output (task-output) ensure that nothing is done twice.
 
 /** The present run of a job on the mom's host. cookie null: the caller is a mom, or K2 applies. */
 export type TaskRun = { readonly job: string; readonly run_count: number | null; readonly cookie: string | null };

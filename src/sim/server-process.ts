@@ -99,7 +99,7 @@ export type ServerObserver = {
 };
 
 export type ServerOptions = {
-  /** whether a host is another one than the server's */
+  /** whether a host is not the server's own */
   isFar(host: string): boolean;
   readonly commit_ms_max: number;
   /** Called when a running server wants a process of a scheduler. */
@@ -436,7 +436,7 @@ class ServerLife {
     return this.#linkSched(link, name, pid).end;
   }
 
-  /** Makes a link to a scheduler. end: that of the scheduler. far: it is on another host; gone: the link has ended */
+  /** Makes a link to a scheduler. end: the scheduler's end. far: set if the scheduler is on another host. gone: called when the link has ended */
   #linkSched(number: number, name: string, pid: number, far?: FarPeer, gone: () => void = () => undefined) {
     const { network, observer } = this.#around;
     const { a, b, cable } = network.connect("sched", name, "sched-to-server", "server-to-sched", far?.host.host ?? null);

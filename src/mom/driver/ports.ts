@@ -62,7 +62,7 @@ export type ServerPort = { dial(end: ServerEnd): ServerLink };
 /** Datagrams to and from the server's port. */
 export type ReportsPort = {
   readonly cipher: Cipher;
-  /** heard: called with each datagram that arrives */
+  /** begins to receive. heard: called with each datagram that arrives */
   open(heard: (bytes: Uint8Array) => void): { send(bytes: Uint8Array): void; close(): void };
 };
 
@@ -147,8 +147,8 @@ export type TaskLinks = {
   /** Calls `then` when the mother superior has received the output of the job's tasks on this host. If it cannot receive it now, calls `then` at once. */
   drain(job: string, then: () => void): void;
   /**
-   * As drain, when the run ends here. all false: some output has not reached the mother superior, because it cannot be reached. Its output files must then be
-   * kept here.
+   * does the same as drain when the run ends here. all false: the mother superior cannot be reached, and some output has not
+   * been sent. The files with this output must then be kept here.
    */
   drainLast(job: string, then: (all: boolean) => void): void;
   /** looks for new output of tasks in all runs for which this mom is a sister */
@@ -159,7 +159,7 @@ export type TasksPort = { open(state: MomState, happen: (event: MomEvent) => voi
 
 /** The host and its processes. */
 export type HostPort = {
-  /** measures the use of the host by others. with_keyboard false: the time of the last input is not needed */
+  /** measures how the host is used (load, last input). with_keyboard false: the time of the last input is not needed */
   measure(with_keyboard: boolean): Measure;
   /**
    * Measures the usage of the sessions of these leaders. owners: sessions in which only the processes of this user count. A leader that no longer exists is not

@@ -27,7 +27,7 @@ export function isSister(job: Pick<MomJob, "exec_host">, host: string): boolean 
 /** Where the mom of another host accepts requests: on a socket of this machine, or by TCP. */
 export type TaskPlace = { readonly kind: "socket"; readonly path: string } | ({ readonly kind: "host"; readonly host: string } & MomPlace);
 
-/** Returns where the mom of a host of the job accepts requests; null: the server has not said it. */
+/** Returns where the mom of a host of the job accepts requests; null: the server has not sent it. */
 export function placeOf({ tasks, sisters }: Pick<MomJob, "tasks" | "sisters">, host: string): TaskPlace | null {
   const path = ownValue(tasks, host);
   if (path !== undefined && path !== "") return { kind: "socket", path };
@@ -38,7 +38,7 @@ export function placeOf({ tasks, sisters }: Pick<MomJob, "tasks" | "sisters">, h
 const ownValue = <T>(record: { readonly [name: string]: T } | undefined, name: string): T | undefined =>
   record !== undefined && Object.hasOwn(record, name) ? record[name] : undefined;
 
-/** Returns the hosts of the job for which a peer with that certificate speaks, as the server has said (task-link.ts K3). */
+/** Returns the hosts of the job from which a peer with that certificate may act, according to the server (task-link.ts K3). */
 export function hostsOfPeer({ exec_host, sisters }: Pick<MomJob, "exec_host" | "sisters">, peer: HostIdentity): readonly string[] {
   return hostsOf(exec_host).filter((host) => {
     const place = ownValue(sisters?.hosts, host);

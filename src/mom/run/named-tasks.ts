@@ -1,9 +1,10 @@
 // Tasks that moms of other hosts have requested. A request has a name, so that a mom that lost its connection can repeat it: it gets the answers about the same
 // task, and no second task is started (task-link.ts K4). Pure.
 //
-// N1. The name is that of one asking host: no host can ask for the answers of another one.
-// N2. Names are not kept over a restart of the mom, and only the last ones are kept. Once a name of a run may have been forgotten, a repeated request with an
-//     unknown name is refused, because its task may exist. Until then, such a request never arrived before, and its task is started.
+// N1. A name belongs to the host that asked: no host can get the answers to requests of another host.
+// N2. Names are not kept over a restart of the mom, and only the last ones are kept. Once a name of a run may have been
+//     forgotten, a repeated request with an unknown name is refused, because its task may exist. Until then, a request with
+//     an unknown name has not arrived before, so its task is started.
 
 import type { NamedTask, Run, Task } from "./state.ts";
 import type { TaskAnswer, TaskAsker } from "./task-question.ts";

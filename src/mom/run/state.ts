@@ -98,7 +98,7 @@ export type Run = {
   checkpointing: Checkpointing;
   /** the exit of a run that ended while a script saved it; reported when the script has answered */
   withheld: ExitedRun | null;
-  /** everything is ready, but the mom is not welcomed, or the run not confirmed: the run starts when it is (core.ts C5, C6) */
+  /** everything is ready, but the server has not welcomed the mom or not confirmed the run: the run starts after that (core.ts C5, C6) */
   awaits_word: boolean;
   /** this run continues from a checkpoint */
   restart: boolean;
@@ -111,7 +111,7 @@ export type Run = {
   next_task: number;
   /** tasks that moms of other hosts have requested, by the name of the request (named-tasks.ts) */
   named_tasks: Map<string, NamedTask>;
-  /** some of these names are no longer known */
+  /** true: some of these names have been forgotten */
   names_lost: boolean;
   /** number of bytes of the output of tasks that were added here, by host and letter (tasks.ts T4) */
   taken_output: Map<string, number>;
@@ -129,8 +129,8 @@ export type Run = {
 export type Adopted = { readonly owner: number; cput_s: number };
 
 /**
- * A running task. asked: number of the request that started it (tasks.ts); null: nobody waits for its end any more. pid 0: the task is being started. name: its
- * key in named_tasks.
+ * A running task. asked: number of the request that started it (tasks.ts); null: no client waits for its end. pid 0: the
+ * task is being started. name: its key in named_tasks.
  */
 export type Task = { asked: number | null; pid: number; readonly name?: string };
 
@@ -219,7 +219,7 @@ export type MomState = {
   readonly kept: Set<string>;
   /** resources of the site in the configuration */
   site: { readonly [name: string]: string };
-  /** whether the host is in use by others */
+  /** why the host counts as in use by others, if it does */
   busy: Busyness;
   /** the vnodes as last reported to the server; hooks see these */
   vnodes: readonly MomVnode[];

@@ -3,7 +3,10 @@
 import type { HostIdentity } from "#identity/peer.ts";
 import type { MomToTask, TaskRun } from "#protocol/task-link.ts";
 
-/** Who makes a request. daemon: it is root, or the user that runs the daemons of the complex. host: the mom of another host; uid and daemon say nothing then. */
+/**
+ * Who makes a request. daemon: it is root, or the user that runs the daemons of the complex. host: set if it is the mom of
+ * another host; uid and daemon then have no meaning.
+ */
 export type TaskAsker = { readonly uid: number; readonly daemon: boolean; readonly host?: HostIdentity };
 
 export type TaskWanted = TaskRun &
@@ -16,7 +19,7 @@ export type TaskWanted = TaskRun &
         readonly env: readonly string[];
         /** argv is a single text that the owner's shell interprets */
         readonly shell: boolean;
-        /** task-link.ts K4 */
+        /** the name of the request (task-link.ts K4) */
         readonly name?: string;
         readonly again?: true;
       }

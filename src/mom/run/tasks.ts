@@ -1,8 +1,8 @@
 // Tasks of a job besides its top process (docs/reference/execution.md 3). pbsdsh, pbs_tmrsh and pbs_attach ask the mom of their host, which starts them here
 // or asks the mom of another host of the job. Pure, like life.ts.
 //
-// T1. A task is started only for a run that is running here and is not being ended. Its owner requests it with the secret of the run, or a mom of the same run
-//     does (task-link.ts K1, K2, K3).
+// T1. A task is started only for a run that is running here and is not being ended. It is requested by the owner of the run,
+//     with the run's secret, or by another mom of the run (task-link.ts K1, K2, K3).
 // T2. A task has the job's identity, environment, limits and group; processes that it leaves end with the job.
 // T3. A request is answered by task-refused, or by task-started and later task-exited. A mom that repeats a request gets these answers again (named-tasks.ts).
 // T4. A piece of output that comes twice is added once.
@@ -81,7 +81,7 @@ function unlessEnding(run: Run, unknown: string): Run | string {
   return run.ending === null ? run : `job ${run.job.id} is being ended`;
 }
 
-/** task-link.ts K3. */
+/** Whether a mom of another host may make this request (task-link.ts K3). */
 function mayAsk(cx: Context, { job }: Run, peer: HostIdentity, wanted: TaskWanted): boolean {
   const { host } = cx.state.config;
   if (job.sisters === undefined || wanted.cookie !== job.sisters.secret || wanted.run_count !== job.run_count) return false;
@@ -135,7 +135,7 @@ function spawn(cx: Context, asked: number, run: Run, by: TaskAsker, wanted: Spaw
   start(cx, run, node, { asked, pid: 0, ...(named === null ? {} : { name: named }) }, wanted);
 }
 
-/** Answers a repeated request: the answers about its task follow, or are known already. */
+/** Answers a repeated request: the answers about its task will come, or are already known and sent now. */
 function tellAgain(cx: Context, asked: number, run: Run, { task: number, end }: NamedTask): void {
   const task = run.tasks.get(number);
   if (task !== undefined) task.asked = asked;
@@ -185,7 +185,7 @@ function takeOutput(
   const path = letter === "o" ? run.phase.files.stdout : run.phase.files.stderr;
   const key = `${letter} ${from.toLowerCase()}`;
   const bytes = Buffer.from(content, "base64");
-  // T4. A mother superior that was restarted does not know what it has: it takes what comes.
+  // After its restart, a mother superior does not know which output it has, so it accepts every piece (T4).
   const known = Math.max(0, (run.taken_output.get(key) ?? offset) - offset);
   const fresh = known === 0 ? content : bytes.subarray(known).toString("base64");
   if (known < bytes.length) cx.actions.push({ kind: "append", owner: run.plan.owner, path, text: fresh, base64: true });

@@ -1,9 +1,9 @@
 // This mom's connections to the other moms of its jobs (src/protocol/task-link.ts): over their sockets on the same machine, over TLS to other hosts. All requests
 // to one mom share one connection, which is closed when it has not been used for a while.
 //
-// M1. The other end is the mom that the server has named. On this machine, the kernel says that it runs as root or as this mom's user; on another host, its
-//     certificate names that host (docs/identity.md).
-// M2. Each request gets its answers or lost(), until it is closed.
+// M1. The other end must be the mom that the server has named. On this machine, the kernel must say that it runs as root or
+//     as this mom's user; on another host, its certificate must name that host (docs/identity.md).
+// M2. Each request gets either its answers or a call of lost(), unless it is closed before.
 
 import { connect, type Socket } from "node:net";
 import type { Credentials } from "#identity/files/credentials.ts";
@@ -37,7 +37,7 @@ export type Answers = {
 /** An open request to another mom. */
 export type Asked = {
   signal(signal: number): void;
-  /** nobody waits for further answers */
+  /** called when nobody waits for further answers */
   close(): void;
 };
 
@@ -53,7 +53,7 @@ export type OtherMomsOptions = {
 
 export class OtherMoms {
   readonly #options: OtherMomsOptions;
-  /** by place */
+  /** connections by place */
   readonly #links = new Map<string, MomLink>();
 
   constructor(options: OtherMomsOptions) {
@@ -91,7 +91,7 @@ export class OtherMoms {
 const placeName = (place: TaskPlace): string =>
   place.kind === "socket" ? place.path : `${place.host} ${place.address ?? ""} ${place.port}`;
 
-/** M1. null: it is the mom of that host. */
+/** Checks the identity of the peer (M1). null: it is the mom of that host. */
 function hostFault(peer: HostIdentity | null, host: string, revoked: ReadonlySet<string>): string | null {
   if (peer === null) return "the certificate is not one of a Partita host";
   if (peer.role !== "host") return `the peer is the server ${peer.host}, not ${host}`;

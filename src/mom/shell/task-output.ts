@@ -5,7 +5,8 @@
 //     so that a restarted mom sends nothing twice.
 // O2. A file in spool is read only if it is a plain file of the job's owner, because all users may write in spool.
 // O3. drain() waits for the output that was written before the call, not for output that is written later.
-// O4. Each piece names its position, so that the mother superior adds a piece once, even if the connection was lost before its answer came.
+// O4. Each piece is sent with its position, so that the mother superior adds it only once, even if the connection was lost
+//     before the answer came.
 
 import {
   closeSync,
@@ -30,13 +31,13 @@ const EXTENSION = ".SO";
 /** How long the end of a run waits until its output has reached the mother superior. */
 const LAST_DRAIN_MS = 10_000;
 
-/** What became of output: it was accepted, the mother superior wants no more of it, or it could not be reached. */
+/** The outcome of sending output: it was accepted, the mother superior accepts no more output of this run, or it could not be reached. */
 export type Carriage = "accepted" | "refused" | "unreachable";
 
 export type TaskOutput = {
   /** sends all output that exists now */
   drain(job: string): Promise<Carriage>;
-  /** as drain, but gives up after some time. Resolves with false if the mother superior could not be reached */
+  /** does the same as drain, but gives up after some time. Resolves with false if the mother superior could not be reached */
   drainLast(job: string): Promise<boolean>;
   /** looks for new output of all runs for which this mom is a sister */
   tick(): void;
@@ -100,7 +101,7 @@ export function carryOutput(home: string, state: MomState, others: OtherMoms, co
     const run = state.runs.get(job);
     if (run === undefined || !isSister(run.job, state.config.host)) return Promise.resolve("accepted");
     const upTo = { o: sizeOf(run.plan.stdout.path, uidOf(run)), e: sizeOf(run.plan.stderr.path, uidOf(run)) };
-    // This transfer follows the present one: more output may have been written since that began.
+    // Another transfer follows the present one, because more output may have been written since the present one began.
     const before: Promise<unknown> = underway.get(job) ?? Promise.resolve();
     const work = before.then(() => carry(run, upTo));
     underway.set(job, work);
@@ -173,7 +174,7 @@ function readPiece(path: string, offset: number, end: number, uid: number | unde
 
 const sizeOf = (path: string, uid: number | undefined): number => withFile(path, uid, 0, (_, size) => size);
 
-/** Opens the file if O2 allows it, and returns the result of `work`. otherwise: the result if the file cannot be read. */
+/** Opens the file if O2 allows it, and returns the result of `work`. otherwise: is returned if the file cannot be read. */
 function withFile<T>(path: string, uid: number | undefined, otherwise: T, work: (fd: number, size: number) => T): T {
   let fd: number;
   try {

@@ -17,7 +17,7 @@ import type { LinkHandlers } from "#protocol/wire/server-link.ts";
 import type { TlsLinkServer } from "#protocol/wire/tls-listener.ts";
 import { messageOf } from "#support/caught.ts";
 
-/** How long a port that could not be opened is left alone, in ms. */
+/** Time in ms until a port that could not be opened is tried again. */
 const RETRY_MS = 30_000;
 
 export type TaskPortOptions = LinkHandlers & {
@@ -100,7 +100,10 @@ export function ownCredentials(home: string): Credentials {
   return found;
 }
 
-/** P1. Why the peer is refused, in words for the log; null: it is welcome. A server of another name is none of this complex, whatever signed its certificate. */
+/**
+ * Why the peer is refused (P1), in words for the log; null: it is accepted. A server of another name does not belong to this
+ * complex, whoever signed its certificate.
+ */
 function peerFault({ role, host, serial }: HostIdentity, server: string, home: string): string | null {
   if (role === "server" && host !== hostName(server)) return `the peer is the server ${host}, not ${server}`;
   try {

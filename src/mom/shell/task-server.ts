@@ -18,13 +18,13 @@ import type { TaskAnswer, TaskAsker, TaskWanted } from "../run/task-question.ts"
 import { tooManyTasks } from "../run/tasks.ts";
 import type { Answer, Asked, OtherMoms } from "./other-moms.ts";
 
-/** How long another mom is asked again (S1). lost_ms is the default of $max_poll_downtime. */
+/** How long a request to another mom is repeated (S1). lost_ms is the default of $max_poll_downtime. */
 const PATIENCE = { start_ms: 30_000, lost_ms: 300_000 } as const;
 /** Interval between attempts: it doubles. */
 const RETRY_MS_FIRST = 500;
 const RETRY_MS_MAX = 10_000;
 
-/** A request that is not finished. remote: what another mom does for it; null: this mom answers it. */
+/** A request that is not finished. remote: the task that was requested for it from another mom; null: this mom answers it. */
 type Question = { readonly link: ServerLink; readonly token: number | null; remote: Remote | null };
 
 /** A task that was requested from another mom. */
@@ -40,7 +40,7 @@ type Remote = {
   is_started: boolean;
   /** signals that wait for the connection */
   readonly signals: number[];
-  /** the time of the loss by the monotonic clock; null: the connection is there, or is made for the first time */
+  /** the time of the loss by the monotonic clock; null: the connection exists, or is being made for the first time */
   lost_ms: number | null;
   retry_ms: number;
   timer: NodeJS.Timeout | null;
@@ -60,7 +60,7 @@ export type TaskServerOptions = {
 
 export class TaskServer {
   readonly path: string;
-  /** for the port on which moms of other hosts make requests */
+  /** called for requests of the moms of other hosts, which come to their own port */
   readonly handlers: LinkHandlers;
   readonly #options: TaskServerOptions;
   readonly #questions = new Map<number, Question>();
@@ -171,7 +171,7 @@ export class TaskServer {
     if (question.link.open) question.link.send(type, type === "task-hosts" ? data : { token: question.token, ...data });
   }
 
-  /** Passes a request on to the mom of another host of the job, unless too many of the job are open there. */
+  /** Passes a request on to the mom of another host of the job, unless too many such requests of the job are open. */
   forward({ asked, place, run, wanted, most }: Extract<MomAction, { kind: "task-forward" }>): void {
     const question = this.#questions.get(asked);
     if (question === undefined || wanted.kind !== "spawn") return;
@@ -206,7 +206,7 @@ export class TaskServer {
     for (const signal of remote.signals.splice(0)) sent.signal(signal);
   }
 
-  /** Passes an answer of the other mom on to the client, each of them once. */
+  /** Passes an answer of the other mom on to the client, unless it was passed on before. */
   #pass(asked: number, remote: Remote, answer: Answer): void {
     remote.lost_ms = null;
     remote.retry_ms = RETRY_MS_FIRST;
@@ -222,7 +222,7 @@ export class TaskServer {
     }
   }
 
-  /** S1. */
+  /** Called when the connection to the other mom was lost: repeats the request or gives it up (S1). */
   #lost(asked: number, remote: Remote, why: string, is_sent: boolean): void {
     remote.asked = null;
     remote.is_sent ||= is_sent;

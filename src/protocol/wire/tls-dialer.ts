@@ -1,7 +1,8 @@
 // Links of daemons to other hosts, to the server (connectTls) or to another mom (dialTls): TLS 1.3, both ends with a certificate of the complex's authority
 // (docs/identity.md).
 //
-// D2. The server is known by its certificate: the role `server`, the name in PBS_SERVER, and a serial number that was not revoked. Its address proves nothing.
+// D2. The server must have a certificate with the role `server`, the name in PBS_SERVER, and a serial number that was not
+//     revoked. Its address proves nothing.
 
 import type { Socket } from "node:net";
 import { type ConnectionOptions, connect, type PeerCertificate, type TLSSocket } from "node:tls";
@@ -23,7 +24,7 @@ export type TlsTarget = {
   readonly credentials: () => Credentials;
   /** serial numbers of certificates that this host refuses, read for each attempt */
   readonly revoked: () => ReadonlySet<string>;
-  /** called with the serial number in the certificate of the server that is dialled, once it is accepted */
+  /** called with the serial number of the server's certificate when the certificate was accepted */
   readonly onServer?: (serial: string) => void;
 };
 
@@ -44,7 +45,7 @@ function tlsCarrier(
     begin(ipc) {
       config = ipc.config;
       config["tls"] = serverOptions(target);
-      // The first attempt is begun within connectToNet, before its client can be prepared: it is watched afterwards.
+      // connectToNet itself begins the first attempt, before the client can be prepared. Therefore that attempt is watched from here on.
       ipc.connectToNet("server", target.host, target.port);
       const client = clientOf(ipc);
       watch(client, limits);
@@ -66,7 +67,7 @@ function tlsCarrier(
   };
 }
 
-/** A peer that does not finish the handshake in time is given up, and one that vanishes later is noticed by the kernel. */
+/** Gives up a peer that does not finish the handshake in time, and lets the kernel notice one that disappears later. */
 function watch(
   { socket }: IpcClient,
   { dial_ms_max, keepalive_ms }: { readonly dial_ms_max: number; readonly keepalive_ms: number },
@@ -84,7 +85,7 @@ function watch(
 
 const hasOurProtocol = (socket: Socket): boolean => (socket as TLSSocket).alpnProtocol === ALPN.link;
 
-/** Options for the server alone (D2). */
+/** Options for a connection that only the server may accept (D2). */
 function serverOptions({ server, credentials, revoked, onServer }: Omit<TlsTarget, "host" | "port">): Record<string, unknown> {
   const refused = revoked();
   const fault = (peer: HostIdentity | null): string | null => {
@@ -116,9 +117,9 @@ export type PeerTarget = {
   /** an address or a name */
   readonly host: string;
   readonly port: number;
-  /** what the connection is for (alpn.ts) */
+  /** the purpose of the connection (alpn.ts) */
   readonly protocol: string;
-  /** why the peer with that identity is not the right one, in words for the log; null: it is. identity null: it is no host of the complex */
+  /** why a peer with that identity is not the expected one, in words for the log; null: it is. identity null: the peer is no host of the complex */
   fault(identity: HostIdentity | null): string | null;
 };
 

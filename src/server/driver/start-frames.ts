@@ -29,7 +29,7 @@ export type StartFramesOptions = {
   readonly scripts: (ids: readonly string[], done: Done<ReadonlyMap<string, string>>) => void;
   /** makes this number of secrets, each of 32 random hexadecimal digits */
   readonly cookies: (count: number) => string;
-  /** the secret that the moms of a run on several hosts share: always the same for the same run, and known to nobody else */
+  /** the secret that only the moms of a run on several hosts know; always the same for the same run */
   readonly secret: (job: string, run_count: number) => string;
   readonly clock: Pick<ClockPort, "steady_ms" | "after" | "soon">;
   /** whether a scheduler's decisions are coming in (F2) */

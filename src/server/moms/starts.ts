@@ -31,8 +31,9 @@ export function acknowledgeObit(kernel: Kernel, link: number, job: string, run_c
 }
 
 /**
- * The fields of a start that only jobs on several hosts have: where the moms of the hosts accept requests of tasks. Moms on the server's machine reach one
- * another by their sockets, all others by TCP. A mom of another host gets no path of this machine, and a host that is not connected has no place.
+ * The fields of a start that only jobs on several hosts have: where the moms of the hosts accept requests of tasks. Moms on
+ * the server's machine reach one another by their sockets, all others by TCP. A mom of another host gets no path of this
+ * machine. A host whose mom is not connected has no place.
  */
 function placesFor(kernel: Kernel, { hello: own }: MomRuntime, hosts: readonly string[]): Pick<MomJob, "tasks" | "sisters"> {
   const tasks: [host: string, path: string][] = [];

@@ -1,5 +1,6 @@
-// Secrets of runs on several hosts (src/protocol/task-link.ts K3). The moms of a run get the same secret, even if the server is restarted between the frames that
-// it sends to them: each secret follows from the run and from a key on the server's disk.
+// Secrets of runs on several hosts (src/protocol/task-link.ts K3). The moms of a run get the same secret, even if the server
+// is restarted between the frames that it sends to them: each secret is computed from the run and from a key on the server's
+// disk.
 
 import { createHmac, randomBytes } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
@@ -11,8 +12,8 @@ const KEY_BYTES = 32;
 const OTHERS_READ = 0o077;
 
 /**
- * Returns the function that gives the secret of a run: 64 hexadecimal digits. home: PBS_HOME. The key is made when it is needed first. If its file cannot be
- * used, complain is called once, and the key lasts until the server ends.
+ * Returns the function that gives the secret of a run: 64 hexadecimal digits. home: PBS_HOME. The key is made when it is
+ * first needed. If its file cannot be used, complain is called once, and the key lasts until the server ends.
  */
 export function runSecrets(home: string, complain: (text: string) => void): (job: string, run_count: number) => string {
   const path = join(home, "server_priv", "run.key");
