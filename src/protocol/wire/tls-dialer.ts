@@ -5,7 +5,7 @@
 //     revoked. Its address proves nothing.
 
 import type { Socket } from "node:net";
-import { type ConnectionOptions, connect, type PeerCertificate, type TLSSocket } from "node:tls";
+import type { ConnectionOptions, PeerCertificate, TLSSocket } from "node:tls";
 import type { Credentials } from "#identity/files/credentials.ts";
 import { type HostIdentity, identityIn, namesIn, serverFault } from "#identity/peer.ts";
 import { messageOf } from "#support/caught.ts";
@@ -123,12 +123,16 @@ export type PeerTarget = {
   fault(identity: HostIdentity | null): string | null;
 };
 
-/** Connects once. Resolves when both ends have proved themselves; nothing is sent before. Rejects with a reason for the log. */
-export function dialTls(
+/**
+ * Connects once. Resolves when both ends have proved themselves; nothing is sent before. Rejects with a reason for the log. Loads node:tls at the first call:
+ * while it is loaded, a thread of Node.js may read certificates, and a starting daemon would close the file of that thread (descriptors.ts).
+ */
+export async function dialTls(
   { host, port, protocol, fault }: PeerTarget,
   own: Credentials,
   { dial_ms_max, keepalive_ms }: Pick<Limits, "dial_ms_max" | "keepalive_ms">,
 ): Promise<TLSSocket> {
+  const { connect } = await import("node:tls");
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port, ...optionsFor(protocol, own, fault) });
     const fail = (error: Error): void => {
