@@ -137,7 +137,7 @@ export class Writer {
           throw this.#failed(error, connection);
         }
       }
-      await this.#mustLead();
+      await this.#mustLead(deadline_ms);
       return number;
     });
   }
@@ -233,9 +233,13 @@ export class Writer {
   }
 
   /** Confirms the term if its last confirmation is too old for acting on a commit (leadership.ts E4). */
-  async #mustLead(): Promise<void> {
+  async #mustLead(deadline_ms: number): Promise<void> {
     const silence_ms = this.#options.settings.silence_s * 1000;
-    while (mustConfirm(this.#confirmed_ms, now_ms(), silence_ms)) await this.#confirm(now_ms() + silence_ms);
+    while (mustConfirm(this.#confirmed_ms, now_ms(), silence_ms)) {
+      // Answers may always come too late to prove anything. Then the batch is written, but must not be acted on.
+      if (now_ms() > deadline_ms) throw new StoreError("away", `${this.#name}: the database answers too slowly`);
+      await this.#confirm(deadline_ms);
+    }
   }
 
   async #confirm(deadline_ms: number): Promise<void> {

@@ -99,6 +99,16 @@ test("postgres store: a database that stays away makes commits fail; what it has
   }
 });
 
+test("postgres store: a database whose answers come too late to prove anything makes commits fail, not wait for ever", how, async () => {
+  const store = await overRelay(newSchema(), ["beat = 0.1", "silence = 2", "patience = 2"]);
+  relay.slow(1500);
+  await assert.rejects(store.commit(batch(1)), isFault("away", /the database answers too slowly/));
+  relay.slow(0);
+  assert.equal(await seqs(store), "1", "the batch was written, which load() tells");
+  await store.commit(batch(2));
+  await store.close();
+});
+
 test("postgres store: a server that closes does not wait for its database", how, async () => {
   const store = await overRelay(newSchema(), ["beat = 0.1", "silence = 0.6", "patience = 3600"]);
   relay.away();
@@ -125,18 +135,20 @@ test(
   how,
   async () => {
     const schema = newSchema();
-    const first = await overRelay(schema);
+    // The silence is longer than any pause of a slow machine: only signs of life count here.
+    const patient = ["beat = 0.1", "silence = 300"];
+    const first = await overRelay(schema, patient);
     const ends: StoreError[] = [];
     await assert.rejects(
-      overRelay(schema, QUICK, { holder: "elsewhere", host: "other", waits: true }),
+      overRelay(schema, patient, { holder: "elsewhere", host: "other", waits: true }),
       isFault("locked", new RegExp(`the server on here \\(pid ${process.pid}\\) uses this database`)),
     );
-    const heir = await overRelay(schema, QUICK, { onEnd: (error) => ends.push(error) });
+    const heir = await overRelay(schema, patient, { onEnd: (error) => ends.push(error) });
     assert.ok(heir.term > first.term);
     await assert.rejects(first.commit(batch(1)), isFault("deposed", /./));
     await heir.close();
     // A leader that has ended properly is waited for by nobody.
-    const next = await overRelay(schema, QUICK, { holder: "elsewhere", host: "other" });
+    const next = await overRelay(schema, patient, { holder: "elsewhere", host: "other" });
     await next.close();
     assert.deepEqual(ends, []);
     await first.close();

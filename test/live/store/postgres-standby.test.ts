@@ -99,7 +99,7 @@ test("postgres store: a second server stands by while the first lives, and takes
   const postgres = startPostgres();
   try {
     const open = (holder: string, more = {}) =>
-      openStore(postgres, { settings: postgres.settings(...QUICK), holder, host: holder, ...more });
+      openStore(postgres, { settings: postgres.settings("beat = 0.1", "silence = 300"), holder, host: holder, ...more });
     const first = await open("one");
     let leads = false;
     const standing = open("two", { waits: true, stands_by: true }).then((store) => {

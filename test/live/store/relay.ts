@@ -6,6 +6,8 @@ export type Relay = {
   readonly port: number;
   /** what happens to the next message that contains this text: see Fault */
   next(text: string, fault: Fault): void;
+  /** delays all answers; 0: passes them on at once */
+  slow(delay_ms: number): void;
   /** ends all connections, and refuses new ones until back() is called */
   away(): void;
   back(): void;
@@ -25,6 +27,7 @@ export async function startRelay(socket: string): Promise<Relay> {
   let wanted: { readonly text: Buffer; readonly fault: Fault } | null = null;
   let held: { readonly inner: Socket; readonly message: Buffer } | null = null;
   let is_away = false;
+  let delay_ms = 0;
   const sockets = new Set<Socket>();
   const server = createServer((outer) => {
     const inner = createConnection(socket);
@@ -47,7 +50,8 @@ export async function startRelay(socket: string): Promise<Relay> {
     });
     inner.on("data", (message) => {
       if (fault === "unanswered") outer.destroy();
-      else if (fault === null) outer.write(message);
+      else if (fault === null && delay_ms === 0) outer.write(message);
+      else if (fault === null) setTimeout(() => outer.write(message), delay_ms);
     });
     outer.on("close", () => {
       if (held?.inner !== inner) inner.destroy();
@@ -61,6 +65,9 @@ export async function startRelay(socket: string): Promise<Relay> {
     port: address.port,
     next(text, fault) {
       wanted = { text: Buffer.from(text), fault };
+    },
+    slow(by_ms) {
+      delay_ms = by_ms;
     },
     away() {
       is_away = true;
