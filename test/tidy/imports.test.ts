@@ -146,3 +146,14 @@ test("the scanner of the tidy tests tells code from comments, strings, templates
   const squeeze = (text: string): string => text.replace(/\s+/g, "");
   for (const [text, code] of rows) assert.equal(squeeze(codeOf(text)), squeeze(code), text);
 });
+
+test("node:tls is loaded when it is needed: a daemon that loads it while it starts can lose files (support/descriptors.ts)", () => {
+  // Only programs of interactive jobs load this file, and only when they connect.
+  const LOADED_LATE = ["src/protocol/terminal/channel.ts"];
+  const eager = /^import (?!type\b)[^;]*from "node:tls"/m;
+  const problems = sources("src").filter(({ path }) => !LOADED_LATE.includes(path) && eager.test(readFileSync(`${ROOT}/${path}`, "utf8")));
+  assert.deepEqual(
+    problems.map(({ path }) => path),
+    [],
+  );
+});
