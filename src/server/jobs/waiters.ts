@@ -1,6 +1,6 @@
 // Clients that wait for a job: qsub -W block=true waits for the end of the job, qrerun for the end of its present run.
 
-import { subjobId } from "#model/job-id.ts";
+import { arrayIdOf, subjobId } from "#model/job-id.ts";
 import { PBSE, Reject } from "#model/pbse.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, refuse } from "../engine/kernel.ts";
@@ -41,7 +41,11 @@ export function rerunLate(kernel: Kernel, id: string): void {
 /** Called when a job has ended: answers the requests that wait for its end. */
 export function jobOfWaiters(kernel: Kernel, tx: Transaction, job: Job): void {
   const exit_status = statusOfRun(job.attrs);
-  answer(kernel, { id: job.id, host: submitHost(job) }, exit_status === undefined ? { message: deletedText(tx) } : { exit_status });
+  const host = submitHost(job);
+  answer(kernel, { id: job.id, host }, exit_status === undefined ? { message: deletedText(tx) } : { exit_status });
+  // An array can end with subjobs that never ran, for example because of a dependency. Such a subjob has no end of its own.
+  for (const id of [...kernel.jobs.waiters.keys()])
+    if (arrayIdOf(id) === job.id) answer(kernel, { id, host }, { message: deletedText(tx) });
   runOfWaiters(kernel, tx, job);
 }
 

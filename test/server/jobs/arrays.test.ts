@@ -564,6 +564,17 @@ test("a waiting subjob and an array are waited for to their end", async () => {
   );
 });
 
+test("who waits for a subjob is answered when its array ends before the subjob runs", async () => {
+  const { h, link } = world();
+  const before = await qsub(h, "-- /bin/true");
+  await qsub(h, `-W depend=afterok:${before} -J 1-2 -- /bin/true`);
+  const token = h.next_token;
+  assert.equal(outcome(h, ALICE, { kind: "wait-job", job: "2[2]" }), "deferred");
+  runOn(h, before, "n1", link);
+  obit(h, link, before, 1);
+  assert.deepEqual(h.answers.get(token), { ok: true, value: { message: "Job to be deleted at request of root@svr" } });
+});
+
 test("mail about subjobs is sent only where j is asked for", async () => {
   for (const [points, expected] of [
     ["abe", 2],
