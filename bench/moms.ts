@@ -95,7 +95,7 @@ function certificates(complex: Complex, server: string, hosts: readonly string[]
   const authority = new CertificateAuthority({ home: complex.pbsHome, server, own_names: [], now_s });
   const made = new Map<string, Credentials>();
   for (const host of hosts) {
-    const { token } = authority.makeToken(host, 3600);
+    const { token } = authority.makeToken({ host, user: null, life_s: 3600 });
     const parsed = parseToken(token);
     if (parsed === null) throw new Error(`token ${token}`);
     const key = newKey();

@@ -11,11 +11,13 @@ const VERSION = 1;
 const hex = (digits: number) => z.string().regex(new RegExp(`^[0-9a-f]{${digits}}$`));
 const time = z.number().int().nonnegative();
 const host = z.string().min(1).max(63);
+const user = z.string().min(1).max(32);
 
 const token = z.strictObject({
   id: hex(16),
   secret_sha256: hex(64),
   host: host.nullable(),
+  user: user.nullable(),
   created_s: time,
   expires_s: time,
   used: z.strictObject({ at_s: time, host, key_sha256: hex(64) }).nullable(),
@@ -25,7 +27,8 @@ const token = z.strictObject({
 const certificate = z.strictObject({
   serial: hex(32),
   host,
-  role: z.enum(["host", "server"]),
+  role: z.enum(["host", "server", "login", "user"]),
+  user: user.nullable(),
   key_sha256: hex(64),
   authority: hex(64),
   from_s: time,

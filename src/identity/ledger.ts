@@ -6,7 +6,8 @@
 // A4. What has ended never becomes valid again.
 // A5. What hosts do on their own does not fill the ledger: for one token a host gets a bounded number of certificates. Each is remembered until it is over by its dates.
 
-export type Role = "host" | "server";
+/** host: a mom's. login: says from which host a user calls, and nothing of the user. user: says both. */
+export type Role = "host" | "server" | "login" | "user";
 
 export type Token = {
   readonly id: string;
@@ -14,6 +15,8 @@ export type Token = {
   readonly secret_sha256: string;
   /** the one name that the token gives; null: any name that has no valid certificate */
   readonly host: string | null;
+  /** the user whose certificate it gives, on a host that has joined already; null: it is for a host that joins */
+  readonly user: string | null;
   readonly created_s: number;
   readonly expires_s: number;
   readonly used: { readonly at_s: number; readonly host: string; readonly key_sha256: string } | null;
@@ -24,6 +27,8 @@ export type Certificate = {
   readonly serial: string;
   readonly host: string;
   readonly role: Role;
+  /** role `user`: the user's name; null: no user's */
+  readonly user: string | null;
   readonly key_sha256: string;
   /** fingerprint of the authority that signed it */
   readonly authority: string;
@@ -33,7 +38,7 @@ export type Certificate = {
   readonly end: { readonly at_s: number; readonly why: Ending } | null;
 };
 
-/** Certificates of one host that are not over, without those that its earlier tokens gave (A5). Three in two years are usual (TERMS). */
+/** Certificates of one host with one role that are not over, without those that its earlier tokens gave (A5). Three in two years are usual (TERMS). */
 export const CERTIFICATES_MAX = 16;
 
 export type Ending = "revoked" | "replaced";
@@ -42,16 +47,27 @@ export type Ledger = { readonly tokens: readonly Token[]; readonly certificates:
 
 export const EMPTY_LEDGER: Ledger = Object.freeze({ tokens: [], certificates: [] });
 
-/** A host that asks to join. */
+/** A host that asks to join, or a host from which a user asks for a certificate. */
 export type JoinAsk = { readonly token: string; readonly secret_sha256: string; readonly host: string; readonly key_sha256: string };
 
-export type Refusal = "token-unknown" | "token-used" | "token-expired" | "token-for-another" | "name-of-server" | "name-taken" | "too-many";
-export type Verdict = { readonly ok: true } | { readonly ok: false; readonly why: Refusal };
+export type Refusal =
+  | "token-unknown"
+  | "token-used"
+  | "token-expired"
+  | "token-for-another"
+  | "token-for-user"
+  | "token-for-host"
+  | "name-of-server"
+  | "name-taken"
+  | "too-many";
+type No = { readonly ok: false; readonly why: Refusal };
+export type Verdict = { readonly ok: true } | No;
+export type UserVerdict = { readonly ok: true; readonly user: string } | No;
 
 export type Standing = "valid" | "early" | "over" | Ending;
 
 const YES: Verdict = { ok: true };
-const no = (why: Refusal): Verdict => ({ ok: false, why });
+const no = (why: Refusal): No => ({ ok: false, why });
 
 /** What a certificate is worth at a time. */
 export function standingOf({ end, from_s, until_s }: Certificate, now_s: number): Standing {
@@ -82,44 +98,71 @@ const tokenOf = (ledger: Ledger, { token, secret_sha256 }: Pick<JoinAsk, "token"
 /** Whether an asker may be heard at all: it knows the secret of a token. */
 export const knowsToken = (ledger: Ledger, ask: Pick<JoinAsk, "token" | "secret_sha256">): boolean => tokenOf(ledger, ask) !== undefined;
 
-/** Whether a host may have a certificate. An unknown token and a wrong secret are not told apart. */
-export function judgeJoin(ledger: Ledger, ask: JoinAsk, now_s: number): Verdict {
+/** The token of a request, if it is good for that host and key (A2). An unknown token and a wrong secret are not told apart. */
+function goodToken(ledger: Ledger, ask: JoinAsk, now_s: number): Token | No {
   const token = tokenOf(ledger, ask);
   if (token === undefined) return no("token-unknown");
   const { used } = token;
   if (used !== null && (used.key_sha256 !== ask.key_sha256 || used.host !== ask.host)) return no("token-used");
   if (now_s >= token.expires_s) return no("token-expired");
-  if (token.host !== null && token.host !== ask.host) return no("token-for-another");
+  return token.host !== null && token.host !== ask.host ? no("token-for-another") : token;
+}
+
+/** Whether a host may have a certificate. */
+export function judgeJoin(ledger: Ledger, ask: JoinAsk, now_s: number): Verdict {
+  const token = goodToken(ledger, ask, now_s);
+  if ("why" in token) return token;
+  if (token.user !== null) return no("token-for-user");
+  const { used } = token;
   const present = living(ledger, ask.host, now_s);
   if (present.some(({ role }) => role === "server")) return no("name-of-server");
   const is_present = present.some(({ key_sha256 }) => key_sha256 === ask.key_sha256);
   // The key may have been revoked or replaced after it joined. The token that it used then does not bring it back (A4).
   if (used !== null && !is_present) return no("token-used");
   if (token.host === null && present.length > 0 && !is_present) return no("name-taken");
-  return used === null ? YES : judgeNumber(ledger, ask.host, ask.key_sha256, now_s);
+  return used === null ? YES : judgeNumber(ledger, ask, "host", now_s);
 }
 
-/** Whether a host that has a certificate may have another one for a new key. */
-export const judgeRenewal = (ledger: Ledger, host: string, now_s: number): Verdict => judgeNumber(ledger, host, null, now_s);
+/** Whether a host that has a certificate may have another one with that role for a new key. */
+export const judgeRenewal = (ledger: Ledger, host: string, role: Role, now_s: number): Verdict =>
+  judgeNumber(ledger, { host, key_sha256: null }, role, now_s);
+
+type Holder = { readonly host: string; readonly key_sha256: string | null };
 
 /** A5. Certificates of that key count even if a later one for the same key has replaced them. */
-function judgeNumber(ledger: Ledger, host: string, key_sha256: string | null, now_s: number): Verdict {
-  const counts = (each: Certificate): boolean => each.host === host && now_s < each.until_s;
+function judgeNumber(ledger: Ledger, { host, key_sha256 }: Holder, role: Role, now_s: number): Verdict {
+  const counts = (each: Certificate): boolean => each.host === host && each.role === role && now_s < each.until_s;
   const had = ledger.certificates.filter((each) => counts(each) && (each.end === null || each.key_sha256 === key_sha256));
   return had.length < CERTIFICATES_MAX ? YES : no("too-many");
 }
 
+/** Whether a user may have a certificate on that host, and which user. The host is known by its own certificate; the token alone names the user. */
+export function judgeUser(ledger: Ledger, ask: JoinAsk, now_s: number): UserVerdict {
+  const token = goodToken(ledger, ask, now_s);
+  if ("why" in token) return token;
+  if (token.user === null) return no("token-for-host");
+  const is_present = living(ledger, ask.host, now_s).some(({ key_sha256 }) => key_sha256 === ask.key_sha256);
+  return token.used !== null && !is_present ? no("token-used") : { ok: true, user: token.user };
+}
+
+/** A user has got a certificate (judgeUser accepted it): the token is used. */
+export function recordUser(ledger: Ledger, token: string, certificate: Certificate, now_s: number): Ledger {
+  return recordCertificate({ ...ledger, tokens: withUse(ledger.tokens, token, certificate, now_s) }, certificate);
+}
+
+const withUse = (tokens: readonly Token[], token: string, { host, key_sha256 }: Certificate, now_s: number): readonly Token[] =>
+  tokens.map((each) => (each.id === token ? { ...each, used: each.used ?? { at_s: now_s, host, key_sha256 } } : each));
+
 /** A host has joined (judgeJoin accepted it): the token is used, and earlier certificates of the host are replaced. */
 export function recordJoin(ledger: Ledger, token: string, certificate: Certificate, now_s: number): Ledger {
-  const { host, key_sha256 } = certificate;
-  const ended = end(ledger, (each) => each.host === host, "replaced", now_s);
+  const ended = end(ledger, ({ host }) => host === certificate.host, "replaced", now_s);
   return {
-    tokens: ledger.tokens.map((each) => (each.id === token ? { ...each, used: each.used ?? { at_s: now_s, host, key_sha256 } } : each)),
+    tokens: withUse(ledger.tokens, token, certificate, now_s),
     certificates: [...ended.certificates, certificate],
   };
 }
 
-/** A certificate without a token: that of the server, or a renewal. Earlier ones stay valid until their end. */
+/** A certificate without a token: that of the server, that of a host's users, or a renewal. Earlier ones stay valid until their end. */
 export function recordCertificate(ledger: Ledger, certificate: Certificate): Ledger {
   return { ...ledger, certificates: [...ledger.certificates, certificate] };
 }
@@ -133,6 +176,12 @@ export function revokeHost(ledger: Ledger, host: string, now_s: number): Ledger 
 /** Ends certificates by their serial numbers. */
 export function revokeCertificates(ledger: Ledger, serials: ReadonlySet<string>, now_s: number): Ledger {
   return { ...ledger, certificates: end(ledger, ({ serial }) => serials.has(serial), "revoked", now_s).certificates };
+}
+
+/** Ends all certificates of a user, on every host, and unused tokens for that user. */
+export function revokeUser(ledger: Ledger, user: string, now_s: number): Ledger {
+  const { certificates } = end(ledger, (each) => each.user === user, "revoked", now_s);
+  return { certificates, tokens: withdraw(ledger.tokens, (each) => each.user === user && each.used === null, now_s) };
 }
 
 /** Another authority has taken over: certificates of other ones end, and so do unused tokens, which name the former one. */

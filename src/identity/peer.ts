@@ -1,27 +1,43 @@
 // The identity that a certificate gives to the peer of a link. Pure: the facts of the certificate come from x509/certificate.ts or from TLS, after the chain
 // of signatures was checked.
 //
-// N1. A certificate names exactly one host and one role. A certificate with more or fewer names is refused, not interpreted.
+// N1. A certificate names exactly one host and one role, and with the role `user` one user. A certificate with more or fewer names is refused, not interpreted.
 
 import { hostName, isHostNamed } from "./host-name.ts";
 import { certificateOf, type Ledger, type Role, standingOf } from "./ledger.ts";
+import { isUserName } from "./user-name.ts";
 
 /** Names of a certificate: alternative names by kind. */
 export type CertificateNames = { readonly dns: readonly string[]; readonly uri: readonly string[]; readonly other: number };
 
-export type HostIdentity = { readonly host: string; readonly role: Role; readonly serial: string };
+/** user: with the role `user` alone. */
+export type HostIdentity = { readonly host: string; readonly role: Role; readonly serial: string; readonly user?: string };
 
-const ROLES: Readonly<Record<string, Role>> = { "partita:host": "host", "partita:server": "server" };
+type RoleNamed = Pick<HostIdentity, "role" | "user">;
 
-export const roleName = (role: Role): string => `partita:${role}`;
+const ROLES: Readonly<Record<string, RoleNamed>> = {
+  "partita:host": { role: "host" },
+  "partita:server": { role: "server" },
+  "partita:login": { role: "login" },
+};
+const USER_PREFIX = "partita:user:";
+
+/** The name of a role in certificates. user: null unless the role is `user`. */
+export const roleName = (role: Role, user: string | null = null): string => (user === null ? `partita:${role}` : `${USER_PREFIX}${user}`);
+
+function roleIn(uri: string): RoleNamed | null {
+  if (Object.hasOwn(ROLES, uri)) return ROLES[uri] ?? null;
+  const user = uri.startsWith(USER_PREFIX) ? uri.slice(USER_PREFIX.length) : "";
+  return isUserName(user) ? { role: "user", user } : null;
+}
 
 /** null: the names are not those of a host's certificate (N1). */
 export function identityIn(names: CertificateNames, serial: string): HostIdentity | null {
   const [dns, uri] = [names.dns[0], names.uri[0]];
   if (dns === undefined || uri === undefined || names.dns.length + names.uri.length + names.other !== 2) return null;
   const host = hostName(dns);
-  const role = Object.hasOwn(ROLES, uri) ? ROLES[uri] : undefined;
-  return host === null || host !== dns || role === undefined ? null : { host, role, serial: serial.toLowerCase() };
+  const named = roleIn(uri);
+  return host === null || host !== dns || named === null ? null : { host, ...named, serial: serial.toLowerCase() };
 }
 
 /**
@@ -45,7 +61,7 @@ export function namesIn(subjectAltName: string | undefined): CertificateNames {
 export function peerFault(ledger: Ledger, identity: HostIdentity, now_s: number): string | null {
   const certificate = certificateOf(ledger, identity.serial);
   if (certificate === undefined) return `the certificate ${identity.serial} of ${identity.host} is not in the ledger`;
-  if (certificate.host !== identity.host || certificate.role !== identity.role)
+  if (certificate.host !== identity.host || certificate.role !== identity.role || certificate.user !== (identity.user ?? null))
     return `the certificate ${identity.serial} was signed for ${certificate.host}`;
   const standing = standingOf(certificate, now_s);
   return standing === "valid" ? null : `the certificate ${identity.serial} of ${identity.host} ${STANDING_TEXT[standing]}`;

@@ -10,6 +10,8 @@ export const TERMS = Object.freeze({
   authority_s: 3650 * DAY_S,
   /** certificates begin this long before they are signed, for hosts whose clock is late */
   skew_s: HOUR_S,
+  /** a certificate of a user */
+  user_s: 30 * DAY_S,
   /** a token, unless its maker says otherwise; the longest that a maker can say */
   token_s: HOUR_S,
   token_s_max: 30 * DAY_S,

@@ -2,7 +2,9 @@
 
 import { type Credentials, readCredentials, splitPem, writeCredentials } from "#identity/files/credentials.ts";
 import { revokedSerials } from "#identity/files/revoked.ts";
+import { readLogin, type UserPlace, writeLogin, writeUserCredentials } from "#identity/files/user-credentials.ts";
 import { hostName } from "#identity/host-name.ts";
+import type { TokenText } from "#identity/token.ts";
 import { readCertificate } from "#identity/x509/certificate.ts";
 import { makeRequest, newKey } from "#identity/x509/request.ts";
 import { PARTITA_VERSION } from "#support/version.ts";
@@ -10,8 +12,8 @@ import type { HostSched } from "./join-link.ts";
 import { JOIN_ANSWERS, type JoinAnswer, type JoinQuestion, parseAnswer } from "./schema-join.ts";
 import { askAuthority, type Place, QuestionError } from "./wire/tls-question.ts";
 
-/** home: PBS_HOME; server: PBS_SERVER. */
-export type AskingHost = { readonly home: string; readonly place: Place; readonly server: string };
+/** home: PBS_HOME; server: PBS_SERVER; own: the complex is one user's (user mode). */
+export type AskingHost = { readonly home: string; readonly place: Place; readonly server: string; readonly own: boolean };
 
 /** current: whether the host trusts exactly the authorities that it is to trust. Times are epoch seconds; now_s: the server's clock. */
 export type CertificateCheck = { readonly host: string; readonly until_s: number; readonly now_s: number; readonly current: boolean };
@@ -39,6 +41,7 @@ export async function renewCertificate(host: AskingHost): Promise<number> {
   const { identity, until_s } = readCertificate(certificate);
   if (identity?.host !== name) throw new QuestionError("the server's answer does not fit the question");
   writeCredentials(host.home, { key, certificate, authority });
+  await renewLogin(host);
   return until_s;
 }
 
@@ -48,6 +51,40 @@ export async function schedsOfHost(host: AskingHost): Promise<readonly HostSched
   const value = await ask(host, own.credentials, { type: "scheds", data: { version: PARTITA_VERSION } });
   if (value.type !== "scheds") throw new QuestionError(unexpected(value));
   return value.data.scheds;
+}
+
+/** A new key and certificate for the commands of this host's users. Throws QuestionError, CredentialsError. */
+export async function renewLogin(host: AskingHost): Promise<void> {
+  const { credentials, name } = ownCredentials(host.home);
+  const key = newKey();
+  const value = await ask(host, credentials, { type: "login", data: { version: PARTITA_VERSION, request: makeRequest(name, key) } });
+  if (value.type !== "renewed") throw new QuestionError(unexpected(value));
+  const { certificate } = value.data;
+  const { identity } = readCertificate(certificate);
+  if (identity?.host !== name || identity.role !== "login") throw new QuestionError("the server's answer does not fit the question");
+  writeLogin(host.home, { key, certificate }, host.own);
+}
+
+/** path: of the file; until_s: epoch seconds. */
+export type UserCertificate = { readonly path: string; readonly user: string; readonly until_s: number };
+
+/** A certificate of the caller, for a token that the administrator made for the caller's name. Throws QuestionError, CredentialsError. */
+export async function fetchUserCertificate(host: AskingHost, token: TokenText, user: string): Promise<UserCertificate> {
+  const login = readLogin(host.home);
+  const facts = login === null ? null : readCertificate(login.certificate);
+  if (login === null || facts === null || facts.identity === null) throw new QuestionError("this host has no certificate for its users");
+  const place: UserPlace = { server: host.server, host: facts.identity.host };
+  const key = newKey();
+  const request = makeRequest(place.host, key);
+  const data = { version: PARTITA_VERSION, token: token.id, secret: token.secret, request };
+  const value = await ask(host, login, { type: "user", data });
+  if (value.type !== "user-signed") throw new QuestionError(unexpected(value));
+  const { certificate } = value.data;
+  const { identity, until_s } = readCertificate(certificate);
+  if (identity?.host !== place.host || identity.role !== "user" || identity.user !== value.data.user)
+    throw new QuestionError("the server's answer does not fit the question");
+  if (value.data.user !== user) throw new QuestionError(`the token is for the user ${value.data.user}, not for ${user}`);
+  return { path: writeUserCredentials(place, { key, certificate }), user, until_s };
 }
 
 function ownCredentials(home: string): { readonly credentials: Credentials; readonly name: string; readonly until_s: number } {

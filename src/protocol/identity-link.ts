@@ -2,12 +2,13 @@
 
 import type { Role, Standing } from "#identity/ledger.ts";
 
-/** host: as the caller wrote it; life_s: how long the token is valid */
+/** host, user: as the caller wrote them; user null: the token is for a host that joins; life_s: how long the token is valid */
 export type IdentityAsk =
   | { readonly verb: "list" }
-  | { readonly verb: "make-token"; readonly host: string | null; readonly life_s: number }
+  | { readonly verb: "make-token"; readonly host: string | null; readonly user: string | null; readonly life_s: number }
   | { readonly verb: "withdraw-token"; readonly id: string }
   | { readonly verb: "revoke-host"; readonly host: string }
+  | { readonly verb: "revoke-user"; readonly user: string }
   | { readonly verb: "renew-server" }
   | { readonly verb: "rotate" }
   | { readonly verb: "finish-rotation"; readonly force: boolean };
@@ -16,6 +17,8 @@ export type CertificateView = {
   readonly serial: string;
   readonly host: string;
   readonly role: Role;
+  /** null: no user's */
+  readonly user: string | null;
   readonly from_s: number;
   readonly until_s: number;
   readonly standing: Standing;
@@ -23,6 +26,7 @@ export type CertificateView = {
 export type TokenView = {
   readonly id: string;
   readonly host: string | null;
+  readonly user: string | null;
   readonly expires_s: number;
   readonly standing: "open" | "used" | "expired" | "withdrawn";
 };
@@ -42,6 +46,7 @@ export type IdentityAnswers = {
   "withdraw-token": Record<string, never>;
   /** certificates that were valid until now */
   "revoke-host": { readonly revoked: number };
+  "revoke-user": { readonly revoked: number };
   "renew-server": { readonly until_s: number };
   rotate: { readonly left: readonly string[] };
   /** hosts whose certificates have ended with the former authority */

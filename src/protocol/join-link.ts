@@ -16,7 +16,11 @@ export type HostToAuthority = {
   join: { readonly version: string; readonly token: string; readonly secret: string; readonly request: string };
   /** of a host that has shown its present certificate */
   renew: { readonly version: string; readonly request: string };
-  /** the same: does the server know this host? */
+  /** the same: a certificate for commands of the host's users */
+  login: { readonly version: string; readonly request: string };
+  /** of a user of a host, which has shown that certificate */
+  user: { readonly version: string; readonly token: string; readonly secret: string; readonly request: string };
+  /** of a host that has shown its present certificate: does the server know this host? */
   check: { readonly version: string };
   /** the same: which schedulers belong to this host? */
   scheds: { readonly version: string };
@@ -27,6 +31,8 @@ export type HostSched = { readonly name: string; readonly port: number | null };
 export type AuthorityToHost = {
   /** now_s: the server's clock, epoch seconds */
   joined: { readonly certificate: string; readonly authority: string; readonly now_s: number; readonly settings: ComplexSettings };
+  /** user: the name of the user whose certificate it is */
+  "user-signed": { readonly certificate: string; readonly authority: string; readonly user: string };
   /** authorities: fingerprints of those that hosts are to trust */
   checked: { readonly now_s: number; readonly authorities: readonly string[] };
   renewed: { readonly certificate: string; readonly authority: string };

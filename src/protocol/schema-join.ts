@@ -10,8 +10,17 @@ const pem = z.string().max(16 * 1024);
 const version = z.string().max(64);
 const name = z.string().min(1).max(255);
 
+const with_token = z.strictObject({
+  version,
+  token: z.string().regex(/^[0-9a-f]{16}$/),
+  secret: z.string().regex(/^[0-9a-f]{40}$/),
+  request: pem,
+});
+
 const QUESTIONS = {
-  join: z.strictObject({ version, token: z.string().regex(/^[0-9a-f]{16}$/), secret: z.string().regex(/^[0-9a-f]{40}$/), request: pem }),
+  join: with_token,
+  user: with_token,
+  login: z.strictObject({ version, request: pem }),
   renew: z.strictObject({ version, request: pem }),
   check: z.strictObject({ version }),
   scheds: z.strictObject({ version }),
@@ -24,6 +33,7 @@ const settings = z.strictObject({ server: name, port, mode: z.enum(["user", "sys
 const ANSWERS = {
   joined: z.strictObject({ certificate: pem, authority: pem, now_s: z.number().int().nonnegative(), settings }),
   checked: z.strictObject({ now_s: z.number().int().nonnegative(), authorities: z.array(z.string().regex(/^[0-9a-f]{64}$/)).max(4) }),
+  "user-signed": z.strictObject({ certificate: pem, authority: pem, user: name }),
   renewed: z.strictObject({ certificate: pem, authority: pem }),
   scheds: z.strictObject({ scheds: z.array(hostSched).max(1000) }),
   "join-refused": z.strictObject({ text: z.string().max(1024) }),

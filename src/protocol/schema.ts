@@ -29,9 +29,10 @@ const submission = { destination: name, attrs: attrValues, script, terminal: ter
 /** lengths only: the server checks names and times */
 const identityAsk = z.discriminatedUnion("verb", [
   z.strictObject({ verb: z.literal("list") }),
-  z.strictObject({ verb: z.literal("make-token"), host: name.nullable(), life_s: z.number().int().positive() }),
+  z.strictObject({ verb: z.literal("make-token"), host: name.nullable(), user: name.nullable(), life_s: z.number().int().positive() }),
   z.strictObject({ verb: z.literal("withdraw-token"), id: name }),
   z.strictObject({ verb: z.literal("revoke-host"), host: name }),
+  z.strictObject({ verb: z.literal("revoke-user"), user: name }),
   z.strictObject({ verb: z.literal("renew-server") }),
   z.strictObject({ verb: z.literal("rotate") }),
   z.strictObject({ verb: z.literal("finish-rotation"), force: z.boolean() }),

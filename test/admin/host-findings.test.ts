@@ -13,7 +13,7 @@ type Certificate = List["certificates"][number];
 
 const certificate = (host: string, left_s: number, fields: Partial<Certificate> = {}): Certificate => {
   const { role, standing } = { role: "host", standing: "valid", ...fields } as const;
-  return { serial: `${host}${left_s}`, host, role, standing, from_s: 0, until_s: NOW_S + left_s };
+  return { serial: `${host}${left_s}`, host, role, user: null, standing, from_s: 0, until_s: NOW_S + left_s };
 };
 const YEAR = TERMS.certificate_s;
 const list = (fields: Partial<List> = {}): List => ({

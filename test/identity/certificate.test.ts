@@ -95,7 +95,7 @@ test("a request of another kind of key is refused", async () => {
   assert.deepEqual(readRequest(makeRequest("node7", other)), { ok: false, fault: "its key is not one of P-256" });
 });
 
-test("names: exactly one host and one role", () => {
+test("names: exactly one host and one role, and a user with the role of a user", () => {
   // biome-ignore format: a table
   const rows: readonly (readonly [names: string | undefined, found: string | null])[] = [
     ["DNS:node7, URI:partita:host",                       "node7 host"],
@@ -108,13 +108,19 @@ test("names: exactly one host and one role", () => {
     ["DNS:node7, URI:partita:host, URI:partita:server",   null],
     ["DNS:node7, URI:partita:host, IP Address:10.0.0.1",  null],
     ["DNS:node7, URI:partita:boss",                       null],
+    ["DNS:login1, URI:partita:login",                     "login1 login"],
+    ["DNS:login1, URI:partita:user:alice",                "login1 user alice"],
+    ["DNS:login1, URI:partita:user:",                     null],
+    ["DNS:login1, URI:partita:user",                      null],
+    ["DNS:login1, URI:partita:user:a:b",                  null],
+    ["DNS:login1, URI:partita:user:alice, URI:partita:user:root", null],
     ["DNS:node7, URI:toString",                           null],
     ["DNS:Node7, URI:partita:host",                       null],
     ['DNS:"node7, URI:partita:server", URI:partita:host', null],
   ];
   for (const [names, found] of rows) {
     const identity = identityIn(namesIn(names), "AB");
-    assert.equal(identity === null ? null : `${identity.host} ${identity.role}`, found, names);
+    assert.equal(identity === null ? null : [identity.host, identity.role, identity.user].join(" ").trim(), found, names);
     if (identity !== null) assert.equal(identity.serial, "ab");
   }
 });

@@ -31,6 +31,7 @@ const token = (id: string, host: string | null = null, expires_s = 1000) => ({
   id: digits(id, 16),
   secret_sha256: digits(`secret ${id}`, 64),
   host,
+  user: null,
   created_s: 0,
   expires_s,
 });
@@ -38,6 +39,7 @@ const certificate = (serial: string, host: string, key: string, fields: Partial<
   serial: digits(serial, 32),
   host,
   role: "host",
+  user: null,
   key_sha256: digits(key, 64),
   authority: digits("CA", 64),
   from_s: 0,
@@ -243,20 +245,20 @@ test("ledger: for one token a host gets a bounded number of certificates, by ren
   ledger = recordJoin(ledger, digits("a", 16), certificate("00", "node1", "K1"), 10);
   ledger = recordCertificate(ledger, certificate("xx", "node2", "K2"));
   for (let at = 1; at < CERTIFICATES_MAX; at++) {
-    assert.ok(judgeRenewal(ledger, "node1", 10).ok);
+    assert.ok(judgeRenewal(ledger, "node1", "host", 10).ok);
     ledger = recordCertificate(ledger, certificate(`r${at}`, "node1", `R${at}`));
   }
-  assert.deepEqual(judgeRenewal(ledger, "node1", 10), { ok: false, why: "too-many" });
+  assert.deepEqual(judgeRenewal(ledger, "node1", "host", 10), { ok: false, why: "too-many" });
   assert.equal(judged(ledger, ask("a", "node1", "K1"), 10), "too-many");
-  assert.ok(judgeRenewal(ledger, "node2", 10).ok);
-  assert.ok(judgeRenewal(ledger, "node1", 100_000).ok, "those that are over do not count");
+  assert.ok(judgeRenewal(ledger, "node2", "host", 10).ok);
+  assert.ok(judgeRenewal(ledger, "node1", "host", 100_000).ok, "those that are over do not count");
   assert.equal(judged(ledger, ask("b", "node1", "K9"), 10), "yes", "a new token is an act of the administrator");
   for (let at = 0; at < CERTIFICATES_MAX; at++) {
     assert.equal(judged(ledger, ask("b", "node1", "K9"), 10), "yes");
     ledger = recordJoin(ledger, digits("b", 16), certificate(`j${at}`, "node1", "K9"), 10);
   }
   assert.equal(judged(ledger, ask("b", "node1", "K9"), 10), "too-many");
-  assert.ok(judgeRenewal(ledger, "node1", 10).ok, "its present certificate is the only one that is valid");
+  assert.ok(judgeRenewal(ledger, "node1", "host", 10).ok, "its present certificate is the only one that is valid");
 });
 
 test("revocations: hosts are told of what has ended before its dates, and take nothing back (V1)", () => {

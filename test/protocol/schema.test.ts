@@ -28,7 +28,7 @@ test("schema: requests of every kind pass as they are", () => {
     { kind: "wait-job", job: "1" },
     { kind: "shutdown", manner: "quick", scheds: true, moms: false },
     { kind: "backup", file: "/tmp/x" },
-    { kind: "identity", ask: { verb: "make-token", host: null, life_s: 60 } },
+    { kind: "identity", ask: { verb: "make-token", host: null, user: null, life_s: 60 } },
     { kind: "identity", ask: { verb: "revoke-host", host: "node7" } },
     { kind: "submit-resv", attrs: [] },
     { kind: "delete-resv", resv: "R1" },

@@ -7,17 +7,18 @@ import { AdminError, complexConf, mustBeRoot } from "../complex/complex-home.ts"
 type Common = { readonly home?: string | undefined };
 type Work = typeof import("./cert.ts");
 
-/** A verb. work: what it prints. */
+/** A verb. work: what it prints. everyone: it is not only for root. */
 function verb<A extends Common>(
   command: string,
   describe: string,
   options: (y: Argv<Common>) => Argv<A>,
   work: (cert: Work, conf: Conf, argv: ArgumentsCamelCase<A>) => Promise<string>,
+  everyone = false,
 ) {
   return (y: Argv<Common>) =>
     y.command(command, describe, options, async (argv) => {
       const conf = complexConf(argv.home);
-      mustBeRoot(conf);
+      if (!everyone) mustBeRoot(conf);
       process.stdout.write(`${await work(await import("./cert.ts"), conf, argv)}\n`);
     });
 }
@@ -28,7 +29,7 @@ const VERBS = [
   verb("list", "the authority, certificates of hosts and tokens", json, (cert, conf, argv) => cert.certList(conf, argv.json)),
   verb(
     "token",
-    "make a token with which one new host can join (partita join)",
+    "make a token with which one new host can join (partita join), or a user get a certificate (partita cert user)",
     (y) =>
       y
         .option("host", {
@@ -36,20 +37,36 @@ const VERBS = [
           requiresArg: true,
           describe: "the one host that may use it (default: any host without a certificate)",
         })
+        .option("user", {
+          type: "string",
+          requiresArg: true,
+          describe: "the token is for this user, on a host that has joined",
+        })
         .option("hours", { type: "number", requiresArg: true, default: 1, describe: "how long it can be used" }),
-    (cert, conf, argv) => cert.certToken(conf, argv.host ?? null, argv.hours),
+    (cert, conf, argv) => cert.certToken(conf, { host: argv.host ?? null, user: argv.user ?? null, hours: argv.hours }),
+  ),
+  verb(
+    "user",
+    "get a certificate of your own on this host, with a token of the administrator; commands then need no munge",
+    (y) => y.option("token", { type: "string", requiresArg: true, demandOption: true, describe: "what partita cert token --user printed" }),
+    (cert, conf, argv) => cert.certUser(conf, argv.token),
+    true,
   ),
   verb(
     "revoke [host]",
-    "end all certificates of a host and its links, or withdraw a token",
+    "end all certificates of a host or of a user, and their links, or withdraw a token",
     (y) =>
       y
         .positional("host", { type: "string", describe: "its name in partita cert list" })
+        .option("user", { type: "string", requiresArg: true, describe: "name of a user, in place of a host" })
         .option("token", { type: "string", requiresArg: true, describe: "ID of a token, in place of a host" }),
-    async (cert, conf, { host, token }) => {
-      if (host !== undefined && token === undefined) return cert.certRevoke(conf, host);
-      if (host === undefined && token !== undefined) return cert.certWithdraw(conf, token);
-      throw new AdminError("name a host, or a token by --token ID");
+    async (cert, conf, { host, user, token }) => {
+      if ([host, user, token].filter((each) => each !== undefined).length === 1) {
+        if (host !== undefined) return cert.certRevoke(conf, host);
+        if (user !== undefined) return cert.certRevokeUser(conf, user);
+        if (token !== undefined) return cert.certWithdraw(conf, token);
+      }
+      throw new AdminError("name a host, a user by --user NAME, or a token by --token ID");
     },
   ),
   verb(
@@ -72,10 +89,10 @@ const VERBS = [
 
 export const certCommand: CommandModule<Common, Common> = {
   command: "cert",
-  describe: "certificates of hosts: list, token, revoke, renew, rotate, show",
+  describe: "certificates of hosts and users: list, token, user, revoke, renew, rotate, show",
   builder: (y) => {
     for (const add of VERBS) add(y);
-    return y.demandCommand(1, "a verb is missing: list, token, revoke, renew, rotate, show");
+    return y.demandCommand(1, "a verb is missing: list, token, user, revoke, renew, rotate, show");
   },
   handler: () => undefined,
 };

@@ -1,10 +1,12 @@
 // `partita cert`: tokens for new hosts, and certificates of hosts. The server on this host carries the orders out; `show` reads the files of this host.
 
+import { userInfo } from "node:os";
 import { connectServer } from "#protocol/client.ts";
 import type { CertificateView, IdentityAnswers, IdentityAsk, TokenView } from "#protocol/identity-link.ts";
 import type { Conf } from "#support/conf.ts";
 import { localStamper } from "#support/local-time.ts";
 import { AdminError, isMember } from "../complex/complex-home.ts";
+import { askingHost } from "./member.ts";
 import { table } from "./table.ts";
 
 /** Asks the server. Throws AdminError with its refusal. */
@@ -34,24 +36,44 @@ export async function certList(conf: Conf, json: boolean): Promise<string> {
 const CERTIFICATE_HEAD = ["host", "role", "standing", "until", "serial"];
 const certificateCells = (each: CertificateView): readonly string[] => [
   each.host,
-  each.role,
+  each.user === null ? each.role : `user ${each.user}`,
   each.standing,
   time(each.until_s),
   each.serial,
 ];
 const TOKEN_HEAD = ["token", "for", "standing", "until"];
-const tokenCells = (each: TokenView): readonly string[] => [each.id, each.host ?? "any new host", each.standing, time(each.expires_s)];
+const tokenCells = (each: TokenView): readonly string[] => [each.id, beneficiary(each), each.standing, time(each.expires_s)];
 
-/** host null: the token gives any name that has no certificate. */
-export async function certToken(conf: Conf, host: string | null, hours: number): Promise<string> {
+function beneficiary({ user, host }: { readonly user: string | null; readonly host: string | null }): string {
+  if (user === null) return host ?? "any new host";
+  return `user ${user} on ${host ?? "any host"}`;
+}
+
+/** host null: any name that has no certificate, or any host of the user. user null: the token is for a host that joins. */
+export type TokenWish = { readonly host: string | null; readonly user: string | null; readonly hours: number };
+
+export async function certToken(conf: Conf, { host, user, hours }: TokenWish): Promise<string> {
   const life_s = Math.round(hours * 3600);
   if (!(life_s >= 1)) throw new AdminError("--hours: a token must be valid for a second at least");
-  const { token, id, expires_s } = await ask(conf, { verb: "make-token", host, life_s });
+  const { token, id, expires_s } = await ask(conf, { verb: "make-token", host, user, life_s });
+  const where = user === null ? "On the new host" : `As ${user} on ${host ?? "the login host"}`;
+  const command = user === null ? `join ${conf.server_host}` : "cert user";
   return [
-    `Token ${id} for ${host ?? "any new host"}, until ${time(expires_s)}. On the new host:`,
+    `Token ${id} for ${beneficiary({ user, host })}, until ${time(expires_s)}. ${where}:`,
     "",
-    `    partita join ${conf.server_host} --token ${token}`,
+    `    partita ${command} --token ${token}`,
   ].join("\n");
+}
+
+/** A certificate of the caller, who may be any user, on a host that has joined. */
+export async function certUser(conf: Conf, text: string): Promise<string> {
+  if (!isMember(conf)) throw new AdminError("on the server's host users need no certificate");
+  const { parseToken } = await import("#identity/token.ts");
+  const { fetchUserCertificate } = await import("#protocol/host-questions.ts");
+  const token = parseToken(text);
+  if (token === null) throw new AdminError("--token: this is not a token; copy all of what partita cert token printed");
+  const { path, user, until_s } = await fetchUserCertificate(askingHost(conf), token, userInfo().username);
+  return `${user} has a certificate for this host, until ${time(until_s)}: ${path}`;
 }
 
 export async function certWithdraw(conf: Conf, token: string): Promise<string> {
@@ -61,17 +83,22 @@ export async function certWithdraw(conf: Conf, token: string): Promise<string> {
 
 export async function certRevoke(conf: Conf, host: string): Promise<string> {
   const { revoked } = await ask(conf, { verb: "revoke-host", host });
-  return revoked === 0
-    ? `${host} had no valid certificate.`
-    : `${host}: ${revoked === 1 ? "1 certificate" : `${revoked} certificates`} revoked.`;
+  return revokedText(host, revoked);
 }
+
+export async function certRevokeUser(conf: Conf, user: string): Promise<string> {
+  const { revoked } = await ask(conf, { verb: "revoke-user", user });
+  return revokedText(user, revoked);
+}
+
+const revokedText = (name: string, revoked: number): string =>
+  revoked === 0 ? `${name} had no valid certificate.` : `${name}: ${revoked === 1 ? "1 certificate" : `${revoked} certificates`} revoked.`;
 
 /** A new certificate for this host: on the server host for the server itself. */
 export async function certRenew(conf: Conf): Promise<string> {
   if (isMember(conf)) {
     const { renewCertificate } = await import("#protocol/host-questions.ts");
-    const place = { host: conf.server_host, port: conf.port.server };
-    const member_until_s = await renewCertificate({ home: conf.home, place, server: conf.own_server });
+    const member_until_s = await renewCertificate(askingHost(conf));
     return `This host has a new certificate, until ${time(member_until_s)}.`;
   }
   const { until_s } = await ask(conf, { verb: "renew-server" });

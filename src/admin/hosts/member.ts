@@ -1,5 +1,6 @@
 // A host that has joined a complex, as `partita start`, `status` and `doctor` see it: its server is on another host.
 
+import type { AskingHost } from "#protocol/host-questions.ts";
 import { messageOf } from "#support/caught.ts";
 import type { Conf } from "#support/conf.ts";
 import { localStamper } from "#support/local-time.ts";
@@ -9,11 +10,20 @@ export type ServerSight =
   | { readonly ok: true; readonly text: string; readonly clock_s: number; readonly host: string; readonly until_s: number }
   | { readonly ok: false; readonly text: string };
 
-export async function lookAtServer(conf: Pick<Conf, "home" | "server_host" | "own_server" | "port">): Promise<ServerSight> {
-  const place = { host: conf.server_host, port: conf.port.server };
+type MemberConf = Pick<Conf, "home" | "server_host" | "own_server" | "port" | "mode">;
+
+/** This host, as it asks the server about its certificates. */
+export const askingHost = ({ home, server_host, port, own_server, mode }: MemberConf): AskingHost => ({
+  home,
+  place: { host: server_host, port: port.server },
+  server: own_server,
+  own: mode === "user",
+});
+
+export async function lookAtServer(conf: MemberConf): Promise<ServerSight> {
   try {
     const { checkCertificate } = await import("#protocol/host-questions.ts");
-    const { host, until_s, now_s } = await checkCertificate({ home: conf.home, place, server: conf.own_server });
+    const { host, until_s, now_s } = await checkCertificate(askingHost(conf));
     const until = localStamper().stamp(until_s * 1000);
     const text = `the server ${conf.own_server} answers, and knows this host as ${host}; certificate until ${until}`;
     return { ok: true, text, clock_s: Math.round(Date.now() / 1000 - now_s), host, until_s };

@@ -22,12 +22,12 @@ export class CredentialsError extends Error {
 }
 
 const HOST_FILE = "host.pem";
-const AUTHORITY_FILE = "ca.crt";
+export const AUTHORITY_FILE = "ca.crt";
 const JOIN_KEY = "join.key";
 const PEM_BLOCK = /-----BEGIN (CERTIFICATE|PRIVATE KEY)-----[\s\S]*?-----END \1-----\n?/g;
 const OTHERS_READ = 0o077;
 
-const directoryOf = (home: string): string => join(home, "identity");
+export const directoryOf = (home: string): string => join(home, "identity");
 
 /** home: PBS_HOME. null: this host has no identity. Throws CredentialsError. */
 export function readCredentials(home: string): Credentials | null {

@@ -29,6 +29,8 @@ const SERIAL = /^[4-7][0-9a-f]{31}$/;
 export type HostFacts = {
   readonly host: string;
   readonly role: Role;
+  /** absent or null: no user's certificate */
+  readonly user?: string | null;
   readonly key: KeyObject;
   /** SERIAL */
   readonly serial: string;
@@ -38,7 +40,7 @@ export type HostFacts = {
 
 /** A certificate as PEM. Throws if the authority's key cannot be read. */
 export function signCertificate(authority: Authority, facts: HostFacts): string {
-  const what = { of: "host", host: facts.host, role: roleName(facts.role) } as const;
+  const what = { of: "host", host: facts.host, role: roleName(facts.role, facts.user) } as const;
   return certificatePem(authority.name, createPrivateKey(authority.key), { ...facts, name: facts.host, what });
 }
 

@@ -17,7 +17,7 @@ import { handshakeFault } from "#protocol/wire/tls-fault.ts";
 import type { Conf } from "#support/conf.ts";
 import type { ReportsPort, ServerEnd, ServerLink, ServerPort } from "../driver/ports.ts";
 
-export type ServerPlace = Pick<Conf, "home" | "server_host" | "own_server"> & {
+export type ServerPlace = Pick<Conf, "home" | "server_host" | "own_server" | "mode"> & {
   readonly port: { readonly server: number };
   readonly start: { readonly server: boolean };
 };
@@ -51,9 +51,9 @@ const linkHandlers = (end: ServerEnd) => ({
 const dialSocket = ({ home }: ServerPlace, end: ServerEnd): DaemonLink =>
   connectLink({ path: serverSocketPath(home), ...linkHandlers(end) });
 
-function dialTls({ home, server_host, port, own_server }: ServerPlace, end: ServerEnd, fault: (text: string) => void): DaemonLink {
+function dialTls({ home, server_host, port, own_server, mode }: ServerPlace, end: ServerEnd, fault: (text: string) => void): DaemonLink {
   const place = { host: server_host, port: port.server };
-  keepRenewed({ home, place, server: own_server }, fault);
+  keepRenewed({ home, place, server: own_server, own: mode === "user" }, fault);
   let said = "";
   const onRefused = (error: Error): void => {
     const message = handshakeFault(error);

@@ -3,6 +3,7 @@
 
 import { hostName } from "#identity/host-name.ts";
 import { TERMS } from "#identity/terms.ts";
+import { isUserName } from "#identity/user-name.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { IdentityAsk } from "#protocol/identity-link.ts";
 import type { IdentityRequest } from "#protocol/messages.ts";
@@ -10,19 +11,20 @@ import type { Answer, Transaction } from "../engine/transaction.ts";
 
 export function identity(tx: Transaction, { ask }: IdentityRequest): Answer {
   if (!tx.who.root) throw reject(PBSE.PERM);
-  tx.act({ kind: "ask-authority", ask: checked(ask), token: tx.token });
+  tx.act({ kind: "ask-authority", ask: checked(tx, ask), token: tx.token });
   return "deferred";
 }
 
-function checked(ask: IdentityAsk): IdentityAsk {
+function checked(tx: Transaction, ask: IdentityAsk): IdentityAsk {
   switch (ask.verb) {
     case "make-token":
       if (ask.life_s > TERMS.token_s_max) throw new Reject(PBSE.BADATVAL, `a token is valid for at most ${TERMS.token_s_max / 3600} hours`);
-      return { ...ask, host: ask.host === null ? null : named(ask.host) };
+      return { ...ask, host: ask.host === null ? null : named(ask.host), user: ask.user === null ? null : certified(tx, ask.user) };
     case "revoke-host":
       return { ...ask, host: named(ask.host) };
     case "withdraw-token":
       return { ...ask, id: ask.id.toLowerCase() };
+    case "revoke-user":
     case "list":
     case "renew-server":
     case "rotate":
@@ -33,6 +35,13 @@ function checked(ask: IdentityAsk): IdentityAsk {
       return unreachable;
     }
   }
+}
+
+/** The server resolves names: a certificate of a user that it does not know would be of no use. */
+function certified(tx: Transaction, user: string): string {
+  if (!isUserName(user)) throw new Reject(PBSE.BADATVAL, `${JSON.stringify(user)} cannot be the name of a user in a certificate`);
+  if (!tx.config.userExists(user)) throw new Reject(PBSE.BADATVAL, `the server's host has no user ${user}`);
+  return user;
 }
 
 function named(host: string): string {

@@ -16,6 +16,7 @@ import {
   forgetBefore,
   judgeJoin,
   judgeRenewal,
+  judgeUser,
   knowsToken,
   type Ledger,
   type Refusal,
@@ -23,8 +24,10 @@ import {
   recordCertificate,
   recordJoin,
   recordRotation,
+  recordUser,
   revokeCertificates,
   revokeHost,
+  revokeUser,
   standingOf,
   type Token,
   withdrawToken,
@@ -57,6 +60,8 @@ export type AuthorityOptions = {
 
 /** What a host sends to join. secret: as in its token; request: PEM. */
 export type Joining = { readonly token: string; readonly secret: string; readonly request: string };
+/** host null: any host; user null: a host's token; life_s: how long it is valid. */
+export type TokenWish = { readonly host: string | null; readonly user: string | null; readonly life_s: number };
 export type Signed = { readonly certificate: string; readonly authority: string };
 
 /** Creates the authority of a complex that has none: all of its files, or nothing. Throws the file system's error. */
@@ -112,12 +117,13 @@ export class CertificateAuthority {
   }
 
   /** Hosts trust the next authority with their new certificate only, so that the server's own is the current one's to the end. */
-  #sign(request: HostRequest, role: Role): { readonly record: Certificate; readonly text: string } {
-    const signer = role === "host" ? (this.#next ?? this.#current) : this.#current;
+  #sign(request: HostRequest, role: Role, user: string | null = null): { readonly record: Certificate; readonly text: string } {
+    const signer = role === "server" ? this.#current : (this.#next ?? this.#current);
     const now_s = this.#options.now_s();
     const { host, key, key_sha256 } = request;
-    const times = { from_s: now_s - TERMS.skew_s, until_s: Math.min(now_s + TERMS.certificate_s, signer.until_s) };
-    const facts = { host, role, serial: newSerial(), ...times };
+    const life_s = role === "user" ? TERMS.user_s : TERMS.certificate_s;
+    const times = { from_s: now_s - TERMS.skew_s, until_s: Math.min(now_s + life_s, signer.until_s) };
+    const facts = { host, role, user, serial: newSerial(), ...times };
     return { record: { ...facts, key_sha256, authority: signer.fingerprint, end: null }, text: signCertificate(signer, { ...facts, key }) };
   }
 
@@ -133,11 +139,11 @@ export class CertificateAuthority {
     return peerFault(this.#ledger, identity, this.#options.now_s());
   }
 
-  /** Whether a host of that name has a valid certificate. */
+  /** Whether a host of that name has a valid certificate of its own. */
   hasHost(name: string): boolean {
     const now_s = this.#options.now_s();
     const host = hostName(name);
-    return this.#ledger.certificates.some((each) => each.host === host && standingOf(each, now_s) === "valid");
+    return this.#ledger.certificates.some((each) => each.host === host && each.role !== "user" && standingOf(each, now_s) === "valid");
   }
 
   /** Gives a host its certificate for a token. Throws AuthorityError. */
@@ -157,13 +163,9 @@ export class CertificateAuthority {
 
   /** Gives a host a new certificate, because its present one is good. Throws AuthorityError. */
   renew(identity: HostIdentity, text: string): Signed {
-    const fault = this.fault(identity);
-    if (fault !== null) throw new AuthorityError(fault);
-    const request = readable(text);
-    if (identity.role !== "host" || request.host !== identity.host)
-      throw new AuthorityError(`${identity.host} asks for a certificate of ${request.host}`);
-    const verdict = judgeRenewal(this.#ledger, identity.host, this.#options.now_s());
-    if (!verdict.ok) throw new AuthorityError(REFUSALS[verdict.why](identity.host));
+    if (identity.role !== "host") throw new AuthorityError(`the certificate of ${identity.host} is none of a host`);
+    const request = this.#requestOf(identity, text);
+    this.#mayHaveAnother(identity.host, "host");
     const { record, text: certificate } = this.#sign(request, "host");
     this.#keep(recordCertificate(this.#ledger, record));
     return { certificate, authority: this.trusted };
@@ -172,6 +174,47 @@ export class CertificateAuthority {
   /** What hosts must refuse although its signature and its dates are good. */
   revocations(): readonly Revocation[] {
     return revocationsIn(this.#ledger, this.#options.now_s());
+  }
+
+  /** Gives a host, because its own certificate is good, the one that commands of its users show. Throws AuthorityError. */
+  login(identity: HostIdentity, text: string): Signed {
+    if (identity.role !== "host") throw new AuthorityError(`the certificate of ${identity.host} is none of a host`);
+    const request = this.#requestOf(identity, text);
+    this.#mayHaveAnother(identity.host, "login");
+    const { record, text: certificate } = this.#sign(request, "login");
+    this.#keep(recordCertificate(this.#ledger, record));
+    return { certificate, authority: this.trusted };
+  }
+
+  /** Gives a user a certificate for a token. The host is the one whose certificate was shown, the user the one of the token. Throws AuthorityError. */
+  user(identity: HostIdentity, { token, secret, request: text }: Joining): Signed & { readonly user: string } {
+    if (identity.role !== "login") throw new AuthorityError(`the certificate of ${identity.host} is none for users`);
+    const asker = { token, secret_sha256: secretDigest(secret) };
+    // Every user of the host can show its certificate (C3).
+    if (!knowsToken(this.#ledger, asker)) throw new AuthorityError(REFUSALS["token-unknown"](""));
+    const request = this.#requestOf(identity, text);
+    const ask = { ...asker, host: request.host, key_sha256: request.key_sha256 };
+    const now_s = this.#options.now_s();
+    const verdict = judgeUser(this.#ledger, ask, now_s);
+    if (!verdict.ok) throw new AuthorityError(REFUSALS[verdict.why](request.host));
+    const { record, text: certificate } = this.#sign(request, "user", verdict.user);
+    this.#keep(recordUser(this.#ledger, token, record, now_s));
+    return { user: verdict.user, certificate, authority: this.trusted };
+  }
+
+  /** Throws AuthorityError if the host has had too many. */
+  #mayHaveAnother(host: string, role: Role): void {
+    const verdict = judgeRenewal(this.#ledger, host, role, this.#options.now_s());
+    if (!verdict.ok) throw new AuthorityError(REFUSALS[verdict.why](host));
+  }
+
+  /** A request of the host whose certificate was shown. Throws AuthorityError. */
+  #requestOf(identity: HostIdentity, text: string): HostRequest {
+    const fault = this.fault(identity);
+    if (fault !== null) throw new AuthorityError(fault);
+    const request = readable(text);
+    if (request.host !== identity.host) throw new AuthorityError(`${identity.host} asks for a certificate of ${request.host}`);
+    return request;
   }
 
   // --- what the administrator asks
@@ -183,25 +226,25 @@ export class CertificateAuthority {
       next: this.#next === null ? null : viewOf(this.#next),
       left: this.#hostsLeft(now_s),
       certificates: this.#ledger.certificates.map((each) => {
-        const { serial, host, role, from_s, until_s } = each;
-        return { serial, host, role, from_s, until_s, standing: standingOf(each, now_s) };
+        const { serial, host, role, user, from_s, until_s } = each;
+        return { serial, host, role, user, from_s, until_s, standing: standingOf(each, now_s) };
       }),
       tokens: this.#ledger.tokens.map((each) => {
-        const { id, host, expires_s } = each;
-        return { id, host, expires_s, standing: tokenStanding(each, now_s) };
+        const { id, host, user, expires_s } = each;
+        return { id, host, user, expires_s, standing: tokenStanding(each, now_s) };
       }),
     };
   }
 
   /** Throws AuthorityError. */
-  makeToken(host: string | null, life_s: number): IdentityAnswers["make-token"] {
+  makeToken({ host, user, life_s }: TokenWish): IdentityAnswers["make-token"] {
     const now_s = this.#options.now_s();
     if (host !== null && this.#isOwn(host)) throw new AuthorityError(`${host} is the server's host: it needs no token`);
     if (this.#ledger.tokens.filter(({ expires_s }) => expires_s > now_s).length >= TOKENS_MAX)
       throw new AuthorityError(`${TOKENS_MAX} tokens have not expired yet`);
     const [id, secret] = [randomBytes(8).toString("hex"), randomBytes(20).toString("hex")];
     const expires_s = now_s + life_s;
-    this.#keep(addToken(this.#ledger, { id, secret_sha256: secretDigest(secret), host, created_s: now_s, expires_s }));
+    this.#keep(addToken(this.#ledger, { id, secret_sha256: secretDigest(secret), host, user, created_s: now_s, expires_s }));
     return { token: formatToken({ id, secret, fingerprint: this.#current.fingerprint }), id, expires_s };
   }
 
@@ -230,6 +273,15 @@ export class CertificateAuthority {
     this.renewServer();
     this.#keep(revokeCertificates(this.#ledger, new Set(before.map(({ serial }) => serial)), now_s));
     return { revoked: before.length };
+  }
+
+  /** Throws AuthorityError. */
+  revokeUser(user: string): IdentityAnswers["revoke-user"] {
+    const now_s = this.#options.now_s();
+    const own = this.#ledger.certificates.filter((each) => each.user === user);
+    if (own.length === 0 && !this.#ledger.tokens.some((each) => each.user === user)) throw new AuthorityError(`${user} has no certificate`);
+    this.#keep(revokeUser(this.#ledger, user, now_s));
+    return { revoked: own.filter((each) => standingOf(each, now_s) === "valid").length };
   }
 
   /** A new key and certificate of the server itself. */
@@ -270,9 +322,11 @@ export class CertificateAuthority {
   #hostsLeft(now_s: number): readonly string[] {
     const next = this.#next;
     if (next === null) return [];
-    const valid = this.#ledger.certificates.filter((each) => each.role === "host" && standingOf(each, now_s) === "valid");
-    const done = new Set(valid.filter(({ authority }) => authority === next.fingerprint).map(({ host }) => host));
-    return [...new Set(valid.map(({ host }) => host))].filter((host) => !done.has(host));
+    const own: readonly Role[] = ["host", "login"];
+    const valid = this.#ledger.certificates.filter((each) => own.includes(each.role) && standingOf(each, now_s) === "valid");
+    const keyOf = ({ role, host }: Certificate): string => `${role} ${host}`;
+    const done = new Set(valid.filter(({ authority }) => authority === next.fingerprint).map(keyOf));
+    return [...new Set(valid.filter((each) => !done.has(keyOf(each))).map(({ host }) => host))];
   }
 
   /** What the server shows to hosts. Throws CredentialsError. */
@@ -310,6 +364,8 @@ const REFUSALS: { readonly [K in Refusal]: (host: string) => string } = {
   "token-unknown": () => "the token is not known here",
   "token-used": () => "the token was used already",
   "token-expired": () => "the token has expired",
+  "token-for-user": () => "the token is for a user of a host that has joined (partita cert user)",
+  "token-for-host": () => "the token is for a host that joins, not for a user",
   "token-for-another": (host) => `the token was made for another host than ${host}`,
   "name-of-server": (host) => `${host} is the name of the server`,
   "name-taken": (host) => `${host} has a certificate: a host that was reinstalled needs a token made for its name`,

@@ -87,11 +87,13 @@ function carryOut(authority: CertificateAuthority, ask: IdentityAsk): unknown {
     case "list":
       return authority.list();
     case "make-token":
-      return authority.makeToken(ask.host, ask.life_s);
+      return authority.makeToken(ask);
     case "withdraw-token":
       return authority.withdraw(ask.id);
     case "revoke-host":
       return authority.revoke(ask.host);
+    case "revoke-user":
+      return authority.revokeUser(ask.user);
     case "renew-server":
       return authority.renewServer();
     case "rotate":

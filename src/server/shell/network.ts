@@ -208,11 +208,31 @@ export class HostNetwork implements Door {
       return { type: "joined", data: { ...signed, now_s: now_s(), settings } };
     }
     if (identity === null) return this.#refused(`${question.type}: the host has shown no certificate`);
-    if (question.type === "scheds") return { type: "scheds", data: { scheds: this.#options.schedsOf(identity.host) } };
-    if (question.type === "check") return { type: "checked", data: { now_s: now_s(), authorities: authority.fingerprints } };
-    const signed = authority.renew(identity, question.data.request);
-    note(LOG_EVENT.SECURITY, `the certificate of host ${identity.host} was renewed`);
-    return { type: "renewed", data: signed };
+    // Every user of a host can show its certificate for users, and is not the host.
+    const wanted = question.type === "user" ? "login" : "host";
+    if (question.type !== "check" && identity.role !== wanted)
+      return this.#refused(`the certificate of ${identity.host} is none ${wanted === "host" ? "of a host" : "for users"}`);
+    switch (question.type) {
+      case "scheds":
+        return { type: "scheds", data: { scheds: this.#options.schedsOf(identity.host) } };
+      case "check":
+        return { type: "checked", data: { now_s: now_s(), authorities: authority.fingerprints } };
+      case "renew": {
+        const signed = authority.renew(identity, question.data.request);
+        note(LOG_EVENT.SECURITY, `the certificate of host ${identity.host} was renewed`);
+        return { type: "renewed", data: signed };
+      }
+      case "login": {
+        const signed = authority.login(identity, question.data.request);
+        note(LOG_EVENT.SECURITY, `host ${identity.host} has a certificate for its users`);
+        return { type: "renewed", data: signed };
+      }
+      case "user": {
+        const signed = authority.user(identity, question.data);
+        note(LOG_EVENT.SECURITY, `user ${signed.user} got a certificate on host ${identity.host} with token ${question.data.token}`);
+        return { type: "user-signed", data: signed };
+      }
+    }
   }
 
   #refused(text: string): JoinAnswer {

@@ -14,7 +14,7 @@ const PERM = "15007 Unauthorized Request ";
 test("partita cert: only root asks the authority; names and times are checked before", () => {
   const h = harness();
   apply(h, { kind: "server-changed", set: { managers: ["boss@*"], operators: ["oper@*"] }, unset: [] });
-  const make = (host: string | null, life_s = 60): IdentityAsk => ({ verb: "make-token", host, life_s });
+  const make = (host: string | null, life_s = 60): IdentityAsk => ({ verb: "make-token", host, user: null, life_s });
   // biome-ignore format: a table
   const rows: readonly (readonly [who: typeof ROOT, ask: IdentityAsk, outcome: string])[] = [
     [ALICE,        { verb: "list" },                        PERM],

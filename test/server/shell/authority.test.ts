@@ -65,7 +65,7 @@ test("authority: its key and its ledger are closed to others", () => {
 test("authority: a token gives one certificate for one key, and nothing once it has expired", () => {
   authorityIn(({ open, file, wait }) => {
     const authority = open();
-    const { token, expires_s } = authority.makeToken(null, 60);
+    const { token, expires_s } = authority.makeToken({ host: null, user: null, life_s: 60 });
     assert.equal(parseToken(token)?.fingerprint, readCertificate(authority.trusted).fingerprint);
     assert.ok(!readFileSync(file("ledger.json"), "utf8").includes(parseToken(token)?.secret ?? ""), "the ledger holds no secret");
     const key = newKey();
@@ -77,7 +77,7 @@ test("authority: a token gives one certificate for one key, and nothing once it 
     const again = authority.join(joining(token, "node7", key));
     assert.equal(authority.fault(identityOf(again.certificate)), null);
     assert.match(authority.fault(identityOf(first.certificate)) ?? "", /was replaced/);
-    const { token: late } = authority.makeToken(null, 60);
+    const { token: late } = authority.makeToken({ host: null, user: null, life_s: 60 });
     wait(60);
     assert.throws(() => authority.join(joining(late, "node9")), /the token has expired/);
     assert.equal(expires_s, 1_800_000_060);
@@ -87,9 +87,9 @@ test("authority: a token gives one certificate for one key, and nothing once it 
 test("authority: what it knows survives its restart", () => {
   authorityIn(({ open }) => {
     const before = open();
-    const { token } = before.makeToken("node7", 60);
+    const { token } = before.makeToken({ host: "node7", user: null, life_s: 60 });
     const { certificate } = before.join(joining(token, "node7"));
-    const other = before.join(joining(before.makeToken(null, 60).token, "node8")).certificate;
+    const other = before.join(joining(before.makeToken({ host: null, user: null, life_s: 60 }).token, "node8")).certificate;
     assert.deepEqual([before.hasHost("Node7"), before.hasHost("node9"), before.hasHost("node 7")], [true, false, false]);
     assert.equal(before.revoke("node7").revoked, 1);
     assert.ok(!before.hasHost("node7"));
@@ -104,7 +104,7 @@ test("authority: what it knows survives its restart", () => {
 test("authority: a renewal is for the host that asks, and leaves its present certificate valid", () => {
   authorityIn(({ open, wait }) => {
     const authority = open();
-    const { certificate } = authority.join(joining(authority.makeToken(null, 60).token, "node7"));
+    const { certificate } = authority.join(joining(authority.makeToken({ host: null, user: null, life_s: 60 }).token, "node7"));
     const identity = identityOf(certificate);
     wait(TERMS.certificate_s - 10);
     const renewed = identityOf(authority.renew(identity, makeRequest("node7", newKey())).certificate);
@@ -122,7 +122,7 @@ test("authority: a renewal is for the host that asks, and leaves its present cer
 test("authority: of an asker who knows no token, nothing is read (C3)", () => {
   authorityIn(({ open }) => {
     const authority = open();
-    const { token } = authority.makeToken(null, 60);
+    const { token } = authority.makeToken({ host: null, user: null, life_s: 60 });
     const asked = { ...joining(token, "node7"), request: "no request" };
     assert.throws(() => authority.join({ ...asked, secret: "0".repeat(40) }), /the token is not known here/);
     assert.throws(() => authority.join(asked), /not a certificate request/);
@@ -132,7 +132,8 @@ test("authority: of an asker who knows no token, nothing is read (C3)", () => {
 test("authority: a host that renews its certificate again and again is refused until it has a new token (A5)", () => {
   authorityIn(({ open }) => {
     const authority = open();
-    const join_host = (host: string) => identityOf(authority.join(joining(authority.makeToken(host, 60).token, host)).certificate);
+    const join_host = (host: string) =>
+      identityOf(authority.join(joining(authority.makeToken({ host, user: null, life_s: 60 }).token, host)).certificate);
     const [seven, eight] = [join_host("node7"), join_host("node8")];
     const renew = (identity: typeof seven) => authority.renew(identity, makeRequest(identity.host, newKey()));
     for (let at = 1; at < CERTIFICATES_MAX; at++) renew(seven);
@@ -171,11 +172,14 @@ test("authority: the server's own certificate, and nobody else's with its name o
     assert.ok(own !== null && own.authority === authority.trusted);
     assert.deepEqual([identityOf(own.certificate).host, identityOf(own.certificate).role], ["head", "server"]);
     for (const name of ["head", "head.site.org", "front"]) {
-      assert.throws(() => authority.makeToken(name, 60), /needs no token/);
-      const ask = joining(authority.makeToken(null, 60).token, name.toUpperCase());
+      assert.throws(() => authority.makeToken({ host: name, user: null, life_s: 60 }), /needs no token/);
+      const ask = joining(authority.makeToken({ host: null, user: null, life_s: 60 }).token, name.toUpperCase());
       assert.throws(() => authority.join(ask), new RegExp(`${name} is the name of the server`));
     }
-    assert.throws(() => authority.renew(identityOf(own.certificate), makeRequest("head", newKey())), /head asks for a certificate of head/);
+    assert.throws(
+      () => authority.renew(identityOf(own.certificate), makeRequest("head", newKey())),
+      /the certificate of head is none of a host/,
+    );
     wait((TERMS.certificate_s * 3) / 4);
     assert.ok(authority.needsServerCertificate(), "it is renewed long before its end");
   });
@@ -184,7 +188,10 @@ test("authority: the server's own certificate, and nobody else's with its name o
 test("authority: a certificate that the ledger does not know is refused, although the key of the authority signed it", () => {
   authorityIn(({ open, file }) => {
     const authority = open();
-    const { ledger, token } = { ledger: readFileSync(file("ledger.json"), "utf8"), token: authority.makeToken(null, 60).token };
+    const { ledger, token } = {
+      ledger: readFileSync(file("ledger.json"), "utf8"),
+      token: authority.makeToken({ host: null, user: null, life_s: 60 }).token,
+    };
     const { certificate } = authority.join(joining(token, "node7"));
     writeFileSync(file("ledger.json"), ledger);
     assert.match(open().fault(identityOf(certificate)) ?? "", /is not in the ledger/);
@@ -195,7 +202,8 @@ test("authority: a new one follows when all hosts have its certificates, and not
   authorityIn(({ home, open, file }) => {
     const authority = open();
     authority.renewServer();
-    const join_host = (host: string) => identityOf(authority.join(joining(authority.makeToken(null, 60).token, host)).certificate);
+    const join_host = (host: string) =>
+      identityOf(authority.join(joining(authority.makeToken({ host: null, user: null, life_s: 60 }).token, host)).certificate);
     const [seven, eight] = [join_host("node7"), join_host("node8")];
     const [former = ""] = authority.fingerprints;
     assert.throws(() => authority.finishRotation(false), /no new authority is on its way/);
@@ -204,7 +212,11 @@ test("authority: a new one follows when all hosts have its certificates, and not
     assert.deepEqual(authority.beginRotation(), { left: ["node7", "node8"] });
     assert.throws(() => authority.beginRotation(), /is on its way already/);
     assert.equal(splitPem(authority.trusted).certificates.length, 2);
-    assert.equal(parseToken(authority.makeToken(null, 60).token)?.fingerprint, former, "the server still shows the former one");
+    assert.equal(
+      parseToken(authority.makeToken({ host: null, user: null, life_s: 60 }).token)?.fingerprint,
+      former,
+      "the server still shows the former one",
+    );
     assert.ok(authority.needsServerCertificate(), "the server must trust both");
     authority.renewServer();
     const own = readCredentials(home);
@@ -217,7 +229,7 @@ test("authority: a new one follows when all hosts have its certificates, and not
     const restarted = open();
     assert.deepEqual([restarted.list().left, restarted.fingerprints], [["node8"], authority.fingerprints]);
     assert.throws(() => restarted.finishRotation(false), /have no certificate of the new authority yet: node8$/);
-    const { token } = restarted.makeToken(null, 60);
+    const { token } = restarted.makeToken({ host: null, user: null, life_s: 60 });
     assert.deepEqual(restarted.finishRotation(true), { out: ["node8"] });
     assert.equal(restarted.fingerprints.length, 1);
     assert.notEqual(restarted.fingerprints[0], former);
@@ -235,7 +247,10 @@ test("authority: a server killed between the two steps of a rotation's end has a
   authorityIn(({ open, file }) => {
     const authority = open();
     authority.renewServer();
-    const [for_eight, for_seven] = [authority.makeToken(null, 60).token, authority.makeToken(null, 60).token];
+    const [for_eight, for_seven] = [
+      authority.makeToken({ host: null, user: null, life_s: 60 }).token,
+      authority.makeToken({ host: null, user: null, life_s: 60 }).token,
+    ];
     const former = identityOf(authority.join(joining(for_eight, "node8")).certificate);
     authority.beginRotation();
     const seven = identityOf(authority.join(joining(for_seven, "node7")).certificate);
@@ -270,7 +285,7 @@ test("authority: no certificate outlives its authority", () => {
     const authority = open();
     wait(TERMS.authority_s - 1000);
     const end_s = readCertificate(authority.trusted).until_s;
-    const { certificate } = authority.join(joining(authority.makeToken(null, 60).token, "node7"));
+    const { certificate } = authority.join(joining(authority.makeToken({ host: null, user: null, life_s: 60 }).token, "node7"));
     authority.renewServer();
     const own = readCredentials(home);
     assert.deepEqual([readCertificate(certificate).until_s, readCertificate(own?.certificate ?? "").until_s], [end_s, end_s]);
@@ -297,6 +312,38 @@ test("authority: with a damaged or missing file it serves nobody (C2)", () => {
   });
 });
 
+test("authority: certificates for the users of a host, and for a user by a token", () => {
+  authorityIn(({ open }) => {
+    const authority = open();
+    const tokenFor = (user: string | null, host: string | null = null): string => authority.makeToken({ host, user, life_s: 60 }).token;
+    const node7 = identityOf(authority.join(joining(tokenFor(null), "node7")).certificate);
+    const request = makeRequest("node7", newKey());
+    const login = identityOf(authority.login(node7, request).certificate);
+    assert.deepEqual([login.host, login.role, authority.fault(login)], ["node7", "login", null]);
+    assert.throws(() => authority.login(node7, makeRequest("node8", newKey())), /node7 asks for a certificate of node8/);
+    assert.throws(() => authority.login(login, request), /the certificate of node7 is none of a host/);
+    assert.throws(() => authority.renew(login, request), /the certificate of node7 is none of a host/);
+
+    const alice = authority.user(login, joining(tokenFor("alice"), "node7"));
+    const identity = identityOf(alice.certificate);
+    assert.deepEqual([identity.role, identity.user, identity.host, alice.user], ["user", "alice", "node7", "alice"]);
+    assert.equal(authority.fault(identity), null);
+    assert.throws(() => authority.user(node7, joining(tokenFor("alice"), "node7")), /the certificate of node7 is none for users/);
+    assert.throws(() => authority.user(identity, joining(tokenFor("bob"), "node7")), /the certificate of node7 is none for users/);
+    assert.throws(() => authority.user(login, joining(tokenFor("bob"), "node8")), /node7 asks for a certificate of node8/);
+    assert.throws(() => authority.user(login, joining(tokenFor(null), "node7")), /the token is for a host that joins, not for a user/);
+    assert.throws(() => authority.join(joining(tokenFor("alice"), "node9")), /the token is for a user of a host that has joined/);
+
+    assert.deepEqual(authority.revokeUser("alice"), { revoked: 1 });
+    assert.match(authority.fault(identity) ?? "", /was revoked/);
+    assert.throws(() => authority.revokeUser("carol"), /carol has no certificate/);
+    assert.equal(authority.fault(login), null);
+    authority.revoke("node7");
+    assert.match(authority.fault(login) ?? "", /was revoked/);
+    assert.throws(() => authority.user(login, joining(tokenFor("bob"), "node7")), /was revoked/);
+  });
+});
+
 test("identity of a host: key and certificate belong together, and a key that others may read is not used", () => {
   authorityIn(({ home, open }) => {
     const authority = open();
@@ -306,7 +353,7 @@ test("identity of a host: key and certificate belong together, and a key that ot
     assert.deepEqual([readCredentials(host), readJoinKey(host)], [null, null]);
     writeJoinKey(host, key);
     assert.equal(readJoinKey(host), key);
-    const signed = authority.join(joining(authority.makeToken(null, 60).token, "node7", key));
+    const signed = authority.join(joining(authority.makeToken({ host: null, user: null, life_s: 60 }).token, "node7", key));
     writeCredentials(host, { key, certificate: signed.certificate, authority: signed.authority });
     assert.deepEqual(readCredentials(host), { key, certificate: signed.certificate, authority: signed.authority });
     assert.equal(readJoinKey(host), null, "it is the host's key now");
@@ -345,7 +392,7 @@ test("identity port: nothing is made before the first token, and orders are answ
     ]);
     assert.ok(!existsSync(join(home, "server_priv/ca")));
     await Promise.all([
-      ask({ verb: "make-token", host: "node7", life_s: 60 }),
+      ask({ verb: "make-token", host: "node7", user: null, life_s: 60 }),
       ask({ verb: "revoke-host", host: "node9" }),
       ask({ verb: "list" }),
     ]);

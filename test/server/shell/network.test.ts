@@ -86,7 +86,7 @@ async function joins(bed: Bed, token: string, host: string, key = newKey()): Pro
 }
 
 async function member(bed: Bed, host: string): Promise<Credentials> {
-  const credentials = await joins(bed, bed.authority.makeToken(host, 60).token, host);
+  const credentials = await joins(bed, bed.authority.makeToken({ host, user: null, life_s: 60 }).token, host);
   assert.ok(typeof credentials !== "string");
   return credentials;
 }
@@ -97,12 +97,12 @@ test("network: a host joins, is known, renews its certificate; what it may not a
     await network.open(authority);
     const credentials = await member(bed, "node7");
     writeCredentials(join(home, "node7"), credentials);
-    const host = { home: join(home, "node7"), place: placeOf(bed), server: "head" };
+    const host = { home: join(home, "node7"), place: placeOf(bed), server: "head", own: false };
     assert.equal((await checkCertificate(host)).host, "node7");
     assert.ok((await renewCertificate(host)) > now_s());
     await assert.rejects(checkCertificate({ ...host, server: "other" }), /the server head answers, not other/);
     assert.equal(
-      await joins(bed, authority.makeToken(null, 60).token, "node7"),
+      await joins(bed, authority.makeToken({ host: null, user: null, life_s: 60 }).token, "node7"),
       "node7 has a certificate: a host that was reinstalled needs a token made for its name",
     );
     const asker = { authority: authority.trusted, own: null, revoked: new Set<string>() };
@@ -141,7 +141,7 @@ test("network: hosts follow to a new authority without joining again; one that d
     const { authority, network, hosts, home } = bed;
     await network.open(authority);
     for (const name of ["node7", "node8"]) writeCredentials(join(home, name), await member(bed, name));
-    const host = { home: join(home, "node7"), place: placeOf(bed), server: "head" };
+    const host = { home: join(home, "node7"), place: placeOf(bed), server: "head", own: false };
     const credentials = (name: string) => (): Credentials => {
       const present = readCredentials(join(home, name));
       assert.ok(present !== null);
@@ -239,7 +239,7 @@ test("network: hosts learn that a certificate of the server was revoked, leave i
     await until("the thief is refused", () => restarted.faults.length > 0);
     assert.match(restarted.faults[0] ?? "", /cannot be reached: the certificate \w+ of the server head was revoked/);
     assert.equal(restarted.opened, 0);
-    const host = { home: own, place: placeOf(bed), server: "head" };
+    const host = { home: own, place: placeOf(bed), server: "head", own: false };
     await assert.rejects(checkCertificate(host), /of the server head was revoked/);
     writeFileSync(join(own, "identity/revoked.json"), "{}");
     await assert.rejects(checkCertificate(host), /revoked\.json cannot be used/);
@@ -250,7 +250,14 @@ const THIEF = { fault: () => null, questions: { types: ["check"], answer: () => 
 /** The mom's own port, with a hello that the server of the bed answers. */
 function dialAsMom({ port, closing }: Bed, home: string) {
   const state = { opened: 0, closed: 0, faults: [] as string[] };
-  const place = { home, server_host: "127.0.0.1", own_server: "head", port: { server: port }, start: { server: false } };
+  const place = {
+    home,
+    server_host: "127.0.0.1",
+    own_server: "head",
+    mode: "system",
+    port: { server: port },
+    start: { server: false },
+  } as const;
   const link = serverPort(place, (text) => void state.faults.push(text)).dial({
     opened() {
       state.opened++;

@@ -1,0 +1,72 @@
+// What the commands of a user on another host than the server's show to the server. Texts are PEM.
+//
+// U1. PBS_HOME/identity/login.pem says from which host a user calls. In system mode every user of the host can read its key, because every user's commands use
+//     it: it proves the host and nothing of the user.
+// U2. A certificate of a user is in the user's own directory. A key there that others may read, or that belongs to another user, is not used.
+
+import { mkdirSync, readFileSync, statSync } from "node:fs";
+import { userInfo } from "node:os";
+import { join } from "node:path";
+import { codeOf, messageOf } from "#support/caught.ts";
+import { writeWholeFile } from "#support/whole-file.ts";
+import { AUTHORITY_FILE, type Credentials, CredentialsError, directoryOf, splitPem } from "./credentials.ts";
+
+const LOGIN_FILE = "login.pem";
+const OTHERS = 0o077;
+
+export const loginFile = (home: string): string => join(directoryOf(home), LOGIN_FILE);
+
+/** home: PBS_HOME. null: users of this host cannot reach a server on another host. Throws CredentialsError. */
+export function readLogin(home: string): Credentials | null {
+  const text = readText(loginFile(home));
+  return text === null ? null : credentialsIn(loginFile(home), text, home);
+}
+
+/** own: the complex is one user's, who alone may read the key (user mode). Throws the file system's error. */
+export function writeLogin(home: string, { key, certificate }: Pick<Credentials, "key" | "certificate">, own: boolean): void {
+  writeWholeFile(loginFile(home), `${certificate}${key}`, own ? 0o600 : 0o644);
+}
+
+/** server: PBS_SERVER; host: the node name of this host. A directory can be shared between hosts, so the name of the file has both. */
+export type UserPlace = { readonly server: string; readonly host: string };
+
+/** The file of the caller's own certificate. The caller's directory is that of the system's user database, whatever the environment says. */
+export const userFile = ({ server, host }: UserPlace): string =>
+  join(userInfo().homedir, ".partita", "identity", `${server.toLowerCase()}@${host.toLowerCase()}.pem`);
+
+/** home: PBS_HOME, for the authority. null: the caller has no certificate. Throws CredentialsError. */
+export function readUserCredentials(home: string, place: UserPlace): Credentials | null {
+  const path = userFile(place);
+  const text = readText(path);
+  if (text === null) return null;
+  const { mode, uid } = statSync(path);
+  if ((mode & OTHERS) !== 0 || uid !== process.geteuid?.())
+    throw new CredentialsError(`${path} can be read by group or others, or belongs to another user: it is not used`);
+  return credentialsIn(path, text, home);
+}
+
+/** Returns the path. Throws the file system's error. */
+export function writeUserCredentials(place: UserPlace, { key, certificate }: Pick<Credentials, "key" | "certificate">): string {
+  const path = userFile(place);
+  mkdirSync(join(path, ".."), { recursive: true, mode: 0o700 });
+  writeWholeFile(path, `${certificate}${key}`, 0o600);
+  return path;
+}
+
+function credentialsIn(path: string, text: string, home: string): Credentials {
+  const { certificates, key } = splitPem(text);
+  const [certificate] = certificates;
+  if (certificate === undefined || key === null) throw new CredentialsError(`${path} holds no certificate with its key`);
+  const authority = readText(join(directoryOf(home), AUTHORITY_FILE));
+  if (authority === null) throw new CredentialsError(`${directoryOf(home)} holds no certificate of an authority`);
+  return { key, certificate, authority };
+}
+
+function readText(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return null;
+    throw new CredentialsError(messageOf(error), { cause: error });
+  }
+}
