@@ -249,14 +249,15 @@ const JOIN = call(
         type: "string",
         requiresArg: true,
         describe: "system mode: PBS_EXEC, the directory to install into (default: /opt/pbs)",
-      }),
+      })
+      .option("login", { type: "boolean", default: false, describe: "a host for users and their commands, without a mom" }),
   async (argv) => {
-    const { server, port, name, home, prefix } = argv;
+    const { server, port, name, home, prefix, login } = argv;
     // Everybody on this host can read the words of a call; with the token, another user could join in its place.
     process.title = "partita join";
     const token = argv.token === "-" ? readFileSync(0, "utf8") : argv.token;
     const { joinComplex } = await import("./hosts/join.ts");
-    out(await joinComplex({ server, token, port, name, home, prefix }));
+    out(await joinComplex({ server, token, port, name, home, prefix, login }));
   },
 );
 

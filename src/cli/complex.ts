@@ -5,6 +5,7 @@
 import { hostname } from "node:os";
 import { type ServerConnection, ServerUnreachable } from "#protocol/client.ts";
 import type { StatusItem, StatusRequest } from "#protocol/messages.ts";
+import { isServerElsewhere } from "#protocol/server-place.ts";
 import { connectWatched, patienceOf, silentServer } from "#protocol/watched-link.ts";
 import type { Reply } from "#protocol/wire/reply.ts";
 import { type Conf, ConfError, readConf } from "#support/conf.ts";
@@ -64,9 +65,11 @@ export function realComplex(io: Pick<CommandIo, "env" | "flow" | "err">, name: s
     whose: async (name) => {
       const { server, values } = read();
       const host = name.replace(/:\d+$/, "");
-      if (isOwnName(host, [server, values["PBS_SERVER_HOST_NAME"] ?? server, hostname()])) return "ours";
+      const server_host = values["PBS_SERVER_HOST_NAME"] ?? server;
+      const is_here = !isServerElsewhere(read());
+      if (isOwnName(host, [server, server_host, ...(is_here ? [hostname(), "localhost"] : [])])) return "ours";
       const { whoseAddress } = await import("./host-names.ts");
-      return whoseAddress(host, server);
+      return whoseAddress(host, is_here ? server : server_host, is_here);
     },
     uid: () => process.getuid?.() ?? 0,
     now_ms: Date.now,
@@ -74,10 +77,9 @@ export function realComplex(io: Pick<CommandIo, "env" | "flow" | "err">, name: s
   return complex;
 }
 
-/** Whether a name is one of the server's names, the short form of one, or `localhost`. Only the spelling is compared. */
+/** Whether a name is one of the server's names, or the short form of one. Only the spelling is compared. */
 function isOwnName(name: string, own: readonly string[]): boolean {
   const wanted = name.toLowerCase();
-  if (wanted === "localhost") return true;
   return own.some((each) => each.toLowerCase() === wanted || each.toLowerCase().split(".")[0] === wanted);
 }
 

@@ -4,17 +4,15 @@
 import { lookup } from "node:dns/promises";
 import { networkInterfaces } from "node:os";
 
-/** Returns `ours` if the name has an address of this machine or of the server. */
-export async function whoseAddress(name: string, server: string): Promise<"ours" | "foreign" | "nobody"> {
+/** Returns `ours` if the name has an address of the server. is_here: the server is on this machine, and so are all addresses of this machine. */
+export async function whoseAddress(name: string, server: string, is_here: boolean): Promise<"ours" | "foreign" | "nobody"> {
   const wanted = await addressesOf(name);
   if (wanted.length === 0) return "nobody";
   const own = new Set([
-    ...Object.values(networkInterfaces())
-      .flatMap((list) => list ?? [])
-      .map((each) => each.address),
+    ...(is_here ? Object.values(networkInterfaces()) : []).flatMap((list) => list ?? []).map((each) => each.address),
     ...(await addressesOf(server)),
   ]);
-  return wanted.some((address) => own.has(address) || address.startsWith("127.")) ? "ours" : "foreign";
+  return wanted.some((address) => own.has(address) || (is_here && address.startsWith("127."))) ? "ours" : "foreign";
 }
 
 async function addressesOf(name: string): Promise<readonly string[]> {

@@ -7,28 +7,14 @@
 import type { Socket } from "node:net";
 import { codeOf } from "#support/caught.ts";
 import type { Request } from "./messages.ts";
+import { PBSE_NOCONNECTS, PBSE_PERM, PBSE_PROTOCOL, PBSE_SYSTEM, refusal, ServerUnreachable } from "./proof/unreachable.ts";
+import { type PlaceConf, type ServerPlace, serverPlace, socketPlace } from "./server-place.ts";
 import type { Frame } from "./wire/frame.ts";
 import { FRAME_END, frameDecoder } from "./wire/frame.ts";
 import { LIMITS } from "./wire/limits.ts";
 import type { PartFrame, Reply } from "./wire/reply.ts";
-import { serverSocketPath } from "./wire/socket-path.ts";
-import { connectUnix } from "./wire/unix-connect.ts";
 
-/**
- * The error if no server can be reached. It has the errno of `cannot connect to server X (errno=N)`, and the line that the
- * PBS library prints before that message.
- */
-export class ServerUnreachable extends Error {
-  override readonly name = "ServerUnreachable";
-  readonly pbse: number;
-  /** the line printed first: `Connection refused`, `No Permission.`, `Communication failure.` */
-  readonly line: string;
-  constructor(line: string, pbse: number, cause?: unknown) {
-    super(line, { cause });
-    this.line = line;
-    this.pbse = pbse;
-  }
-}
+export { ServerUnreachable } from "./proof/unreachable.ts";
 
 export type RequestOptions = {
   /** called with the items of a status reply as they arrive */
@@ -59,8 +45,8 @@ export type Flow = {
   readonly ended: AbortSignal;
   /** Returns null if more data may arrive now, otherwise a promise that resolves when more data may arrive. */
   room(): Promise<void> | null;
-  /** Returns a connection to the socket, instead of a new one that the client would open. */
-  connect?(path: string): Promise<ServerConnection>;
+  /** Returns a connection to the place, instead of a new one that the client would open. */
+  connect?(place: ServerPlace): Promise<ServerConnection>;
 };
 
 /** A connection that can be used again, with another flow. */
@@ -72,37 +58,39 @@ export type KeptConnection = ServerConnection & {
   readonly socket: Socket;
 };
 
-const PBSE_SYSTEM = 15010;
-const PBSE_PERM = 15007;
-const PBSE_PROTOCOL = 15031;
-const PBSE_NOCONNECTS = 15033;
-
-/** Connects to the server of a complex. conf: the configuration (support/conf.ts); only the home directory is used. Rejects with ServerUnreachable. */
-export async function connectServer(conf: { readonly home: string }, options: ConnectOptions = {}): Promise<ServerConnection> {
-  const path = serverSocketPath(conf.home);
-  return options.flow?.connect?.(path) ?? connectSocket(path, options);
+/** Connects to the server of a complex. conf: the configuration (support/conf.ts). Rejects with ServerUnreachable. */
+export async function connectServer(conf: PlaceConf, options: ConnectOptions = {}): Promise<ServerConnection> {
+  const place = serverPlace(conf);
+  return options.flow?.connect?.(place) ?? connectPlace(place, options);
 }
 
-/** Does the same as connectServer for a socket path. */
-export async function connectSocket(path: string, options: ConnectOptions = {}): Promise<KeptConnection> {
+/** Does the same as connectServer for the path of a unix socket. */
+export const connectSocket = (path: string, options: ConnectOptions = {}): Promise<KeptConnection> =>
+  connectPlace(socketPlace(path), options);
+
+/** Does the same as connectServer for a place. */
+export async function connectPlace(place: ServerPlace, options: ConnectOptions = {}): Promise<KeptConnection> {
   const busy_ms_max = options.busy_ms_max ?? 10_000;
   const begin_ms = performance.now();
   for (let wait_ms = 5; ; wait_ms = Math.min(wait_ms * 2, 200)) {
     try {
       if (options.flow?.ended.aborted === true) throw new Error("nobody waits for it");
-      const connection = converse(await connectUnix(path));
+      const connection = converse(await place.connect());
       connection.follow(options.flow);
       return connection;
     } catch (error) {
-      // EAGAIN: the listen queue of a unix socket is full at the moment.
-      const busy = codeOf(error) === "EAGAIN" && performance.now() - begin_ms < busy_ms_max;
-      if (!busy) throw unreachable(error);
+      const may_wait = isBusy(error) && performance.now() - begin_ms < busy_ms_max;
+      if (!may_wait) throw unreachable(error);
     }
     await new Promise((resolve) => setTimeout(resolve, wait_ms));
   }
 }
 
+/** EAGAIN: the listen queue of a unix socket is full at the moment. `again`: the server closed a connection over TLS before it was proved. */
+const isBusy = (error: unknown): boolean => codeOf(error) === "EAGAIN" || (error instanceof ServerUnreachable && error.again);
+
 function unreachable(error: unknown): ServerUnreachable {
+  if (error instanceof ServerUnreachable) return error;
   switch (codeOf(error)) {
     case "EACCES":
     case "EPERM":
@@ -210,10 +198,4 @@ function converse(socket: Socket): KeptConnection {
     },
     close: end,
   };
-}
-
-/** Converts a refusal of the server: it has too many connections, or it cannot identify the peer. */
-function refusal(data: unknown): ServerUnreachable {
-  const { code, text } = (data ?? {}) as { readonly code?: number; readonly text?: string };
-  return new ServerUnreachable(typeof text === "string" ? text : "Communication failure.", typeof code === "number" ? code : PBSE_SYSTEM);
 }

@@ -8,10 +8,10 @@
 // P3. There is at most one second connection, and it stays open until the probe is answered: a stopped server accepts only a
 //     few connections.
 
-import { connectServer, connectSocket, type Flow, type RequestOptions, type ServerConnection } from "./client.ts";
+import { connectPlace, connectServer, type Flow, type RequestOptions, type ServerConnection } from "./client.ts";
 import type { Request } from "./messages.ts";
+import { type PlaceConf, type ServerPlace, serverPlace } from "./server-place.ts";
 import type { Reply } from "./wire/reply.ts";
-import { serverSocketPath } from "./wire/socket-path.ts";
 
 export type Patience = {
   /** time without an answer after which the caller is notified; 0: never */
@@ -57,12 +57,12 @@ export function patienceOf(value: (key: string) => string | undefined): Patience
 
 /** Connects to the server of a complex and watches the connection. silent: see LinkWatch. Rejects with ServerUnreachable. */
 export async function connectWatched(
-  conf: { readonly home: string },
+  conf: PlaceConf,
   watch: Pick<LinkWatch, "patience" | "silent">,
   flow?: Flow,
 ): Promise<ServerConnection> {
-  const path = serverSocketPath(conf.home);
-  return watchedLink(await connectServer(conf, { flow }), { ...watch, probe: (ended) => probeSocket(path, ended) });
+  const place = serverPlace(conf);
+  return watchedLink(await connectServer(conf, { flow }), { ...watch, probe: (ended) => probePlace(place, ended) });
 }
 
 /** The message of a command whose server does not answer. */
@@ -169,12 +169,12 @@ class WatchedConnection implements ServerConnection {
 }
 
 /**
- * Probes a server's socket. A refused or ended connection does not count as silence: the command's own connection shows the
+ * Probes a server. A refused or ended connection does not count as silence: the command's own connection shows the
  * reason.
  */
-async function probeSocket(path: string, ended: AbortSignal): Promise<void> {
+async function probePlace(place: ServerPlace, ended: AbortSignal): Promise<void> {
   const options = { busy_ms_max: Number.POSITIVE_INFINITY, flow: { ended, room: () => null } };
-  const connection = await connectSocket(path, options);
+  const connection = await connectPlace(place, options);
   try {
     await connection.request({ kind: "status", object: "server", ids: [], attrs: ["server_state"] });
   } finally {

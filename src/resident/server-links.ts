@@ -4,61 +4,64 @@
 // K1. A connection serves one command at a time. It is kept only if all requests on it have been answered. The connection of
 //     a cancelled command is closed.
 // K2. A connection is used again only if nothing has arrived on it (a server that ended has closed it, even if Node.js has
-//     not noticed yet) and the path still names the same socket.
+//     not noticed yet) and the same server is still at its place.
 // K3. Nothing is ever sent twice. If a connection breaks, the command that uses it gets an error.
 
-import { statSync } from "node:fs";
-import { connectSocket, type Flow, type KeptConnection, type ServerConnection, ServerUnreachable } from "#protocol/client.ts";
+import { connectPlace, type Flow, type KeptConnection, type ServerConnection, ServerUnreachable } from "#protocol/client.ts";
+import { PBSE_SYSTEM } from "#protocol/proof/unreachable.ts";
+import type { ServerPlace } from "#protocol/server-place.ts";
 import { isQuiet } from "#protocol/wire/peer-credentials.ts";
 
-/** How long an idle connection is kept: each one is a load on the server, and there are many users. */
-const KEEP_MS = 5000;
 /** largest number of idle connections to one server */
 const KEPT_MAX = 8;
 
 export type ServerLinks = {
-  /** Connects to the server at this socket, as connectSocket does, or uses a kept connection. */
-  connect(path: string, flow: Flow): Promise<ServerConnection>;
+  /** Connects to the server at this place, as connectPlace does, or uses a kept connection. */
+  connect(place: ServerPlace, flow: Flow): Promise<ServerConnection>;
 };
 
-type Kept = { readonly connection: KeptConnection; readonly socket_file: string; readonly timer: NodeJS.Timeout };
+type Kept = {
+  readonly connection: KeptConnection /** of the place, when the connection was made */;
+  readonly state: string;
+  readonly timer: NodeJS.Timeout;
+};
 
 /** Makes the links of a resident. There is no connection yet. */
 export function serverLinks(): ServerLinks {
   const idle = new Map<string, Kept[]>();
 
-  const drop = (path: string, { connection, timer }: Kept): void => {
+  const drop = (key: string, { connection, timer }: Kept): void => {
     clearTimeout(timer);
     connection.close();
-    const left = (idle.get(path) ?? []).filter((each) => each.connection !== connection);
-    if (left.length === 0) idle.delete(path);
-    else idle.set(path, left);
+    const left = (idle.get(key) ?? []).filter((each) => each.connection !== connection);
+    if (left.length === 0) idle.delete(key);
+    else idle.set(key, left);
   };
 
   /** Takes a kept connection that can be used. Those that cannot be used are closed. */
-  const take = (path: string, socket_file: string): KeptConnection | null => {
+  const take = (key: string, state: string | null): KeptConnection | null => {
     for (;;) {
-      const kept = idle.get(path)?.pop();
+      const kept = idle.get(key)?.pop();
       if (kept === undefined) return null;
       clearTimeout(kept.timer);
       const { connection } = kept;
-      if (!connection.broken && socket_file !== "" && kept.socket_file === socket_file && isQuiet(connection.socket)) return connection;
+      if (!connection.broken && kept.state === state && isQuiet(connection.socket)) return connection;
       connection.close();
     }
   };
 
-  const keep = (path: string, socket_file: string, connection: KeptConnection): void => {
-    const all = idle.get(path) ?? [];
-    if (connection.broken || connection.open_requests > 0 || all.length >= KEPT_MAX) return connection.close();
-    const kept: Kept = { connection, socket_file, timer: setTimeout(() => drop(path, kept), KEEP_MS) };
+  const keep = ({ key, keep_ms }: ServerPlace, state: string | null, connection: KeptConnection): void => {
+    const all = idle.get(key) ?? [];
+    if (state === null || connection.broken || connection.open_requests > 0 || all.length >= KEPT_MAX) return connection.close();
+    const kept: Kept = { connection, state, timer: setTimeout(() => drop(key, kept), keep_ms) };
     kept.timer.unref();
-    idle.set(path, [...all, kept]);
+    idle.set(key, [...all, kept]);
   };
 
   return {
-    async connect(path, flow) {
-      const socket_file = identity(path);
-      const connection = take(path, socket_file) ?? (await connectSocket(path, { flow }));
+    async connect(place, flow) {
+      const state = place.state();
+      const connection = take(place.key, state) ?? (await connectPlace(place, { flow }));
       connection.follow(flow);
       let given_back = false;
       return {
@@ -73,21 +76,9 @@ export function serverLinks(): ServerLinks {
           if (given_back) return;
           given_back = true;
           connection.follow(undefined);
-          keep(path, socket_file, connection);
+          keep(place, state, connection);
         },
       };
     },
   };
-}
-
-const PBSE_SYSTEM = 15010;
-
-/** Returns the identity of the file with this path; "": the file does not exist or is not visible (the attempt to connect will show which). */
-function identity(path: string): string {
-  try {
-    const { dev, ino, ctimeMs } = statSync(path);
-    return `${dev} ${ino} ${ctimeMs}`;
-  } catch {
-    return "";
-  }
 }

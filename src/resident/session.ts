@@ -69,7 +69,7 @@ class LauncherSession implements Session {
     const flow: Flow = {
       ended: this.#gone.signal,
       room: () => (socket.writableNeedDrain ? new Promise((resolve) => socket.once("drain", resolve)) : null),
-      connect: (path) => world.links.connect(path, flow),
+      connect: (place) => world.links.connect(place, flow),
     };
     this.#flow = flow;
     socket.on("data", (bytes: Buffer) => this.#takeBytes(bytes));

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { type Flow, ServerUnreachable } from "#protocol/client.ts";
 import type { Request } from "#protocol/messages.ts";
+import { socketPlace } from "#protocol/server-place.ts";
 import { FRAME_END } from "#protocol/wire/frame.ts";
 import { serverLinks } from "#resident/server-links.ts";
 
@@ -63,13 +64,13 @@ test("one command after another uses the connection of the one before, two at on
   const { connections, stop } = await play(path);
   const links = serverLinks();
   for (let i = 0; i < 3; i++) {
-    const link = await links.connect(path, command().flow);
+    const link = await links.connect(socketPlace(path), command().flow);
     assert.deepEqual(await link.request(ask), { id: i + 1, ok: true, value: 0 });
     link.close();
     await assert.rejects(link.request(ask), ServerUnreachable, "what was given back asks nothing more");
   }
   assert.equal(connections.length, 1);
-  const [a, b] = [await links.connect(path, command().flow), await links.connect(path, command().flow)];
+  const [a, b] = [await links.connect(socketPlace(path), command().flow), await links.connect(socketPlace(path), command().flow)];
   const values = await Promise.all([a, b].map(async (link) => ((await link.request(ask)) as { readonly value?: unknown }).value));
   assert.deepEqual(values, [0, 1]);
   a.close();
@@ -81,10 +82,10 @@ test("a command whose launcher never had room again holds up nobody who gets its
   const path = place();
   const { connections, stop } = await play(path);
   const links = serverLinks();
-  const full = await links.connect(path, { ...command().flow, room: () => new Promise(() => undefined) });
+  const full = await links.connect(socketPlace(path), { ...command().flow, room: () => new Promise(() => undefined) });
   assert.equal((await full.request(ask)).ok, true);
   full.close();
-  const next = await links.connect(path, command().flow);
+  const next = await links.connect(socketPlace(path), command().flow);
   assert.equal((await next.request(ask)).ok, true);
   next.close();
   assert.equal(connections.length, 1);
@@ -96,7 +97,7 @@ test("a server that has ended, or another one under the same name, is connected 
   const first = await play(path);
   const links = serverLinks();
   const once = async (): Promise<unknown> => {
-    const link = await links.connect(path, command().flow);
+    const link = await links.connect(socketPlace(path), command().flow);
     const reply = await link.request(ask);
     link.close();
     return reply.ok;
@@ -119,17 +120,17 @@ test("a command that is cancelled takes its connection with it, and its requests
   const { connections, stop } = await play(path, true);
   const links = serverLinks();
   const { flow, gone } = command();
-  const link = await links.connect(path, flow);
+  const link = await links.connect(socketPlace(path), flow);
   const reply = link.request(ask);
   gone.abort();
   await assert.rejects(reply, ServerUnreachable);
   link.close();
-  const next = await links.connect(path, command().flow);
+  const next = await links.connect(socketPlace(path), command().flow);
   await until(() => connections.length === 2);
   const open = next.request(ask);
   next.close();
   await assert.rejects(open, ServerUnreachable, "closed with a request open: not kept either");
-  const last = await links.connect(path, command().flow);
+  const last = await links.connect(socketPlace(path), command().flow);
   await until(() => connections.length === 3);
   last.close();
   await stop();
@@ -146,7 +147,7 @@ test("a reader that is full stops what comes, and goes on when it has room", asy
   let resume = (): void => undefined;
   const waits: Promise<void>[] = [];
   const { signal } = new AbortController();
-  const link = await links.connect(path, {
+  const link = await links.connect(socketPlace(path), {
     ended: signal,
     room: () => {
       if (waits.length > 0) return null;
@@ -163,7 +164,7 @@ test("a reader that is full stops what comes, and goes on when it has room", asy
     second = true;
   });
   // The server answers at once; its data waits in the socket.
-  const probe = await links.connect(path, command().flow);
+  const probe = await links.connect(socketPlace(path), command().flow);
   await probe.request(ask);
   await probe.request(ask);
   assert.equal(second, false);

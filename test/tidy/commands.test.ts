@@ -10,6 +10,7 @@ import { codeOf, importsOf, resolveImport, type SourceFile, sources } from "./tr
 const MENTIONS: Readonly<Record<string, { readonly count: number; readonly why: string }>> = {
   "src/cli/complex.ts": { count: 1, why: "uid: a resident has the ids of its launchers" },
   "src/support/conf.ts": { count: 2, why: "uid, and the environment for daemons: commands give their own" },
+  "src/identity/files/user-credentials.ts": { count: 1, why: "uid: a resident has the ids of its launchers" },
   "src/qmgr/main.ts": { count: 2, why: "on a terminal only: a process of its own" },
 };
 
@@ -27,6 +28,8 @@ const KEPT: Readonly<Record<string, string>> = {
   "src/cli/dates.ts last": "a function of the time alone: the time zone is one of the process",
   "src/cli/json.ts keys": "texts of names, so many and no more",
   "src/cli/long-format.ts lastVariables": "a function of its arguments",
+  "src/protocol/proof/munge.ts loaded": "functions of a library",
+  "src/protocol/proof/user-client.ts opened": "the queue of calls of that library, per socket of munged",
   "src/qmgr/language/grammar.ts parser": "reset by each line",
   "src/qmgr/language/tokens.ts lexer": "constant",
   "src/qmgr/language/tokens.ts lookup_now": "set by each line",

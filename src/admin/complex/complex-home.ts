@@ -109,8 +109,8 @@ export type NewConf = {
   readonly mode: "user" | "system";
   /** name of the server; undefined: the short host name */
   readonly server: string | undefined;
-  /** a host without a server. host, port: where the server is; node: its name in the complex, unless the short host name */
-  readonly member?: { readonly host: string; readonly port: number; readonly node: string | undefined };
+  /** a host without a server. host, port: where the server is; node: its name in the complex, unless the short host name; login: it runs no mom */
+  readonly member?: { readonly host: string; readonly port: number; readonly node: string | undefined; readonly login: boolean };
 };
 
 /** Writes pbs.conf. Throws AdminError if there is one already. */
@@ -128,7 +128,7 @@ export function makeConfFile(facts: NewConf): void {
     `PBS_HOME=${facts.home}`,
     `PBS_SERVER=${server}`,
     ...(facts.member === undefined ? serverLines() : memberLines(server, facts.member)),
-    "PBS_START_MOM=1",
+    `PBS_START_MOM=${facts.member?.login === true ? 0 : 1}`,
     "PBS_CORE_LIMIT=unlimited",
     ...(scp === undefined ? [] : [`PBS_SCP=${scp}`]),
     // In system mode, pbs.conf has only keys that PBS has. The mode then follows from the owner of PBS_HOME, which is root.

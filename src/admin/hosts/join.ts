@@ -11,13 +11,16 @@ import { hostName } from "#identity/host-name.ts";
 import { parseToken, type TokenText } from "#identity/token.ts";
 import { readCertificate } from "#identity/x509/certificate.ts";
 import { makeRequest, newKey } from "#identity/x509/request.ts";
+import { renewLogin } from "#protocol/host-questions.ts";
 import type { AuthorityToHost } from "#protocol/join-link.ts";
 import { JOIN_ANSWERS, parseAnswer } from "#protocol/schema-join.ts";
 import { askAuthority, fetchAuthority, type Place } from "#protocol/wire/tls-question.ts";
+import { messageOf } from "#support/caught.ts";
 import { CONF_FILE_DEFAULT, shortHostName } from "#support/conf.ts";
 import { PARTITA_VERSION } from "#support/version.ts";
 import { AdminError, complexDirectory, confFile, confOf, quote } from "../complex/complex-home.ts";
 import { HOME_DEFAULT, setUpMember } from "../installation/init.ts";
+import { askingHost } from "./member.ts";
 
 export type JoinOptions = {
   /** name or address of the server's host */
@@ -28,6 +31,8 @@ export type JoinOptions = {
   readonly name: string | undefined;
   readonly home: string | undefined;
   readonly prefix: string | undefined;
+  /** the host runs no mom: it is for users and their commands */
+  readonly login: boolean;
 };
 
 /** Where the host's part of the complex will be. own: it has a directory of its own, and nothing is put in /etc. */
@@ -52,15 +57,37 @@ export async function joinComplex(options: JoinOptions): Promise<string> {
   checkMode(settings.mode, target);
   const { mode } = settings;
   const server = { name: settings.server, host: options.server, port: settings.port };
-  setUpMember({ ...target, mode, exec: options.prefix, server, node: options.name });
+  setUpMember({ ...target, mode, exec: options.prefix, server, node: options.name, login: options.login });
   writeCredentials(target.home, { key, certificate: joined.certificate, authority: joined.authority });
   return [
     `${name} is a host of ${settings.server} now: configuration ${target.file}, PBS_HOME ${target.home}.`,
+    ...(await userLines(target)),
     ...clockLines(joined.now_s),
-    `Start it:  partita start${target.own ? ` --home ${quote(join(target.file, ".."))}` : ""}`,
-    `On the server, unless the node exists:  qmgr -c "create node ${name}"`,
+    ...(options.login ? loginLines(mode, target) : momLines(name, target)),
   ].join("\n");
 }
+
+/** The host has joined already: without a certificate for its users it is of use to its mom. */
+async function userLines({ file }: Target): Promise<readonly string[]> {
+  try {
+    await renewLogin(askingHost(confOf(file)));
+    return [];
+  } catch (error) {
+    return [`Commands of this host's users cannot reach the server yet: ${messageOf(error)}. Try again:  partita cert renew`];
+  }
+}
+
+const atHome = ({ file, own }: Target): string => (own ? ` --home ${quote(join(file, ".."))}` : "");
+
+const momLines = (name: string, target: Target): readonly string[] => [
+  `Start it:  partita start${atHome(target)}`,
+  `On the server, unless the node exists:  qmgr -c "create node ${name}"`,
+];
+
+const loginLines = (mode: "user" | "system", target: Target): readonly string[] => [
+  `Use it:    eval "$(partita env${atHome(target)})"`,
+  ...(mode === "user" ? [] : ["Users are known by munge, or by certificates of their own (partita cert token --user NAME)."]),
+];
 
 function targetOf(given: string | undefined): Target {
   const asked = given ?? process.env["PARTITA_HOME"];

@@ -84,14 +84,16 @@ export type Member = {
   readonly exec: string | undefined;
   readonly server: { readonly name: string; readonly host: string; readonly port: number };
   readonly node: string | undefined;
+  /** it runs no mom */
+  readonly login: boolean;
 };
 
 /** Sets up a host that has joined a complex: programs (system mode), pbs.conf, PBS_HOME. An existing pbs.conf is kept. */
-export function setUpMember({ file, home, own, mode, exec, server, node }: Member): void {
+export function setUpMember({ file, home, own, mode, exec, server, node, login }: Member): void {
   const before = existsSync(file) ? confOf(file) : null;
   const programs = mode === "user" ? programTree() : resolve(exec ?? before?.exec ?? EXEC_DEFAULT);
   if (mode === "system") install(programs, file);
-  if (before === null) makeConfFile({ file, home, exec: programs, mode, server: server.name, member: { ...server, node } });
+  if (before === null) makeConfFile({ file, home, exec: programs, mode, server: server.name, member: { ...server, node, login } });
   habitat(confOf(file));
   if (mode === "system" && !own) installService(programs, file);
 }

@@ -7,6 +7,8 @@ export const ALPN = Object.freeze({
   sched: "partita-sched/1",
   /** frames between moms of different hosts */
   mom: "partita-mom/1",
+  /** requests of a user of another host */
+  user: "partita-user/1",
   /** one question of a host for a certificate */
   question: "partita-join/1",
 });

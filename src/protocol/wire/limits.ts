@@ -42,6 +42,18 @@ export type Limits = {
   /** TLS: connections of one address that may end without proof in a time; further ones are closed before their handshake (unproved.ts) */
   readonly unproved_ends_max: number;
   readonly unproved_ends_ms: number;
+  /**
+   * TLS: users of other hosts. Connections that have shown the certificate of their host and have not proved their user yet, over all hosts; the time for that;
+   * its text; connections of one host's users, and of all of them
+   */
+  readonly unproved_users_max: number;
+  readonly proof_ms_max: number;
+  readonly proof_chars_max: number;
+  readonly host_users_connections_max: number;
+  readonly hosts_users_connections_max: number;
+  /** calls of libmunge at a time, and calls that wait for these (proof/munge.ts) */
+  readonly munge_calls_max: number;
+  readonly munge_waiting_max: number;
   /** TLS: a question of a host for a certificate, and the time for question and answer (tls-listener.ts) */
   readonly question_chars_max: number;
   readonly question_ms_max: number;
@@ -104,6 +116,13 @@ export const LIMITS: Limits = Object.freeze({
   unproved_connections_max: 256,
   unproved_ends_max: 100,
   unproved_ends_ms: 10_000,
+  unproved_users_max: 512,
+  proof_ms_max: 20_000,
+  proof_chars_max: 16 * 1024,
+  host_users_connections_max: 1024,
+  hosts_users_connections_max: 3072,
+  munge_calls_max: 2,
+  munge_waiting_max: 1024,
   question_chars_max: 64 * 1024,
   question_ms_max: 10_000,
   host_connections_max: 64,

@@ -3,21 +3,22 @@
 // T1. onFrame is called only between onLink and onClose of the same link, and in the order of the frames.
 // T2. A peer that breaks a rule loses its connection; nothing else happens.
 // T3. No user and no other host can use up all connections: each may have a limited number, and some are reserved for root, the
-//     user who owns the complex, and daemons of this host.
+//     user who owns the complex, and daemons of this host. Users of other hosts leave some for the daemons of other hosts.
 
 import type { Socket } from "node:net";
 import { encodeFrame } from "./frame.ts";
 import { type IpcServer, setInbox } from "./ipc.ts";
 import type { Limits } from "./limits.ts";
-import { type LinkHandlers, type LinkPeer, ServerConnection, type ServerLink, type UserLoad, userLoad } from "./server-link.ts";
+import { isRemoteUser, type LinkPeer, nameOfPeer } from "./link-peer.ts";
+import { type LinkHandlers, ServerConnection, type ServerLink, type UserLoad, userLoad } from "./server-link.ts";
 
 /** problem: for the log; text: for the peer, with its PBS error number. */
 export type Refusal = { readonly problem: string; readonly code: number; readonly text: string };
-/** elsewhere: the connection is no link, and is taken care of. */
-export type Admission =
-  | { readonly kind: "peer"; readonly peer: LinkPeer }
-  | { readonly kind: "refused"; readonly refusal: Refusal }
-  | { readonly kind: "elsewhere" };
+export type Verdict =
+  /** greeting: the frame that tells the peer that it is accepted */
+  { readonly kind: "peer"; readonly peer: LinkPeer; readonly greeting?: string } | { readonly kind: "refused"; readonly refusal: Refusal };
+/** elsewhere: the connection is no link, and is taken care of. later: the peer proves itself first; null: it has gone. */
+export type Admission = Verdict | { readonly kind: "elsewhere" } | { readonly kind: "later"; readonly verdict: Promise<Verdict | null> };
 
 export type LinkCarrier = {
   readonly server: IpcServer;
@@ -38,12 +39,16 @@ const REFUSED_MS = 1000;
 export function acceptLinks({ server, types, limits, admit }: LinkCarrier, handlers: LinkHandlers): ReadonlyMap<Socket, ServerLink> {
   const links = new Map<Socket, ServerConnection>();
   const users = new Map<number | string, UserLoad>();
-  const userOf = ({ uid, host }: LinkPeer): number | string => host?.host ?? uid;
+  const remote = remoteUsers(limits);
+  const userOf = (peer: LinkPeer): number | string => (peer.host === undefined || isRemoteUser(peer) ? peer.uid : peer.host.host);
 
   server.on("connect", (socket: Socket) => {
     const admission = admit(socket);
-    if (admission.kind === "refused") return refuse(socket, admission.refusal, null);
-    if (admission.kind === "peer") open(socket, admission.peer);
+    if (admission.kind === "later") {
+      void admission.verdict.then((verdict) => {
+        if (verdict !== null && !socket.destroyed) conclude(socket, verdict);
+      });
+    } else if (admission.kind !== "elsewhere") conclude(socket, admission);
   });
   server.on("close", (socket: Socket) => dismiss(socket));
   for (const type of types) {
@@ -53,20 +58,30 @@ export function acceptLinks({ server, types, limits, admit }: LinkCarrier, handl
     });
   }
 
-  function open(socket: Socket, peer: LinkPeer): void {
+  function conclude(socket: Socket, verdict: Verdict): void {
+    if (verdict.kind === "refused") return refuse(socket, verdict.refusal, null);
+    open(socket, verdict.peer, verdict.greeting);
+  }
+
+  function open(socket: Socket, peer: LinkPeer, greeting: string | undefined): void {
     const key = userOf(peer);
     const user = users.get(key) ?? userLoad();
     const privileged = peer.host === undefined && (peer.uid === 0 || peer.uid === process.getuid?.());
-    const own_max = peer.host === undefined ? limits.user_connections_max : limits.host_connections_max;
-    const full = !privileged && (links.size >= limits.connections_max - limits.reserved_connections || user.connections >= own_max);
-    const whose = peer.host === undefined ? `uid ${peer.uid}` : `host ${peer.host.host}`;
+    const isUser = peer.host === undefined || isRemoteUser(peer);
+    const own_max = isUser ? limits.user_connections_max : limits.host_connections_max;
+    const full =
+      !privileged &&
+      (links.size >= limits.connections_max - limits.reserved_connections || user.connections >= own_max || remote.isFull(peer));
+    const whose = nameOfPeer(peer);
     if (full)
       return refuse(socket, { problem: `too many connections of ${whose}`, code: PBSE_NOCONNECTS, text: "No free connections" }, peer);
     users.set(key, user);
     user.connections++;
+    remote.add(peer, 1);
     const link = new ServerConnection(server, socket, peer, limits, user, handlers);
     links.set(socket, link);
     handlers.onLink?.(link);
+    if (greeting !== undefined) link.sendText(greeting);
   }
 
   function refuse(socket: Socket, { problem, code, text }: Refusal, peer: LinkPeer | null): void {
@@ -82,6 +97,7 @@ export function acceptLinks({ server, types, limits, admit }: LinkCarrier, handl
     if (link === undefined) return;
     links.delete(socket);
     link.closed();
+    remote.add(link.peer, -1);
     const key = userOf(link.peer);
     const user = users.get(key);
     if (user !== undefined && --user.connections === 0) users.delete(key);
@@ -89,6 +105,25 @@ export function acceptLinks({ server, types, limits, admit }: LinkCarrier, handl
   }
 
   return links;
+}
+
+/** Counts the connections of users of other hosts, over all hosts and for each (T3). */
+function remoteUsers(limits: Limits) {
+  const of_host = new Map<string, number>();
+  let all = 0;
+  return {
+    isFull: (peer: LinkPeer): boolean =>
+      isRemoteUser(peer) &&
+      (all >= limits.hosts_users_connections_max || (of_host.get(peer.host?.host ?? "") ?? 0) >= limits.host_users_connections_max),
+    add(peer: LinkPeer, count: 1 | -1): void {
+      if (!isRemoteUser(peer) || peer.host === undefined) return;
+      const { host } = peer.host;
+      const left = (of_host.get(host) ?? 0) + count;
+      all += count;
+      if (left === 0) of_host.delete(host);
+      else of_host.set(host, left);
+    },
+  };
 }
 
 /** Starts to listen. Rejects if the address cannot be bound. */

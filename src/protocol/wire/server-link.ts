@@ -9,23 +9,14 @@
 //     room. If no request is complete, one connection is read until its request is complete.
 
 import type { Socket } from "node:net";
-import type { HostIdentity } from "#identity/peer.ts";
 import { encodeFrame, encodePartFrame, type Frame, FrameError, frameDecoder } from "./frame.ts";
 import { allowedOf, type IpcWriter, setInbox } from "./ipc.ts";
 import type { Limits } from "./limits.ts";
 import { type Outbox, type OutboxLimits, outbox } from "./link.ts";
-import type { PeerCredentials } from "./peer-credentials.ts";
+import type { LinkPeer } from "./link-peer.ts";
 import type { Reply } from "./reply.ts";
 
-/**
- * The other end of a connection. A process of this host is known by the kernel. A daemon of another host is known by the certificate of its host; it has neither
- * pid nor uid here. sched: the scheduler that the server has dialled; the peer may be that scheduler and nothing else. address: that of the other host; it
- * proves nothing.
- */
-export type LinkPeer = PeerCredentials & { readonly host?: HostIdentity; readonly sched?: string; readonly address?: string };
-
-/** The uid and gid of peers on other hosts: no user has it. */
-export const NO_UID = 0xffffffff;
+export { type LinkPeer, NO_UID } from "./link-peer.ts";
 
 /** One connection, as the server sees it. */
 export type ServerLink = {

@@ -1,6 +1,7 @@
 // Links over TLS 1.3: the side that is dialled (docs/identity.md). It is the server, or a scheduler on another host. The rules of link-server.ts hold, and:
 //
 // S1. A link needs a certificate of the authority that fault() accepts. Whoever has none can put one question, for a certificate; nothing else of it is read.
+//     A link of a daemon needs the certificate of a host; a link of a user needs one of a user, or one of a host's users and a proof of the user (../proof).
 // S2. Connections that have proved nothing are bounded (unproved.ts), and each has little time.
 //     A scheduler takes no questions.
 // S3. An open link ends when its certificate is no longer accepted (review()).
@@ -18,14 +19,20 @@ import { encodeFrame, FrameError, frameDecoder } from "./frame.ts";
 import { createIpc, serverOf, setInbox } from "./ipc.ts";
 import type { LinkServer } from "./ipc-transport.ts";
 import { LIMITS, type Limits } from "./limits.ts";
-import { type Admission, acceptLinks, PBSE_BADCRED, PBSE_NOCONNECTS, startListening } from "./link-server.ts";
-import { type LinkHandlers, NO_UID } from "./server-link.ts";
+import { isRemoteUser, NO_UID } from "./link-peer.ts";
+import { type Admission, acceptLinks, PBSE_BADCRED, PBSE_NOCONNECTS, startListening, type Verdict } from "./link-server.ts";
+import type { LinkHandlers } from "./server-link.ts";
 import { sparingly } from "./sparingly.ts";
 import { refusedCertificate } from "./tls-fault.ts";
 import { unprovedConnections } from "./unproved.ts";
 
 export type Question = { readonly type: string; readonly data: unknown };
 export type Answer = { readonly type: string; readonly data: unknown };
+
+/** Takes the proof of a client whose certificate has the role `user` or `login`. null: the client has gone. */
+export type UserProofs = { take(socket: TLSSocket, identity: HostIdentity): Promise<Verdict | null> };
+/** failed: called for a client that did not prove its user. say: for the log. */
+export type ProofHooks = { readonly failed: (socket: TLSSocket) => void; readonly say: (text: string) => void };
 
 export type TlsListenOptions = LinkHandlers & {
   /** not 0, which node-ipc does not take for a port */
@@ -42,6 +49,8 @@ export type TlsListenOptions = LinkHandlers & {
   fault(identity: HostIdentity): string | null;
   /** null: nobody may put a question here */
   readonly questions: Questions | null;
+  /** absent: users of other hosts are refused */
+  readonly proofs?: (limits: Limits, hooks: ProofHooks) => UserProofs;
   readonly limits?: Partial<Limits>;
 };
 
@@ -78,14 +87,15 @@ export async function listenTls(options: TlsListenOptions): Promise<TlsLinkServe
     requestCert: true,
     // A host that joins has no certificate yet: admission tells them apart (S1), and says why a peer is refused.
     rejectUnauthorized: false,
-    ALPNProtocols: [options.protocol, ...(questions === null ? [] : [ALPN.question])],
+    ALPNProtocols: [options.protocol, ...(options.proofs === undefined ? [] : [ALPN.user]), ...(questions === null ? [] : [ALPN.question])],
     handshakeTimeout: limits.handshake_ms_max,
   };
   ipc.serveNet(options.address, options.port);
   const server = serverOf(ipc);
   const say = sparingly((text) => options.onProblem?.(text, null));
   const unproved = unprovedConnections(limits, say);
-  const door: Door = { options, limits, say, proved: unproved.leave, asking: new Map() };
+  const users = options.proofs?.(limits, { failed: unproved.failed, say }) ?? null;
+  const door: Door = { options, limits, say, proved: unproved.leave, asking: new Map(), users };
   const onProblem: LinkHandlers["onProblem"] = (text, peer) => (peer === null ? say(text) : options.onProblem?.(text, peer));
   const carrier = { server, types: options.types, limits, admit: (socket: Socket) => admission(door, socket as TLSSocket) };
   const links = acceptLinks(carrier, { ...options, onProblem });
@@ -130,6 +140,8 @@ type Door = {
   readonly say: (text: string) => void;
   readonly proved: (socket: Socket) => void;
   readonly asking: Map<string, number>;
+  /** proofs of users; null: there are none */
+  readonly users: UserProofs | null;
 };
 
 /** S1: a link, a question, or nothing. */
@@ -139,34 +151,47 @@ function admission(door: Door, socket: TLSSocket): Admission {
   const fault = identity === null ? certificateFault(socket) : door.options.fault(identity);
   const { questions } = door.options;
   if (questions !== null && socket.alpnProtocol === ALPN.question && fault === null) {
-    if (identity !== null && !beginsQuestion(door, socket, identity.host)) {
+    if (identity !== null && !beginsQuestion(door, socket, identity)) {
       const text = "too many questions at a time";
       return { kind: "refused", refusal: { problem: `${text} of host ${identity.host}`, code: PBSE_NOCONNECTS, text } };
     }
     takeQuestion(door, questions, socket, identity);
     return { kind: "elsewhere" };
   }
-  if (identity !== null && fault === null && socket.alpnProtocol === door.options.protocol) {
-    door.proved(socket);
-    return { kind: "peer", peer: { pid: 0, uid: NO_UID, gid: NO_UID, host: identity, address: plainAddress(socket) } };
+  if (identity !== null && fault === null) {
+    const peer = { pid: 0, uid: NO_UID, gid: NO_UID, host: identity, address: plainAddress(socket) };
+    if (socket.alpnProtocol === door.options.protocol && !isRemoteUser(peer)) {
+      door.proved(socket);
+      return { kind: "peer", peer };
+    }
+    if (socket.alpnProtocol === ALPN.user && isRemoteUser(peer) && door.users !== null) {
+      door.proved(socket);
+      return { kind: "later", verdict: door.users.take(socket, identity) };
+    }
   }
-  const problem = `${fault ?? noIdentity(socket)}, from ${addressOf(socket)}`;
-  return { kind: "refused", refusal: { problem, code: PBSE_BADCRED, text: fault ?? "Invalid credential" } };
+  const known = identity !== null && typeof socket.alpnProtocol === "string";
+  const reason = fault ?? (known ? wrongRole(identity) : noIdentity(socket));
+  const text = fault ?? (known ? `Invalid credential: ${reason}` : "Invalid credential");
+  return { kind: "refused", refusal: { problem: `${reason}, from ${addressOf(socket)}`, code: PBSE_BADCRED, text } };
 }
 
 /** Counts a question of a host that has proved itself. Returns whether the host has few enough of them. */
-function beginsQuestion({ asking, limits, proved }: Door, socket: Socket, host: string): boolean {
+function beginsQuestion({ asking, limits, proved }: Door, socket: Socket, { host, role }: HostIdentity): boolean {
   proved(socket);
-  const others = asking.get(host) ?? 0;
+  // Users of the host do not keep its mom from asking.
+  const key = `${role} ${host}`;
+  const others = asking.get(key) ?? 0;
   if (others >= limits.host_questions_max) return false;
-  asking.set(host, others + 1);
+  asking.set(key, others + 1);
   socket.once("close", () => {
-    const left = (asking.get(host) ?? 1) - 1;
-    if (left > 0) asking.set(host, left);
-    else asking.delete(host);
+    const left = (asking.get(key) ?? 1) - 1;
+    if (left > 0) asking.set(key, left);
+    else asking.delete(key);
   });
   return true;
 }
+
+const wrongRole = ({ host, role }: HostIdentity): string => `the certificate of ${host} with the role ${role} cannot be used for this`;
 
 /** One frame, one answer, the end. */
 function takeQuestion({ limits, say }: Door, questions: Questions, socket: TLSSocket, identity: HostIdentity | null): void {

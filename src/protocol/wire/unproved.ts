@@ -18,6 +18,8 @@ export type Unproved = {
   enter(raw: Socket): void;
   /** the connection of this TLS socket has proved itself */
   leave(socket: Socket): void;
+  /** a connection that had left failed to prove more, which counts like an end without proof (U2) */
+  failed(socket: Socket): void;
   close(): void;
 };
 
@@ -56,6 +58,7 @@ export function unprovedConnections(limits: UnprovedLimits, say: (text: string) 
       sockets.delete(key);
       room.leave(key);
     },
+    failed: (socket) => failures.add(addressIn(keyOf(socket))),
     close() {
       for (const socket of sockets.values()) socket.destroy();
     },

@@ -157,7 +157,10 @@ function keepShown(conf: Conf, listener: TlsLinkServer, note: WayOptions["note"]
     }
   }, LOOK_MS).unref();
   if (!conf.start.mom)
-    keepRenewed({ home: conf.home, place: { host: conf.server_host, port: conf.port.server }, server: conf.own_server, own: conf.mode === "user" }, fault);
+    keepRenewed(
+      { home: conf.home, place: { host: conf.server_host, port: conf.port.server }, server: conf.own_server, own: conf.mode === "user" },
+      fault,
+    );
 }
 
 /** Why a peer gets no link (L1); null: it is the server. A host that cannot read its list of revoked certificates lets nobody in. */

@@ -3,15 +3,17 @@
 //
 // I1. The operating system identifies a peer on this host (SO_PEERCRED). A mom or scheduler must run as root or as the server's
 //     own user; a scheduler may also run as its sched_user.
-// I2. A certificate identifies a peer on another host. Such a peer may be the mom of that host and nothing else. If the server
-//     has dialled the peer, it may be the scheduler that was dialled and nothing else.
+// I2. A certificate identifies a peer on another host. One with the role `host` may be the mom of that host and nothing else, or, if
+//     the server has dialled it, the scheduler that was dialled and nothing else. A user of another host may send requests and
+//     nothing else, and has the rights of root only in user mode, whose one user owns all hosts of the complex.
 
 import { hostName } from "#identity/host-name.ts";
 import { limitOf } from "#model/limits/server-limits.ts";
 import type { Request } from "#protocol/messages.ts";
-import { identifyPeer, type PeerIdentity } from "#protocol/wire/identity.ts";
+import { identifyPeer } from "#protocol/wire/identity.ts";
 import type { ServerLink } from "#protocol/wire/ipc-transport.ts";
 import type { Limits } from "#protocol/wire/limits.ts";
+import { isRemoteUser, type LinkPeer } from "#protocol/wire/link-peer.ts";
 import type { UserDatabase } from "#support/passwd.ts";
 import type { Peer } from "../engine/identity.ts";
 import type { ServerState } from "../state/state.ts";
@@ -37,7 +39,7 @@ export type Link = Pick<
 
 export type Connection = {
   readonly link: Link;
-  /** the user behind the connection; null: the uid has no name, or it is on another host */
+  /** the user behind the connection; null: the uid has no name, or the peer is a daemon of another host */
   readonly peer: Peer | null;
   readonly pid: number;
   role: "client" | "sched" | "mom";
@@ -96,19 +98,18 @@ export function connections(options: {
   const pending = new Map<number, Pending>();
   let next_token = 1;
 
-  const peerOf = (identity: PeerIdentity | null): Peer | null =>
-    identity === null
-      ? null
-      : {
-          user: identity.user,
-          uid: identity.uid,
-          groups: identity.groups,
-          host: identity.host,
-          // In user mode the user of the complex counts as root, too.
-          root: identity.uid === 0 || (!options.system && identity.uid === options.own_uid),
-        };
+  const peerOf = (link: LinkPeer): Peer | null => {
+    const isHere = link.host === undefined;
+    if (!isHere && !isRemoteUser(link)) return null;
+    const identity = identifyPeer(link, options.users, link.host?.host ?? options.host);
+    if (identity === null) return null;
+    const { user, uid, groups, host } = identity;
+    // In user mode the user of the complex counts as root, too.
+    return { user, uid, groups, host, root: (isHere && uid === 0) || (!options.system && uid === options.own_uid) };
+  };
 
-  const mayBeDaemon = ({ peer }: Connection): boolean => peer !== null && (peer.uid === 0 || peer.uid === options.own_uid);
+  const mayBeDaemon = ({ link, peer }: Connection): boolean =>
+    link.peer.host === undefined && peer !== null && (peer.uid === 0 || peer.uid === options.own_uid);
 
   return {
     mayBeDaemon,
@@ -120,11 +121,11 @@ export function connections(options: {
     mayBeSched: (connection, sched, sched_user) =>
       connection.link.peer.sched === sched ||
       mayBeDaemon(connection) ||
-      (options.system && typeof sched_user === "string" && connection.peer?.user === sched_user),
+      (options.system && connection.link.peer.host === undefined && typeof sched_user === "string" && connection.peer?.user === sched_user),
     add(link) {
       const connection: Connection = {
         link,
-        peer: link.peer.host === undefined ? peerOf(identifyPeer(link.peer, options.users, options.host)) : null,
+        peer: peerOf(link.peer),
         pid: link.peer.pid,
         role: "client",
         tokens: new Set(),

@@ -19,6 +19,7 @@ import type { SchedToServer } from "#protocol/sched-link.ts";
 import { parseRequest } from "#protocol/schema.ts";
 import { frameTypes, parseFrame } from "#protocol/schema-link.ts";
 import type { Limits } from "#protocol/wire/limits.ts";
+import { nameOfPeer } from "#protocol/wire/link-peer.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { UserDatabase } from "#support/passwd.ts";
 import type { ClientFrame, MomFrame, SchedFrame } from "../engine/batch.ts";
@@ -118,7 +119,7 @@ export class Gate implements LinksPort, ClientsPort {
     const parsed = parseRequest(data);
     const { link, peer } = connection;
     if (!parsed.ok) {
-      this.#options.log.note(LOG_EVENT.SECURITY, `${parsed.text} from uid ${link.peer.uid}`);
+      this.#options.log.note(LOG_EVENT.SECURITY, `${parsed.text} from ${nameOfPeer(link.peer)}`);
       if (parsed.id === null) return link.destroy();
       return link.reply({ id: parsed.id, ok: false, code: parsed.code, text: parsed.text });
     }
@@ -202,8 +203,8 @@ export class Gate implements LinksPort, ClientsPort {
   }
 
   #intruder({ link, pid }: Connection, type: string): void {
-    const whom = link.peer.host === undefined ? `uid ${link.peer.uid}, pid ${pid}` : `host ${link.peer.host.host}`;
-    this.#options.log.note(LOG_EVENT.SECURITY, `${type.slice(0, 80)} refused from ${whom}`);
+    const process = pid === 0 ? "" : `, pid ${pid}`;
+    this.#options.log.note(LOG_EVENT.SECURITY, `${type.slice(0, 80)} refused from ${nameOfPeer(link.peer)}${process}`);
     link.destroy();
   }
 

@@ -7,13 +7,15 @@
 import { keepRevoked } from "#identity/files/revoked.ts";
 import type { HostIdentity } from "#identity/peer.ts";
 import { type ComplexSettings, type HostSched, REVOKED, type Revoked } from "#protocol/join-link.ts";
+import { type ProveUser, userProofs } from "#protocol/proof/user-proof.ts";
 import { JOIN_QUESTIONS, type JoinAnswer, type JoinQuestion, parseQuestion } from "#protocol/schema-join.ts";
 import { listenUdp, type UdpServer } from "#protocol/udp/udp-socket.ts";
 import { ALPN } from "#protocol/wire/alpn.ts";
 import type { LinkHandlers, ServerLink } from "#protocol/wire/ipc-transport.ts";
 import type { Limits } from "#protocol/wire/limits.ts";
+import { isRemoteUser } from "#protocol/wire/link-peer.ts";
 import { sparingly } from "#protocol/wire/sparingly.ts";
-import { listenEverywhere, type Question, type TlsLinkServer } from "#protocol/wire/tls-listener.ts";
+import { listenEverywhere, type ProofHooks, type Question, type TlsLinkServer } from "#protocol/wire/tls-listener.ts";
 import { messageOf, nameOf } from "#support/caught.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { CertificateAuthority } from "./authority.ts";
@@ -34,6 +36,8 @@ export type NetworkOptions = {
   readonly onDatagram: (bytes: Uint8Array, answer: (bytes: Uint8Array) => void) => void;
   /** number of datagrams that did not count, by reason */
   readonly dropped: { readonly [why: string]: number };
+  /** who a user of another host is */
+  readonly proveUser: ProveUser;
   readonly now_s: () => number;
   readonly note: (event: number, text: string) => void;
   /** the schedulers of a host */
@@ -115,7 +119,8 @@ export class HostNetwork implements Door {
 
   /** N2. Called when a host has sent a frame. */
   heard(link: ServerLink): void {
-    if (!link.open || this.#told.has(link)) return;
+    // Commands of users read the list that their host keeps.
+    if (!link.open || this.#told.has(link) || isRemoteUser(link.peer)) return;
     this.#told.add(link);
     if (this.#revoked.certificates.length > 0) link.send(REVOKED, this.#revoked);
   }
@@ -163,7 +168,7 @@ export class HostNetwork implements Door {
   }
 
   async #listen(authority: CertificateAuthority): Promise<void> {
-    const { settings, types, handlers, note } = this.#options;
+    const { settings, types, handlers, proveUser, note } = this.#options;
     const opened = await listenEverywhere({
       port: settings.port,
       types,
@@ -175,6 +180,7 @@ export class HostNetwork implements Door {
         handlers.onFrame(link, type, data);
         this.heard(link);
       },
+      proofs: (limits: Limits, hooks: ProofHooks) => userProofs(limits, proveUser, hooks),
       fault: (identity: HostIdentity) => authority.fault(identity),
       questions: { types: JOIN_QUESTIONS, answer: async (question, identity) => this.#answer(authority, question, identity) },
     });

@@ -10,7 +10,7 @@ import { frameTypes } from "#protocol/schema-link.ts";
 import { aesGcm } from "#protocol/udp/aes-gcm.ts";
 import { type LinkHandlers, type LinkServer, listenLinks } from "#protocol/wire/ipc-transport.ts";
 import { LIMITS } from "#protocol/wire/limits.ts";
-import type { LinkPeer } from "#protocol/wire/server-link.ts";
+import { nameOfPeer } from "#protocol/wire/link-peer.ts";
 import { serverSocketPath } from "#protocol/wire/socket-path.ts";
 import type { Store } from "#store/store.ts";
 import type { AccountingLog } from "#support/accounting-log.ts";
@@ -40,6 +40,7 @@ import { keepResourceFile } from "./resource-file.ts";
 import { runSecrets } from "./run-secrets.ts";
 import { schedProcesses } from "./sched-processes.ts";
 import { unprivilegedUser } from "./unprivileged.ts";
+import { mungeOf, userProver } from "./user-prover.ts";
 
 /** How long a mom on another host uses a key for its reports. */
 const KEY_ROTATION_MS = 3_600_000;
@@ -80,7 +81,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     onReady: (link) => gate.ready(link),
     onFrame: (link, type, data) => gate.frame(link, type, data),
     onClose: (link) => gate.closed(link),
-    onProblem: (text, peer) => log.note(LOG_EVENT.SECURITY, `connection ended: ${text}${peer === null ? "" : `, ${nameOf(peer)}`}`),
+    onProblem: (text, peer) => log.note(LOG_EVENT.SECURITY, `connection ended: ${text}${peer === null ? "" : `, ${nameOfPeer(peer)}`}`),
   };
   const desk = new StatusDesk({
     cipher: aesGcm,
@@ -95,6 +96,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     handlers,
     onDatagram: (bytes, answer) => gate.datagram(bytes, answer),
     dropped: desk.dropped,
+    proveUser: userProver({
+      system,
+      server: conf.own_server,
+      own_uid: process.getuid?.() ?? 0,
+      users,
+      munge: mungeOf(conf),
+      now_s: epoch_s,
+    }),
     now_s: epoch_s,
     note: log.note,
     schedsOf: (host) => schedsOf(driver.core.state, config, host),
@@ -182,9 +191,6 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     },
   };
 }
-
-/** The peer of a link, for the log. */
-const nameOf = ({ uid, host }: LinkPeer): string => (host === undefined ? `uid ${uid}` : `host ${host.host}`);
 
 /** Names of this host, besides PBS_SERVER. */
 const namesHere = (conf: Conf): readonly string[] => [

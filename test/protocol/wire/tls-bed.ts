@@ -17,14 +17,15 @@ const serial = (): string => `40${(++serials).toString(16).padStart(30, "0")}`;
 
 export const authority = (name = "Partita CA"): Authority => makeAuthority(name, newKey(), serial(), now_s());
 
-/** life_s: until when the certificate is valid, from now; negative: it has expired. starts_s: from when. */
-export function member(of: Authority, host: string, role: Role = "host", life_s = 1000, starts_s = -2000): Credentials {
+/** life_s: until when the certificate is valid, from now; negative: it has expired. starts_s: from when. user: with the role `user`. */
+export function member(of: Authority, host: string, role: Role = "host", life_s = 1000, starts_s = -2000, user?: string): Credentials {
   const key = newKey();
   const read = readRequest(makeRequest(host, key));
   if (!read.ok) throw new Error(read.fault);
   const certificate = signCertificate(of, {
     ...read.request,
     role,
+    user: user ?? null,
     serial: serial(),
     from_s: now_s() + starts_s,
     until_s: now_s() + life_s,

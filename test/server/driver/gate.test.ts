@@ -1,5 +1,5 @@
-// Peers on other hosts at the server's entrance: each is known by the certificate of its host and may be the mom of that host, or the scheduler that the server has
-// dialled, nothing else.
+// Peers on other hosts at the server's entrance. The certificate of a host names its mom, or the scheduler that the server has dialled, and nobody else. A user of
+// another host may send requests and nothing else.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -14,7 +14,7 @@ import type { Reply } from "#protocol/wire/reply.ts";
 import { type LinkPeer, NO_UID } from "#protocol/wire/server-link.ts";
 import type { Link } from "#server/driver/connections.ts";
 import { Gate } from "#server/driver/gate.ts";
-import { addSched, addVnode, CONFIG, type Harness, HOST, harness } from "../harness.ts";
+import { addSched, addVnode, CONFIG, type Harness, HOST, harness, settle } from "../harness.ts";
 
 const host = (name: string, role: HostIdentity["role"] = "host"): LinkPeer => ({
   pid: 0,
@@ -224,4 +224,31 @@ test("a peer that the server has dialled is the scheduler that was dialled, and 
   const { gate, link, fate } = gateFor(dialled("s1"), h);
   gate.frame(link, "mom-hello", hello("node7"));
   assert.deepEqual([fate.welcome, fate.destroyed, h.core.kernel.moms.by_host.has("node7")], [false, true, false]);
+});
+
+test("a user of another host sends requests under its name and host, and is neither mom nor scheduler, whatever its uid", () => {
+  const users = [
+    { pid: 0, uid: 0, gid: 0, host: { host: "login1", role: "login", serial: "4a".repeat(16) } },
+    { pid: 0, uid: 0, gid: 0, host: { host: "login1", role: "user", user: "root", serial: "4a".repeat(16) } },
+  ] satisfies LinkPeer[];
+  for (const peer of users) {
+    const h = harness();
+    addVnode(h, "login1");
+    const asked = gateFor(peer, h);
+    asked.gate.frame(asked.link, "request", { id: 1, kind: "manager", verb: "create", object: "queue", name: "far", attrs: [] });
+    asked.gate.frame(asked.link, "request", { id: 2, kind: "identity", ask: { verb: "list" } });
+    settle(h);
+    const codes = [...h.answers.values()].map((answer) => answer.ok || answer.code);
+    assert.deepEqual(codes, [15007, 15007], "root of another host has no rights of root");
+    assert.deepEqual(asked.replies, []);
+    for (const [type, data] of [
+      ["mom-hello", hello("login1")],
+      ["sched-hello", { name: "default", pid: 5, version: "1" }],
+    ] as const) {
+      const seen = gateFor(peer, h);
+      seen.gate.frame(seen.link, type, data);
+      assert.deepEqual(seen.fate, { welcome: false, destroyed: true }, type);
+      assert.match(seen.notes[0] ?? "", /hello.* refused from uid 0 of host login1$/);
+    }
+  }
 });

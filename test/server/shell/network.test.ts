@@ -50,6 +50,7 @@ async function inNetwork(work: (bed: Bed) => Promise<void>): Promise<void> {
     types: ["hello", "mom-pong"],
     onDatagram: () => undefined,
     dropped: {},
+    proveUser: async () => ({ ok: false, fault: "nobody is known here" }),
     now_s,
     note: (_event, text) => void notes.push(text),
     schedsOf: (host) => (host === "node7" ? [{ name: "s1", port: 15_077 }] : []),

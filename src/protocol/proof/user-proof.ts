@@ -1,0 +1,99 @@
+// The server's side of a user's proof over TLS (exchange.ts).
+//
+// V1. Nothing of a client is served before its user is proved. Whatever it sends after its proof and before the answer ends the connection.
+// V2. Clients that have not proved their user yet are bounded, each host has its share of them, and each client has little time.
+
+import type { TLSSocket } from "node:tls";
+import type { HostIdentity } from "#identity/peer.ts";
+import { messageOf } from "#support/caught.ts";
+import { isRecord } from "#support/guards.ts";
+import { decodeFrame, encodeFrame, FRAME_END } from "../wire/frame.ts";
+import { setInbox } from "../wire/ipc.ts";
+import type { Limits } from "../wire/limits.ts";
+import { PBSE_BADCRED, type Refusal } from "../wire/link-server.ts";
+import type { ProofHooks, UserProofs } from "../wire/tls-listener.ts";
+import { waitingRoom } from "../wire/waiting-room.ts";
+import { bindingOf, PROVE, PROVED } from "./exchange.ts";
+
+/** fault: why the user is not proved, in words for the client and for the log. */
+export type UserVerdict =
+  | { readonly ok: true; readonly uid: number; readonly gid: number }
+  | { readonly ok: false; readonly fault: string };
+
+/** Who the user is. binding: of the connection. Never rejects. */
+export type ProveUser = (identity: HostIdentity, credential: string | null, binding: string) => Promise<UserVerdict>;
+
+type ProofLimits = Pick<Limits, "unproved_users_max" | "proof_ms_max" | "proof_chars_max">;
+
+/** The proofs that a listener takes. */
+export function userProofs(limits: ProofLimits, prove: ProveUser, { failed, say }: ProofHooks): UserProofs {
+  const room = waitingRoom<TLSSocket>({
+    max: limits.unproved_users_max,
+    own: [],
+    turnOut(socket) {
+      say("too many clients that have not proved their user: one is ended");
+      socket.destroy();
+    },
+  });
+  return {
+    async take(socket, identity) {
+      room.enter(socket, identity.host);
+      const verdict = await proofOf(socket, limits, async (credential) => prove(identity, credential, bindingOf(socket)));
+      room.leave(socket);
+      if (verdict === null) return null;
+      if (verdict.ok) {
+        const { uid, gid } = verdict;
+        return { kind: "peer", peer: { pid: 0, uid, gid, host: identity }, greeting: encodeFrame(PROVED, {}) };
+      }
+      failed(socket);
+      return { kind: "refused", refusal: refusalOf(verdict.fault, identity) };
+    },
+  };
+}
+
+const refusalOf = (fault: string, { host }: HostIdentity): Refusal => ({
+  problem: `${fault}, from host ${host}`,
+  code: PBSE_BADCRED,
+  text: `Invalid credential: ${fault}`,
+});
+
+/** Reads the one frame and has it judged (V1). null: the client has gone. */
+function proofOf(
+  socket: TLSSocket,
+  { proof_ms_max, proof_chars_max }: ProofLimits,
+  judge: (credential: string | null) => Promise<UserVerdict>,
+): Promise<UserVerdict | null> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => end({ ok: false, fault: "the proof took too long" }), proof_ms_max).unref();
+    const end = (verdict: UserVerdict | null): void => {
+      clearTimeout(timer);
+      resolve(verdict);
+    };
+    socket.once("close", () => end(null));
+    let text = "";
+    let is_judged = false;
+    setInbox(socket, (chunk) => {
+      if (is_judged) return end({ ok: false, fault: "a frame before the answer to the proof" });
+      text += chunk;
+      const length = text.indexOf(FRAME_END);
+      if (Math.max(length, 0) > proof_chars_max || (length < 0 && text.length > proof_chars_max))
+        return end({ ok: false, fault: "the proof is too long" });
+      if (length < 0) return;
+      is_judged = true;
+      const credential = length + 1 < text.length ? undefined : credentialIn(text.slice(0, length));
+      if (credential === undefined) return end({ ok: false, fault: "the first frame is no proof" });
+      judge(credential).then(end, (error: unknown) => end({ ok: false, fault: messageOf(error) }));
+    });
+  });
+}
+
+/** undefined: the frame is no proof. */
+function credentialIn(text: string): string | null | undefined {
+  try {
+    const { type, data } = decodeFrame(text, new Set([PROVE]));
+    const credential = type === PROVE && isRecord(data) ? data["credential"] : undefined;
+    return typeof credential === "string" || credential === null ? credential : undefined;
+  } catch {
+    return undefined;
+  }
+}

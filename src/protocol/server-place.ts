@@ -1,0 +1,76 @@
+// Where the server of a complex is, and how a command connects to it: over its unix socket on the same host, over TLS from another one. Loads only node:net and
+// node:fs; what TLS needs is loaded when it is used.
+
+import { existsSync, statSync } from "node:fs";
+import type { Socket } from "node:net";
+import type { Conf } from "#support/conf.ts";
+import { serverSocketPath } from "./wire/socket-path.ts";
+import { connectUnix } from "./wire/unix-connect.ts";
+
+/** What is needed of pbs.conf. Without the optional members, the server is on this host. */
+export type PlaceConf = Pick<Conf, "home"> &
+  Partial<Pick<Conf, "start" | "own_server" | "server_host" | "port" | "mode" | "mom_node_name" | "values">>;
+
+export type ServerPlace = {
+  /** names the place: connections to equal places are interchangeable */
+  readonly key: string;
+  /** how long an idle connection is worth keeping, in ms */
+  readonly keep_ms: number;
+  /** what is at the place now; null: nothing, or it cannot be seen. A kept connection is used again only if this has not changed. */
+  state(): string | null;
+  /** Returns a connected socket, over which the server takes requests. Rejects with ServerUnreachable or with the system's error. */
+  connect(): Promise<Socket>;
+};
+
+/** Each idle connection is a load on the server, and there are many users. */
+const KEEP_LOCAL_MS = 5000;
+/** A connection over TLS costs a handshake and a munge credential. */
+const KEEP_TLS_MS = 60_000;
+
+/** The server on this host. path: its socket. */
+export const socketPlace = (path: string): ServerPlace => ({
+  key: path,
+  keep_ms: KEEP_LOCAL_MS,
+  state: () => identity(path),
+  connect: () => connectUnix(path),
+});
+
+/** Whether the server is on another host: this one has joined a complex, and has no socket of a server. */
+export const isServerElsewhere = ({ home, start }: Pick<PlaceConf, "home" | "start">): boolean =>
+  start !== undefined && !start.server && !existsSync(serverSocketPath(home)) && existsSync(`${home}/identity`);
+
+/** The place of a complex's server. */
+export function serverPlace(conf: PlaceConf): ServerPlace {
+  const { home, own_server, server_host, port } = conf;
+  if (!isServerElsewhere(conf) || own_server === undefined || server_host === undefined || port === undefined)
+    return socketPlace(serverSocketPath(home));
+  return {
+    key: `tls ${server_host} ${port.server} ${own_server} ${home}`,
+    keep_ms: KEEP_TLS_MS,
+    // A connection is bound to one server process: it ends with it.
+    state: () => "connected",
+    async connect() {
+      const { connectAsUser } = await import("./proof/user-client.ts");
+      return connectAsUser({
+        home,
+        server: own_server,
+        host: server_host,
+        port: port.server,
+        own: conf.mode === "user",
+        here: conf.mom_node_name ?? "",
+        method: conf.values?.["PBS_AUTH_METHOD"] ?? null,
+        munge_socket: conf.values?.["PARTITA_MUNGE_SOCKET"] ?? null,
+      });
+    },
+  };
+}
+
+/** Returns the identity of the file with this path; null: there is none, or it is not visible (the attempt to connect then shows which). */
+function identity(path: string): string | null {
+  try {
+    const { dev, ino, ctimeMs } = statSync(path);
+    return `${dev} ${ino} ${ctimeMs}`;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,23 @@
+// The other end of a connection of the server, as the server knows it. Pure.
+
+import type { HostIdentity } from "#identity/peer.ts";
+import type { PeerCredentials } from "./peer-credentials.ts";
+
+/**
+ * A process of this host is known by the kernel. A daemon of another host is known by the certificate of its host; it has neither pid nor uid here. A user of
+ * another host is known by a certificate with the role `user` or `login` and, with the latter, by a proof of the uid (../proof); its pid is 0. sched: the scheduler
+ * that the server has dialled; the peer may be that scheduler and nothing else. address: that of the other host; it proves nothing.
+ */
+export type LinkPeer = PeerCredentials & { readonly host?: HostIdentity; readonly sched?: string; readonly address?: string };
+
+/** The uid and gid of daemons on other hosts: no user has it. */
+export const NO_UID = 0xffffffff;
+
+/** Whether the peer is a user of another host. */
+export const isRemoteUser = ({ host }: LinkPeer): boolean => host?.role === "user" || host?.role === "login";
+
+/** The peer of a link, for the log. */
+export function nameOfPeer(peer: LinkPeer): string {
+  if (peer.host === undefined) return `uid ${peer.uid}`;
+  return isRemoteUser(peer) ? `uid ${peer.uid} of host ${peer.host.host}` : `host ${peer.host.host}`;
+}
