@@ -14,6 +14,7 @@ import {
 } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { loginFile } from "#identity/files/user-credentials.ts";
 import { serverSocketPath } from "#protocol/wire/socket-path.ts";
 import { isStoreError } from "#store/store.ts";
 import { messageOf } from "#support/caught.ts";
@@ -235,7 +236,7 @@ async function store(conf: Conf): Promise<Finding[]> {
 async function member(conf: Conf): Promise<Finding[]> {
   const { lookAtServer } = await import("../hosts/member.ts");
   const sight = await lookAtServer(conf);
-  if (!sight.ok) return [fault(sight.text)];
+  if (!sight.ok) return [fault(sight.text), ...(await usersOf(conf))];
   const { clock_s, host } = sight;
   const findings = [ok(sight.text)];
   if (host !== conf.mom_node_name.toLowerCase())
@@ -244,7 +245,20 @@ async function member(conf: Conf): Promise<Finding[]> {
     );
   if (Math.abs(clock_s) > SERVER_CLOCK_S_MAX)
     findings.push(warning(`the clock of this host is ${Math.abs(clock_s)} s ${clock_s > 0 ? "ahead of" : "behind"} that of the server`));
-  return findings;
+  return [...findings, ...(await usersOf(conf))];
+}
+
+/** How users of a joined host prove themselves to the server. In user mode the files of the host are proof enough. */
+async function usersOf({ home, mode, values }: Conf): Promise<readonly Finding[]> {
+  if (!existsSync(loginFile(home))) return [fault("this host has no certificate for its users: partita cert renew")];
+  if (mode === "user") return [];
+  const { openMunge } = await import("#protocol/proof/munge.ts");
+  try {
+    await openMunge({ socket: values["PARTITA_MUNGE_SOCKET"] ?? null, calls_max: 1, waiting_max: 1 }).encode("partita doctor");
+    return [ok("MUNGE proves users of this host to the server")];
+  } catch (error) {
+    return [warning(`users of this host need certificates of their own (partita cert user): MUNGE: ${messageOf(error)}`)];
+  }
 }
 
 /** On the server of a complex over several hosts: its port, its certificate, and what it knows of the hosts. Only root may ask. */

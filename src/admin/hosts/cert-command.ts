@@ -72,8 +72,13 @@ const VERBS = [
   verb(
     "renew",
     "give this host (on the server host: the server) a new key and certificate",
-    (y) => y,
-    (cert, conf) => cert.certRenew(conf),
+    (y) =>
+      y.option("due", {
+        type: "boolean",
+        default: false,
+        describe: "only if less than a third of its time is left; for cron on login hosts",
+      }),
+    (cert, conf, { due }) => cert.certRenew(conf, due),
   ),
   verb(
     "rotate",

@@ -1,6 +1,7 @@
 // `partita cert`: tokens for new hosts, and certificates of hosts. The server on this host carries the orders out; `show` reads the files of this host.
 
 import { userInfo } from "node:os";
+import { TERMS } from "#identity/terms.ts";
 import { connectServer } from "#protocol/client.ts";
 import type { CertificateView, IdentityAnswers, IdentityAsk, TokenView } from "#protocol/identity-link.ts";
 import type { Conf } from "#support/conf.ts";
@@ -94,13 +95,17 @@ export async function certRevokeUser(conf: Conf, user: string): Promise<string> 
 const revokedText = (name: string, revoked: number): string =>
   revoked === 0 ? `${name} had no valid certificate.` : `${name}: ${revoked === 1 ? "1 certificate" : `${revoked} certificates`} revoked.`;
 
-/** A new certificate for this host: on the server host for the server itself. */
-export async function certRenew(conf: Conf): Promise<string> {
+/** A new certificate for this host: on the server host for the server itself. due: only if less than a third of its time is left, or if the authority is another one. */
+export async function certRenew(conf: Conf, due: boolean): Promise<string> {
   if (isMember(conf)) {
-    const { renewCertificate } = await import("#protocol/host-questions.ts");
+    const { checkCertificate, renewCertificate } = await import("#protocol/host-questions.ts");
+    const present = due ? await checkCertificate(askingHost(conf)) : null;
+    if (present?.current === true && present.until_s - Date.now() / 1000 > TERMS.certificate_s / 3)
+      return `The certificate of this host is valid until ${time(present.until_s)}.`;
     const member_until_s = await renewCertificate(askingHost(conf));
     return `This host has a new certificate, until ${time(member_until_s)}.`;
   }
+  if (due) throw new AdminError("--due is for hosts that have joined: the server renews its own certificate");
   const { until_s } = await ask(conf, { verb: "renew-server" });
   return `The server has a new certificate, until ${time(until_s)}.`;
 }

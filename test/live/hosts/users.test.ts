@@ -142,6 +142,7 @@ function knowsRoot({ head, login, must, run }: Bed): void {
   assert.match(run(login, "root", "partita", "cert", "list").err, /Unauthorized Request/, "the authority obeys root of its own host");
 }
 
+/** A munged that is missing, and one that hangs. */
 async function withoutMunge(bed: Bed): Promise<void> {
   const { login, head, munged, run, must } = bed;
   const conf = join(bed.homeOf(login), "pbs.conf");
@@ -149,7 +150,10 @@ async function withoutMunge(bed: Bed): Promise<void> {
   const ran = run(login, USER, "qselect");
   assert.equal(ran.status, 15019 % 256);
   assert.match(ran.err, /^MUNGE cannot prove who you are: .*\/nonexistent.*\nqselect: cannot connect to server head \(errno=15019\)\n$/);
+  assert.match(must(login, "root", "partita", "cert", "renew", "--due"), /^The certificate of this host is valid until /);
+  assert.match(run(login, "root", "partita", "doctor").out, /need certificates of their own \(partita cert user\): MUNGE: .*\/nonexistent/);
   login.must("sed", "-i", "s|/nonexistent||", conf);
+  assert.match(run(login, "root", "partita", "doctor").out, /MUNGE proves users of this host to the server/);
   munged.pause();
   const stuck = run(login, USER, "qselect");
   assert.equal(stuck.status, 15019 % 256);

@@ -9,11 +9,13 @@ import { test } from "node:test";
 import { connect } from "node:tls";
 import { type Credentials, readCredentials, splitPem, writeCredentials } from "#identity/files/credentials.ts";
 import { revokedSerials } from "#identity/files/revoked.ts";
+import { readLogin } from "#identity/files/user-credentials.ts";
+import { CERTIFICATES_MAX } from "#identity/ledger.ts";
 import { parseToken } from "#identity/token.ts";
 import { readCertificate } from "#identity/x509/certificate.ts";
 import { makeRequest, newKey } from "#identity/x509/request.ts";
 import { serverPort } from "#mom/shell/server-port.ts";
-import { checkCertificate, renewCertificate, schedsOfHost } from "#protocol/host-questions.ts";
+import { checkCertificate, renewCertificate, renewLogin, schedsOfHost } from "#protocol/host-questions.ts";
 import { JOIN_ANSWERS } from "#protocol/schema-join.ts";
 import { ALPN } from "#protocol/wire/alpn.ts";
 import { listenTls } from "#protocol/wire/tls-listener.ts";
@@ -117,6 +119,28 @@ test("network: a host joins, is known, renews its certificate; what it may not a
     assert.match(JSON.stringify(await refused("join", { version: "1" })), /join: token: /);
     assert.ok(notes.includes("host node7 joined with token " + authority.list().tokens[0]?.id));
     assert.ok(notes.some((text) => text.startsWith("a certificate is refused: node7 has a certificate")));
+  });
+});
+
+test("network: the certificate for a host's users renews nothing, and cannot use up what the host may ask", async () => {
+  await inNetwork(async (bed) => {
+    const { authority, network, home } = bed;
+    await network.open(authority);
+    writeCredentials(join(home, "node7"), await member(bed, "node7"));
+    const host = { home: join(home, "node7"), place: placeOf(bed), server: "head", own: false };
+    await renewLogin(host);
+    const own = readLogin(host.home);
+    assert.ok(own !== null);
+    const asker = { authority: authority.trusted, own, revoked: new Set<string>() };
+    const { length } = authority.list().certificates;
+    for (const type of ["renew", "login"])
+      for (let at = 0; at < CERTIFICATES_MAX; at++) {
+        const question = { type, data: { version: "1", request: makeRequest("node7", newKey()) } };
+        const { answer } = await askAuthority(placeOf(bed), asker, question, JOIN_ANSWERS);
+        assert.deepEqual(answer.data, { text: "the certificate of node7 is none of a host" });
+      }
+    assert.equal(authority.list().certificates.length, length);
+    assert.ok((await renewCertificate(host)) > now_s());
   });
 });
 
