@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { appendFileSync, chmodSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { connectSocket } from "#protocol/client.ts";
 import { lackOfMunge, type Munged, startMunged } from "../../protocol/proof/munged.ts";
 import { until } from "../complex.ts";
 import { lackOfUsers } from "../needed-users.ts";
@@ -88,6 +89,7 @@ test("users of a login host: known by munge or by a certificate of their own, on
     knowsRoot(bed);
     await withoutMunge(bed);
     withCertificate(bed);
+    await isFlooded(bed);
   } finally {
     for (const host of [login, head]) host.run([join(net.dir, "opt/bin/partita"), "stop", "--home", bed.homeOf(host)]);
     net.close();
@@ -192,7 +194,38 @@ function withCertificate({ head, login, homeOf, must, run }: Bed): void {
     assert.match(must(head, "root", "partita", "cert", "revoke", "--user", USER), /^pbsuser1: \d certificates? revoked/);
     const revoked = run(login, USER, "qselect");
     assert.match(revoked.err, /^the certificate \w+ of login1 was revoked\nqselect: cannot connect to server head \(errno=15019\)\n$/);
+    login.must("sed", "-i", "s|/nonexistent||", conf);
   } finally {
     rmSync(path, { force: true });
   }
+}
+
+/** A hostile user of the login host opens connections that prove nothing. Users of another host do not notice it, and those of the same host are served afterwards. */
+async function isFlooded({ net, head, login, homeOf, run }: Bed): Promise<void> {
+  const flood = [process.execPath, join(import.meta.dirname, "flood.mjs"), "head", "15001", join(homeOf(login), "pbs/identity")];
+  login.must("sh", "-c", 'file=$1; shift; "$@" >/dev/null 2>&1 </dev/null & echo $! >"$file"', "sh", join(net.dir, "flood.pid"), ...flood);
+  const pid = Number(readFileSync(join(net.dir, "flood.pid"), "utf8"));
+  const other = await connectSocket(join(homeOf(head), "pbs/sock/server.sock"));
+  const taken_ms: number[] = [];
+  try {
+    const is_noticed = (): boolean =>
+      /proved nothing|no certificate|without certificate|no proof|munge credential is refused/.test(
+        head.must("sh", "-c", `cat ${homeOf(head)}/pbs/server_logs/*`),
+      );
+    for (let answers = 0; answers < 100 || !is_noticed(); answers++) {
+      const begin_ms = performance.now();
+      const reply = await other.request({ kind: "status", object: "server", ids: [] });
+      assert.equal(reply.ok, true);
+      taken_ms.push(performance.now() - begin_ms);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  } finally {
+    process.kill(pid, "SIGKILL");
+    other.close();
+  }
+  taken_ms.sort((a, b) => a - b);
+  console.log(
+    `# requests of another user during the flood: median ${taken_ms[taken_ms.length >> 1]?.toFixed(1)} ms, longest ${taken_ms.at(-1)?.toFixed(1)} ms`,
+  );
+  await until("users of the same host are served", () => run(login, USER, "qselect").status === 0);
 }
