@@ -1,7 +1,7 @@
 // Questions that a joined host puts to its server, proved by its certificate: whether the server knows it, a new certificate, and its schedulers. Loaded only when they are put.
 
 import { type Credentials, readCredentials, splitPem, writeCredentials } from "#identity/files/credentials.ts";
-import { revokedSerials } from "#identity/files/revoked.ts";
+import { keepRevoked, revokedSerials } from "#identity/files/revoked.ts";
 import { readLogin, type UserPlace, writeLogin, writeUserCredentials } from "#identity/files/user-credentials.ts";
 import { hostName } from "#identity/host-name.ts";
 import type { TokenText } from "#identity/token.ts";
@@ -18,12 +18,13 @@ export type AskingHost = { readonly home: string; readonly place: Place; readonl
 /** current: whether the host trusts exactly the authorities that it is to trust. Times are epoch seconds; now_s: the server's clock. */
 export type CertificateCheck = { readonly host: string; readonly until_s: number; readonly now_s: number; readonly current: boolean };
 
-/** Throws QuestionError, CredentialsError. */
+/** Also keeps what the server says of its revoked certificates. Throws QuestionError, CredentialsError, the file system's error. */
 export async function checkCertificate(host: AskingHost): Promise<CertificateCheck> {
   const own = ownCredentials(host.home);
   const value = await ask(host, own.credentials, { type: "check", data: { version: PARTITA_VERSION } });
   if (value.type !== "checked") throw new QuestionError(unexpected(value));
-  const { now_s, authorities } = value.data;
+  const { now_s, authorities, revoked } = value.data;
+  keepRevoked(host.home, revoked, now_s);
   const trusted = splitPem(own.credentials.authority).certificates.map((each) => readCertificate(each).fingerprint);
   return { host: own.name, until_s: own.until_s, now_s, current: trusted.join() === authorities.join() };
 }

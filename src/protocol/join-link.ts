@@ -33,8 +33,8 @@ export type AuthorityToHost = {
   joined: { readonly certificate: string; readonly authority: string; readonly now_s: number; readonly settings: ComplexSettings };
   /** user: the name of the user whose certificate it is */
   "user-signed": { readonly certificate: string; readonly authority: string; readonly user: string };
-  /** authorities: fingerprints of those that hosts are to trust */
-  checked: { readonly now_s: number; readonly authorities: readonly string[] };
+  /** revoked: certificates of the server, for hosts without a mom's link; authorities: fingerprints of those that hosts are to trust */
+  checked: { readonly now_s: number; readonly authorities: readonly string[]; readonly revoked: readonly Revocation[] };
   renewed: { readonly certificate: string; readonly authority: string };
   scheds: { readonly scheds: readonly HostSched[] };
   "join-refused": { readonly text: string };

@@ -32,7 +32,11 @@ const settings = z.strictObject({ server: name, port, mode: z.enum(["user", "sys
 
 const ANSWERS = {
   joined: z.strictObject({ certificate: pem, authority: pem, now_s: z.number().int().nonnegative(), settings }),
-  checked: z.strictObject({ now_s: z.number().int().nonnegative(), authorities: z.array(z.string().regex(/^[0-9a-f]{64}$/)).max(4) }),
+  checked: z.strictObject({
+    now_s: z.number().int().nonnegative(),
+    authorities: z.array(z.string().regex(/^[0-9a-f]{64}$/)).max(4),
+    revoked: revocationList,
+  }),
   "user-signed": z.strictObject({ certificate: pem, authority: pem, user: name }),
   renewed: z.strictObject({ certificate: pem, authority: pem }),
   scheds: z.strictObject({ scheds: z.array(hostSched).max(1000) }),

@@ -45,6 +45,7 @@ import { AuthorityError, AuthorityFiles, createFiles, type Signer } from "./auth
 
 /** Hosts that a refusal names. */
 const LEFT_SHOWN = 10;
+const REVOKED_SERVERS_MAX = 100;
 /** Tokens that have not expired. */
 const TOKENS_MAX = 1000;
 
@@ -169,6 +170,12 @@ export class CertificateAuthority {
     const { record, text: certificate } = this.#sign(request, "host");
     this.#keep(recordCertificate(this.#ledger, record));
     return { certificate, authority: this.trusted };
+  }
+
+  /** The same of the server's own certificates: the latest, so that they fit into an answer. */
+  revokedServers(): readonly Revocation[] {
+    const certificates = this.#ledger.certificates.filter(({ role }) => role === "server");
+    return revocationsIn({ ...this.#ledger, certificates }, this.#options.now_s()).slice(0, REVOKED_SERVERS_MAX);
   }
 
   /** What hosts must refuse although its signature and its dates are good. */

@@ -222,7 +222,7 @@ export class HostNetwork implements Door {
       case "scheds":
         return { type: "scheds", data: { scheds: this.#options.schedsOf(identity.host) } };
       case "check":
-        return { type: "checked", data: { now_s: now_s(), authorities: authority.fingerprints } };
+        return { type: "checked", data: { now_s: now_s(), authorities: authority.fingerprints, revoked: authority.revokedServers() } };
       case "renew": {
         const signed = authority.renew(identity, question.data.request);
         note(LOG_EVENT.SECURITY, `the certificate of host ${identity.host} was renewed`);

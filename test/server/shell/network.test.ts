@@ -11,12 +11,14 @@ import { type Credentials, readCredentials, splitPem, writeCredentials } from "#
 import { revokedSerials } from "#identity/files/revoked.ts";
 import { readLogin } from "#identity/files/user-credentials.ts";
 import { CERTIFICATES_MAX } from "#identity/ledger.ts";
+import { writeRevocations } from "#identity/revocations.ts";
 import { parseToken } from "#identity/token.ts";
 import { readCertificate } from "#identity/x509/certificate.ts";
 import { makeRequest, newKey } from "#identity/x509/request.ts";
 import { serverPort } from "#mom/shell/server-port.ts";
 import { checkCertificate, renewCertificate, renewLogin, schedsOfHost } from "#protocol/host-questions.ts";
 import { JOIN_ANSWERS } from "#protocol/schema-join.ts";
+import { serverPlace } from "#protocol/server-place.ts";
 import { ALPN } from "#protocol/wire/alpn.ts";
 import { listenTls } from "#protocol/wire/tls-listener.ts";
 import { askAuthority } from "#protocol/wire/tls-question.ts";
@@ -270,6 +272,40 @@ test("network: hosts learn that a certificate of the server was revoked, leave i
     await assert.rejects(checkCertificate(host), /revoked\.json cannot be used/);
   });
 });
+
+test("network: a host without a mom learns of the server's revoked certificates when it checks its own, and its users' commands refuse them", async () => {
+  await inNetwork(async (bed) => {
+    const { authority, network, home, port } = bed;
+    await network.open(authority);
+    const own = join(home, "login1");
+    writeCredentials(own, await member(bed, "login1"));
+    const host = { home: own, place: placeOf(bed), server: "head", own: false };
+    await renewLogin(host);
+    const { serial } = readCertificate(authority.serverCredentials().certificate);
+    authority.revoke("head");
+    const place = serverPlace({ ...commandConf(own), port: { server: port, mom: 1, manager: 2, sched: 3 } });
+    // The port still shows the certificate, as a thief would.
+    writeFileSync(join(own, "identity/revoked.json"), writeRevocations([{ serial, until_s: now_s() + 1000 }]));
+    await assert.rejects(place.connect(), /the certificate \w+ of the server head was revoked/);
+    rmSync(join(own, "identity/revoked.json"));
+    network.changed();
+    await checkCertificate(host);
+    assert.deepEqual([...revokedSerials(own)], [serial]);
+    await assert.rejects(place.connect(), /nobody is known here/, "the server is accepted, and says no to this user");
+  });
+});
+
+const commandConf = (home: string) =>
+  ({
+    home,
+    start: { server: false, sched: false, mom: false, comm: false },
+    own_server: "head",
+    server_host: "127.0.0.1",
+    mode: "user",
+    mom_node_name: "login1",
+    values: {},
+  }) as const;
+
 const THIEF = { fault: () => null, questions: { types: ["check"], answer: () => assert.fail("nothing is asked of the thief") } };
 
 /** The mom's own port, with a hello that the server of the bed answers. */
