@@ -194,9 +194,9 @@ function entryPlugin() {
   };
 }
 
-/** Files that are large and not always wanted: screens, daemons, the store in PostgreSQL, the calls of partita and their yargs, the simulations of partita sim, certificates. */
+/** Files that are large and not always wanted: screens, daemons, the store in PostgreSQL, the calls of partita and their yargs, the simulations of partita sim, certificates, TLS. */
 const SEPARATE =
-  /(\.tsx|\/daemon\.ts|\/open-home\.ts|\/postgres-store\.ts|\/calls\.ts|\/sim\.ts|\/what-if\.ts|\/cycle-pool\.ts|\/authority\.ts|\/hosts\/join\.ts|\/host-questions\.ts)$/;
+  /(\.tsx|\/daemon\.ts|\/open-home\.ts|\/postgres-store\.ts|\/calls\.ts|\/sim\.ts|\/what-if\.ts|\/cycle-pool\.ts|\/authority\.ts|\/hosts\/join\.ts|\/host-questions\.ts|\/user-client\.ts|\/files\/revoked\.ts)$/;
 
 /** B3: `await import("./app.tsx")` becomes `await import("./SCREEN.mjs")`, next to the bundle. */
 function screenPlugin(screens) {

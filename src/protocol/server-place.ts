@@ -4,6 +4,7 @@
 import { existsSync, statSync } from "node:fs";
 import type { Socket } from "node:net";
 import type { Conf } from "#support/conf.ts";
+import { ownUnreachable } from "./proof/unreachable.ts";
 import { serverSocketPath } from "./wire/socket-path.ts";
 import { connectUnix } from "./wire/unix-connect.ts";
 
@@ -51,7 +52,7 @@ export function serverPlace(conf: PlaceConf): ServerPlace {
     state: () => "connected",
     async connect() {
       const { connectAsUser } = await import("./proof/user-client.ts");
-      return connectAsUser({
+      const connected = connectAsUser({
         home,
         server: own_server,
         host: server_host,
@@ -60,6 +61,9 @@ export function serverPlace(conf: PlaceConf): ServerPlace {
         here: conf.mom_node_name ?? "",
         method: conf.values?.["PBS_AUTH_METHOD"] ?? null,
         munge_socket: conf.values?.["PARTITA_MUNGE_SOCKET"] ?? null,
+      });
+      return connected.catch((error: unknown) => {
+        throw ownUnreachable(error);
       });
     },
   };

@@ -31,7 +31,7 @@ export function writeLogin(home: string, { key, certificate }: Pick<Credentials,
 export type UserPlace = { readonly server: string; readonly host: string };
 
 /** The file of the caller's own certificate. The caller's directory is that of the system's user database, whatever the environment says. */
-export const userFile = ({ server, host }: UserPlace): string =>
+const userFile = ({ server, host }: UserPlace): string =>
   join(userInfo().homedir, ".partita", "identity", `${server.toLowerCase()}@${host.toLowerCase()}.pem`);
 
 /** home: PBS_HOME, for the authority. null: the caller has no certificate. Throws CredentialsError. */

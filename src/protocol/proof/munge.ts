@@ -8,7 +8,7 @@ import type koffiModule from "koffi";
 import { libc } from "#support/libc/libc.ts";
 
 /** A call failed, or a credential was refused. The message says why. */
-export class MungeError extends Error {
+class MungeError extends Error {
   override readonly name = "MungeError";
 }
 

@@ -1,5 +1,7 @@
 // The errors of a client that cannot reach its server.
 
+import { nameOf } from "#support/caught.ts";
+
 /**
  * The error if no server can be reached. It has the errno of `cannot connect to server X (errno=N)`, and the line that the
  * PBS library prints before that message.
@@ -17,6 +19,13 @@ export class ServerUnreachable extends Error {
     this.pbse = pbse;
     this.again = again;
   }
+}
+
+/** An error of a bundle that has a class ServerUnreachable of its own, as one of ours. Any other error is returned as it is. */
+export function ownUnreachable(error: unknown): unknown {
+  if (error instanceof ServerUnreachable || nameOf(error) !== "ServerUnreachable") return error;
+  const { line, pbse, again } = error as ServerUnreachable;
+  return new ServerUnreachable(line, pbse, error, again);
 }
 
 /** Numbers of errors that clients report (model/pbse.ts, which is too large for the start of a command). */
