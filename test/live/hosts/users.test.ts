@@ -5,10 +5,10 @@ import { appendFileSync, chmodSync, mkdirSync, readFileSync, rmSync, statSync } 
 import { join } from "node:path";
 import { test } from "node:test";
 import { connectSocket } from "#protocol/client.ts";
-import { lackOfMunge, type Munged, startMunged } from "../../protocol/proof/munged.ts";
 import { until } from "../complex.ts";
 import { lackOfUsers } from "../needed-users.ts";
 import { ROOT } from "../shared.ts";
+import { lackOfMunge, type Munged, startMunged } from "./munged.ts";
 import { lackOfNamespaces, makeNet, type Net, type NetHost } from "./namespaces.ts";
 
 const USER = "pbsuser1";
