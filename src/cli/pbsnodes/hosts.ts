@@ -7,7 +7,7 @@ import { sizeBytes } from "../columns.ts";
 export type Node = { readonly id: string; readonly attrs: WireAttrs };
 
 const VARIOUS = "<various>";
-/** Consumable resources of hosts that every server knows. */
+/** The built-in consumable resources of a host. */
 const CONSUMABLE = ["ncpus", "mem", "vmem", "hbmem", "naccelerators", "accelerator_memory", "nmics", "ngpus"];
 /** Attributes that are lists: those of several vnodes are joined, not compared. */
 const LISTS = new Set(["jobs", "resv"]);

@@ -219,7 +219,7 @@ export function taskFailed(cx: Context, key: StarterToMom["starter-failed"]["run
     run.tasks.delete(number);
     const answer = { type: "task-refused", text: key.text } as const;
     endNamed(run, task, answer);
-    // On a sister, the answer waits until the task's output, which also has the reason, has reached the mother superior.
+    // On a sister, the answer is sent only after the task's output has reached the mother superior: the output also says why the task could not start.
     say(cx, task.asked, answer, isSisters(cx, run) ? keyOfRun(run) : undefined);
   });
 }

@@ -97,7 +97,7 @@ export type ProcessesPort = {
    */
   stop(sched: string, pid: number): void;
   /**
-   * finds out whether the process of a scheduler is stopped. pid: the connected process; 0: look for a process that has not connected yet. For a scheduler on
+   * finds out whether the process of a scheduler is suspended (SIGSTOP). pid: the connected process; 0: look for a process that has not connected yet. For a scheduler on
    * another host: finds out whether that host answers
    */
   look(sched: string, pid: number, done: (sight: SchedSight) => void): void;

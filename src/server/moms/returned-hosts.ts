@@ -1,7 +1,7 @@
 // Triggers a cycle for hosts whose mom connects again, or connects for the first time after the schedulers' first cycle.
 // (When the server starts, moms and schedulers connect at the same time.) Without this cycle, jobs for which the last cycle
-// found no free vnodes would wait for scheduler_iteration (10 minutes) beside the vnodes of such a host. OpenPBS lets them
-// wait.
+// found no free vnodes would wait up to scheduler_iteration (10 minutes), although the vnodes of such a host are free. In
+// OpenPBS they wait.
 
 import type { Kernel } from "../engine/kernel.ts";
 import { partitionOf, schedOfPartition } from "../state/partitions.ts";
