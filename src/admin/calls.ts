@@ -253,7 +253,7 @@ const JOIN = call(
       .option("login", { type: "boolean", default: false, describe: "a host for users and their commands, without a mom" }),
   async (argv) => {
     const { server, port, name, home, prefix, login } = argv;
-    // Everybody on this host can read the words of a call; with the token, another user could join in its place.
+    // Every user of this host can read the arguments of a running command, and another user who has the token could join with it.
     process.title = "partita join";
     const token = argv.token === "-" ? readFileSync(0, "utf8") : argv.token;
     const { joinComplex } = await import("./hosts/join.ts");
@@ -375,7 +375,10 @@ function helpOf(first: string | undefined, message: string): string {
   return isCommand ? `partita ${first} --help` : "partita --help";
 }
 
-/** The mom of a joined host dials its server again and again: a server that is away is no failure of the start. */
+/**
+ * Warns if the server does not accept this host. The mom of a joined host tries again and again to connect, so a server that
+ * cannot be reached does not make the start fail.
+ */
 async function warnUnlessKnown(conf: Conf): Promise<boolean> {
   const { lookAtServer } = await import("./hosts/member.ts");
   const sight = await lookAtServer(conf);

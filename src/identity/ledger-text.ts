@@ -1,6 +1,7 @@
 // The ledger as the text of a file. Pure.
 //
-// A file that cannot be read in full is refused: an authority that forgot a revocation would let a thief in.
+// A file that cannot be read completely is refused, because an authority that has lost a revocation would accept a stolen
+// key.
 
 import * as z from "zod";
 import { messageOf } from "#support/caught.ts";
@@ -44,7 +45,7 @@ export function writeLedger({ tokens, certificates }: Ledger): string {
   return `${JSON.stringify({ version: VERSION, tokens, certificates }, null, 1)}\n`;
 }
 
-/** fault: what is wrong, in words. */
+/** Reads a ledger from its text. fault: says what is wrong with the text. */
 export function readLedger(text: string): ReadLedger {
   let value: unknown;
   try {

@@ -1,12 +1,15 @@
 // The authority's ledger: which tokens exist, and which certificates it signed. Pure: times are parameters, in epoch seconds.
 //
-// A1. A certificate counts only if it is in the ledger. What the ledger does not know is refused, whoever signed it.
-// A2. A token serves one key: once used, it is good only for the key that it was used with, so that a lost answer can be asked for again.
+// A1. A certificate counts only if it is in the ledger. Any other certificate is refused, even if the authority's key has
+//     signed it.
+// A2. A token is good for one key: after its first use it can only be used again with the same key, so that a host can ask
+//     again if the answer was lost.
 // A3. A name that has a valid certificate is given to another key only by a token that was made for that name. The name of the server is never given.
-// A4. What has ended never becomes valid again.
-// A5. What hosts do on their own does not fill the ledger: for one token a host gets a bounded number of certificates. Each is remembered until it is over by its dates.
+// A4. A token or certificate that has ended never becomes valid again.
+// A5. Requests of hosts cannot fill the ledger: for one token a host gets a bounded number of certificates. The ledger keeps
+//     each until its last day is over.
 
-/** host: a mom's. login: says from which host a user calls, and nothing of the user. user: says both. */
+/** host: identifies a mom's host. login: identifies the host from which a user calls, but not the user. user: identifies both. */
 export type Role = "host" | "server" | "login" | "user";
 
 export type Token = {
@@ -15,7 +18,7 @@ export type Token = {
   readonly secret_sha256: string;
   /** the one name that the token gives; null: any name that has no valid certificate */
   readonly host: string | null;
-  /** the user whose certificate it gives, on a host that has joined already; null: it is for a host that joins */
+  /** the user for whom it gives a certificate, on a host that has joined already; null: it is for a host that joins */
   readonly user: string | null;
   readonly created_s: number;
   readonly expires_s: number;
@@ -27,18 +30,21 @@ export type Certificate = {
   readonly serial: string;
   readonly host: string;
   readonly role: Role;
-  /** role `user`: the user's name; null: no user's */
+  /** the user's name if the role is `user`; otherwise null */
   readonly user: string | null;
   readonly key_sha256: string;
   /** fingerprint of the authority that signed it */
   readonly authority: string;
   readonly from_s: number;
   readonly until_s: number;
-  /** replaced: its host has joined again, or its authority is gone */
+  /** null: it has not ended. why `replaced`: its host has joined again, or its authority was replaced */
   readonly end: { readonly at_s: number; readonly why: Ending } | null;
 };
 
-/** Certificates of one host with one role that are not over, without those that its earlier tokens gave (A5). Three in two years are usual (TERMS). */
+/**
+ * Largest number of unexpired certificates of one host with one role, not counting those from its earlier tokens (A5). Three
+ * in two years are usual (TERMS).
+ */
 export const CERTIFICATES_MAX = 16;
 
 export type Ending = "revoked" | "replaced";
@@ -69,7 +75,7 @@ export type Standing = "valid" | "early" | "over" | Ending;
 const YES: Verdict = { ok: true };
 const no = (why: Refusal): No => ({ ok: false, why });
 
-/** What a certificate is worth at a time. */
+/** The standing of a certificate at a time: valid, or why it is not. */
 export function standingOf({ end, from_s, until_s }: Certificate, now_s: number): Standing {
   if (end !== null) return end.why;
   if (now_s < from_s) return "early";
@@ -79,7 +85,7 @@ export function standingOf({ end, from_s, until_s }: Certificate, now_s: number)
 export const certificateOf = (ledger: Ledger, serial: string): Certificate | undefined =>
   ledger.certificates.find((each) => each.serial === serial);
 
-/** Certificates of a host that have not ended. One that is not valid yet counts, because it will be. */
+/** Certificates of a host that are valid, or will be when their time begins. */
 const living = (ledger: Ledger, host: string, now_s: number): readonly Certificate[] =>
   ledger.certificates.filter((each) => each.host === host && ["valid", "early"].includes(standingOf(each, now_s)));
 
@@ -89,13 +95,13 @@ export function addToken(ledger: Ledger, token: Omit<Token, "used" | "withdrawn_
 }
 
 /**
- * The token, if the secret is its own and it was not withdrawn. The comparison needs no constant time: it compares digests, and a digest whose beginning is known
- * does not lead to the secret.
+ * Returns the token if the secret belongs to it and it was not withdrawn. The comparison needs no constant time, because it
+ * compares digests: knowing how a digest begins does not help to find the secret.
  */
 const tokenOf = (ledger: Ledger, { token, secret_sha256 }: Pick<JoinAsk, "token" | "secret_sha256">): Token | undefined =>
   ledger.tokens.find((each) => each.id === token && each.secret_sha256 === secret_sha256 && each.withdrawn_s === null);
 
-/** Whether an asker may be heard at all: it knows the secret of a token. */
+/** Whether the sender of a request knows the secret of a token. Other requests are not examined at all. */
 export const knowsToken = (ledger: Ledger, ask: Pick<JoinAsk, "token" | "secret_sha256">): boolean => tokenOf(ledger, ask) !== undefined;
 
 /** The token of a request, if it is good for that host and key (A2). An unknown token and a wrong secret are not told apart. */
@@ -129,14 +135,14 @@ export const judgeRenewal = (ledger: Ledger, host: string, role: Role, now_s: nu
 
 type Holder = { readonly host: string; readonly key_sha256: string | null };
 
-/** A5. Certificates of that key count even if a later one for the same key has replaced them. */
+/** Decides whether the host may have one more certificate (A5). Certificates of that key count even if a later one for the same key has replaced them. */
 function judgeNumber(ledger: Ledger, { host, key_sha256 }: Holder, role: Role, now_s: number): Verdict {
   const counts = (each: Certificate): boolean => each.host === host && each.role === role && now_s < each.until_s;
   const had = ledger.certificates.filter((each) => counts(each) && (each.end === null || each.key_sha256 === key_sha256));
   return had.length < CERTIFICATES_MAX ? YES : no("too-many");
 }
 
-/** Whether a user may have a certificate on that host, and which user. The host is known by its own certificate; the token alone names the user. */
+/** Whether a user may have a certificate on that host, and which user. The host has shown its own certificate; only the token names the user. */
 export function judgeUser(ledger: Ledger, ask: JoinAsk, now_s: number): UserVerdict {
   const token = goodToken(ledger, ask, now_s);
   if ("why" in token) return token;
@@ -145,7 +151,7 @@ export function judgeUser(ledger: Ledger, ask: JoinAsk, now_s: number): UserVerd
   return token.used !== null && !is_present ? no("token-used") : { ok: true, user: token.user };
 }
 
-/** A user has got a certificate (judgeUser accepted it): the token is used. */
+/** Notes that a user has got a certificate, after judgeUser has accepted the request: the token is used. */
 export function recordUser(ledger: Ledger, token: string, certificate: Certificate, now_s: number): Ledger {
   return recordCertificate({ ...ledger, tokens: withUse(ledger.tokens, token, certificate, now_s) }, certificate);
 }
@@ -153,7 +159,7 @@ export function recordUser(ledger: Ledger, token: string, certificate: Certifica
 const withUse = (tokens: readonly Token[], token: string, { host, key_sha256 }: Certificate, now_s: number): readonly Token[] =>
   tokens.map((each) => (each.id === token ? { ...each, used: each.used ?? { at_s: now_s, host, key_sha256 } } : each));
 
-/** A host has joined (judgeJoin accepted it): the token is used, and earlier certificates of the host are replaced. */
+/** Notes that a host has joined, after judgeJoin has accepted it: the token is used, and earlier certificates of the host are replaced. */
 export function recordJoin(ledger: Ledger, token: string, certificate: Certificate, now_s: number): Ledger {
   const ended = end(ledger, ({ host }) => host === certificate.host, "replaced", now_s);
   return {
@@ -162,7 +168,7 @@ export function recordJoin(ledger: Ledger, token: string, certificate: Certifica
   };
 }
 
-/** A certificate without a token: that of the server, that of a host's users, or a renewal. Earlier ones stay valid until their end. */
+/** Adds a certificate that was given without a token: that of the server, or a renewal. Earlier ones stay valid until their end. */
 export function recordCertificate(ledger: Ledger, certificate: Certificate): Ledger {
   return { ...ledger, certificates: [...ledger.certificates, certificate] };
 }
@@ -184,7 +190,7 @@ export function revokeUser(ledger: Ledger, user: string, now_s: number): Ledger 
   return { certificates, tokens: withdraw(ledger.tokens, (each) => each.user === user && each.used === null, now_s) };
 }
 
-/** Another authority has taken over: certificates of other ones end, and so do unused tokens, which name the former one. */
+/** Notes that another authority has taken over: certificates of other authorities end, and so do unused tokens, which name the former authority. */
 export function recordRotation(ledger: Ledger, authority: string, now_s: number): Ledger {
   const { certificates } = end(ledger, (each) => each.authority !== authority, "replaced", now_s);
   return { certificates, tokens: withdraw(ledger.tokens, ({ used }) => used === null, now_s) };
@@ -195,7 +201,7 @@ export function withdrawToken(ledger: Ledger, id: string, now_s: number): Ledger
   return { ...ledger, tokens: withdraw(ledger.tokens, (each) => each.id === id, now_s) };
 }
 
-/** Removes what ended before then. */
+/** Removes the tokens and certificates that ended before a time. */
 export function forgetBefore(ledger: Ledger, before_s: number): Ledger {
   return {
     tokens: ledger.tokens.filter(({ expires_s }) => expires_s >= before_s),
@@ -213,7 +219,7 @@ function end(ledger: Ledger, which: (each: Certificate) => boolean, why: Ending,
 const withdraw = (tokens: readonly Token[], which: (each: Token) => boolean, now_s: number): readonly Token[] =>
   tokens.map((each) => (which(each) && each.withdrawn_s === null ? { ...each, withdrawn_s: now_s } : each));
 
-/** Rules that hold in every ledger; returns the broken ones. */
+/** Checks the rules that hold in every ledger. Returns descriptions of the broken ones. */
 export function ledgerFaults(ledger: Ledger): readonly string[] {
   const faults: string[] = [];
   const twice = (what: string, values: readonly string[]): void => {

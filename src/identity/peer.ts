@@ -7,10 +7,10 @@ import { hostName, isHostNamed } from "./host-name.ts";
 import { certificateOf, type Ledger, type Role, standingOf } from "./ledger.ts";
 import { isUserName } from "./user-name.ts";
 
-/** Names of a certificate: alternative names by kind. */
+/** The alternative names of a certificate, by kind. */
 export type CertificateNames = { readonly dns: readonly string[]; readonly uri: readonly string[]; readonly other: number };
 
-/** user: with the role `user` alone. */
+/** What a certificate says about its holder. user: only with the role `user`. */
 export type HostIdentity = { readonly host: string; readonly role: Role; readonly serial: string; readonly user?: string };
 
 type RoleNamed = Pick<HostIdentity, "role" | "user">;
@@ -31,7 +31,7 @@ function roleIn(uri: string): RoleNamed | null {
   return isUserName(user) ? { role: "user", user } : null;
 }
 
-/** null: the names are not those of a host's certificate (N1). */
+/** Returns the identity that the names give; null: the names are not those of a host's certificate (N1). */
 export function identityIn(names: CertificateNames, serial: string): HostIdentity | null {
   const [dns, uri] = [names.dns[0], names.uri[0]];
   if (dns === undefined || uri === undefined || names.dns.length + names.uri.length + names.other !== 2) return null;
@@ -74,7 +74,7 @@ const STANDING_TEXT = {
   replaced: "was replaced by another one",
 } as const;
 
-/** Why the server refuses a peer that should be that host; null: it is the host. name: as an administrator wrote it, with or without the domain. */
+/** Why the server refuses a peer that should be a certain host; null: it is that host. name: as an administrator wrote it, with or without the domain. */
 export function hostFault(identity: HostIdentity | null, name: string): string | null {
   if (identity === null) return "the certificate is not one of a Partita host";
   if (identity.role !== "host") return `the peer is the server ${identity.host} and no other host`;

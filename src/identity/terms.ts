@@ -8,13 +8,13 @@ export const TERMS = Object.freeze({
   certificate_s: 365 * DAY_S,
   /** the certificate of an authority */
   authority_s: 3650 * DAY_S,
-  /** certificates begin this long before they are signed, for hosts whose clock is late */
+  /** certificates begin this long before they are signed, for hosts whose clock is slow */
   skew_s: HOUR_S,
   /** a certificate of a user */
   user_s: 30 * DAY_S,
-  /** a token, unless its maker says otherwise; the longest that a maker can say */
+  /** a token, unless its maker gives another time; and the longest time that can be given */
   token_s: HOUR_S,
   token_s_max: 30 * DAY_S,
-  /** what has ended stays in the ledger for this long, to be listed */
+  /** tokens and certificates that have ended stay in the ledger for this long, to be listed */
   kept_s: 30 * DAY_S,
 });

@@ -45,7 +45,7 @@ export type Flow = {
   readonly ended: AbortSignal;
   /** Returns null if more data may arrive now, otherwise a promise that resolves when more data may arrive. */
   room(): Promise<void> | null;
-  /** Returns a connection to the place, instead of a new one that the client would open. */
+  /** Returns a connection to the place. It is used instead of a new connection that the client would open. */
   connect?(place: ServerPlace): Promise<ServerConnection>;
 };
 

@@ -1,4 +1,5 @@
-// Questions that a joined host puts to its server, proved by its certificate: whether the server knows it, a new certificate, and its schedulers. Loaded only when they are put.
+// Questions that a joined host asks its server, proved by its certificate: whether the server accepts it, a new certificate,
+// and its schedulers. Loaded only when one is asked.
 
 import { type Credentials, readCredentials, splitPem, writeCredentials } from "#identity/files/credentials.ts";
 import { keepRevoked, revokedSerials } from "#identity/files/revoked.ts";
@@ -12,13 +13,16 @@ import type { HostSched } from "./join-link.ts";
 import { JOIN_ANSWERS, type JoinAnswer, type JoinQuestion, parseAnswer } from "./schema-join.ts";
 import { askAuthority, type Place, QuestionError } from "./wire/tls-question.ts";
 
-/** home: PBS_HOME; server: PBS_SERVER; own: the complex is one user's (user mode). */
+/** A host that asks. home: PBS_HOME; server: PBS_SERVER; own: the complex belongs to one user (user mode). */
 export type AskingHost = { readonly home: string; readonly place: Place; readonly server: string; readonly own: boolean };
 
-/** current: whether the host trusts exactly the authorities that it is to trust. Times are epoch seconds; now_s: the server's clock. */
+/** current: whether the host trusts exactly the authorities that it should trust. Times are epoch seconds; now_s: the server's clock. */
 export type CertificateCheck = { readonly host: string; readonly until_s: number; readonly now_s: number; readonly current: boolean };
 
-/** Also keeps what the server says of its revoked certificates. Throws QuestionError, CredentialsError, the file system's error. */
+/**
+ * Asks the server whether it accepts this host. Also stores the server's own certificates that were revoked. Throws
+ * QuestionError, CredentialsError, or the file system's error.
+ */
 export async function checkCertificate(host: AskingHost): Promise<CertificateCheck> {
   const own = ownCredentials(host.home);
   const value = await ask(host, own.credentials, { type: "check", data: { version: PARTITA_VERSION } });
@@ -30,8 +34,8 @@ export async function checkCertificate(host: AskingHost): Promise<CertificateChe
 }
 
 /**
- * A new key and certificate, and the authorities to trust from now on: the server that says so is one that this host trusts. Returns until when the certificate
- * is valid (epoch seconds). Throws QuestionError, CredentialsError.
+ * Gets and stores a new key and certificate, and the authorities to trust from now on; they come from a server that this
+ * host trusts. Returns until when the certificate is valid (epoch seconds). Throws QuestionError, CredentialsError.
  */
 export async function renewCertificate(host: AskingHost): Promise<number> {
   const { credentials, name } = ownCredentials(host.home);
@@ -46,7 +50,7 @@ export async function renewCertificate(host: AskingHost): Promise<number> {
   return until_s;
 }
 
-/** The schedulers whose sched_host is this host. Throws QuestionError, CredentialsError. */
+/** Asks for the schedulers whose sched_host is this host. Throws QuestionError, CredentialsError. */
 export async function schedsOfHost(host: AskingHost): Promise<readonly HostSched[]> {
   const own = ownCredentials(host.home);
   const value = await ask(host, own.credentials, { type: "scheds", data: { version: PARTITA_VERSION } });
@@ -54,7 +58,7 @@ export async function schedsOfHost(host: AskingHost): Promise<readonly HostSched
   return value.data.scheds;
 }
 
-/** A new key and certificate for the commands of this host's users. Throws QuestionError, CredentialsError. */
+/** Gets and stores a new key and certificate for the commands of this host's users. Throws QuestionError, CredentialsError. */
 export async function renewLogin(host: AskingHost): Promise<void> {
   const { credentials, name } = ownCredentials(host.home);
   const key = newKey();
@@ -66,10 +70,10 @@ export async function renewLogin(host: AskingHost): Promise<void> {
   writeLogin(host.home, { key, certificate }, host.own);
 }
 
-/** path: of the file; until_s: epoch seconds. */
+/** path: that of the file; until_s: its end, epoch seconds. */
 export type UserCertificate = { readonly path: string; readonly user: string; readonly until_s: number };
 
-/** A certificate of the caller, for a token that the administrator made for the caller's name. Throws QuestionError, CredentialsError. */
+/** Gets and stores a certificate of the caller, with a token that the administrator made for the caller's name. Throws QuestionError, CredentialsError. */
 export async function fetchUserCertificate(host: AskingHost, token: TokenText, user: string): Promise<UserCertificate> {
   const login = readLogin(host.home);
   const facts = login === null ? null : readCertificate(login.certificate);

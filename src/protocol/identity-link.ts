@@ -17,7 +17,7 @@ export type CertificateView = {
   readonly serial: string;
   readonly host: string;
   readonly role: Role;
-  /** null: no user's */
+  /** the user's name; null: it is not for a user */
   readonly user: string | null;
   readonly from_s: number;
   readonly until_s: number;
@@ -36,7 +36,7 @@ export type AuthorityView = { readonly fingerprint: string; readonly until_s: nu
 export type IdentityAnswers = {
   list: {
     readonly authority: AuthorityView | null;
-    /** the authority that is to follow, and the hosts that have no certificate of it yet */
+    /** the authority that is to replace the present one, and the hosts that have no certificate of it yet */
     readonly next: AuthorityView | null;
     readonly left: readonly string[];
     readonly certificates: readonly CertificateView[];
@@ -44,11 +44,11 @@ export type IdentityAnswers = {
   };
   "make-token": { readonly token: string; readonly id: string; readonly expires_s: number };
   "withdraw-token": Record<string, never>;
-  /** certificates that were valid until now */
+  /** number of certificates that were valid until now */
   "revoke-host": { readonly revoked: number };
   "revoke-user": { readonly revoked: number };
   "renew-server": { readonly until_s: number };
   rotate: { readonly left: readonly string[] };
-  /** hosts whose certificates have ended with the former authority */
+  /** hosts that have no certificate of the new authority, so that they must join again */
   "finish-rotation": { readonly out: readonly string[] };
 };

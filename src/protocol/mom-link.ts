@@ -34,9 +34,9 @@ export type MomHello = {
   /** TCP port on which the mom accepts requests of the moms of other hosts */
   readonly port: number;
   readonly pid: number;
-  /** of PBS */
+  /** the version of PBS */
   readonly version: string;
-  /** of Partita; absent: a mom of an earlier release */
+  /** the version of Partita; absent: a mom of an earlier release */
   readonly release?: string;
   readonly vnodes: readonly MomVnode[];
   readonly patience?: MomPatience;
@@ -60,14 +60,14 @@ export type MomHello = {
   /** the mom is on another host (I5, I6). every_s: how often it reports */
   readonly reports?: { readonly every_s: number };
 };
-/** What a mom on another host reports again and again (I6). Each report has a larger number than the one before. */
+/** What a mom on another host reports repeatedly (I6). Each report has a larger number than the one before. */
 export type MomReport = {
   readonly number: number;
   /** the reason why the mom cannot start jobs */
   readonly ill?: string;
-  /** usage of runs since the last answered report; a report may have a part of it */
+  /** usage of runs that is not in an answered report; one report may contain only a part of it */
   readonly jobs?: MomToServer["mom-usage"]["jobs"];
-  /** as in mom-site, if that has changed since the last answered report */
+  /** the resources of mom-site, if they have changed since the last answered report */
   readonly site?: { readonly [name: string]: string };
 };
 /**
@@ -100,7 +100,7 @@ export type MomJob = {
   /** the hosts of the job that are reached by TCP; absent: there are none */
   readonly sisters?: MomSisters;
 };
-/** secret: known to the moms of this run, and to nobody else. hosts: their places by host. */
+/** secret: known only to the moms of this run. hosts: the places of these moms, by host. */
 export type MomSisters = { readonly secret: string; readonly hosts: { readonly [host: string]: MomPlace } };
 /**
  * Where the mom of a host accepts requests by TCP. address null: it is on the server's host, which each mom reaches as it reaches
@@ -208,9 +208,9 @@ export type ServerToMom = {
   };
   /** answer to mom-accepted: these runs may start (I5) */
   "mom-confirmed": { readonly runs: readonly { readonly job: string; readonly run_count: number }[] };
-  /** the key for the mom's reports from now on (I6). channel: hexadecimal digits; key: base64; boot: names the server's start */
+  /** the key for the mom's reports from now on (I6). channel: hexadecimal digits; key: base64; boot: identifies the start of the server */
   "mom-keys": { readonly channel: string; readonly key: string; readonly boot: string };
-  /** answer to the report with that number; also what a datagram of the server says */
+  /** answer to the report with that number; datagrams of the server have the same content */
   "mom-heard": MomHeard;
   "mom-refused": { readonly code: number; readonly text: string };
   /** several jobs in one frame; the mom answers for each with mom-started or mom-obit */

@@ -1,4 +1,5 @@
-// Schemas of questions for certificates, of their answers, and of the list of revoked certificates. Both ends check strictly: neither trusts the other yet.
+// Schemas of questions for certificates, of their answers, and of the list of revoked certificates. Both ends check
+// strictly, because neither trusts the other yet.
 
 import * as z from "zod";
 import { revocationList } from "#identity/revocations.ts";

@@ -26,7 +26,7 @@ const attrOps = z.array(attrOp).max(LIMITS.attrs_max);
 const attrValues = z.array(z.strictObject({ name, resource: name.exactOptional(), value })).max(LIMITS.attrs_max);
 const terminal = z.strictObject({ socket: z.string().regex(TICKET_SOCKET), secret: z.string().regex(TICKET_SECRET) });
 const submission = { destination: name, attrs: attrValues, script, terminal: terminal.exactOptional() };
-/** lengths only: the server checks names and times */
+/** checks only lengths; the server checks names and times */
 const identityAsk = z.discriminatedUnion("verb", [
   z.strictObject({ verb: z.literal("list") }),
   z.strictObject({ verb: z.literal("make-token"), host: name.nullable(), user: name.nullable(), life_s: z.number().int().positive() }),

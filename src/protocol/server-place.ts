@@ -1,5 +1,5 @@
-// Where the server of a complex is, and how a command connects to it: over its unix socket on the same host, over TLS from another one. Loads only node:net and
-// node:fs; what TLS needs is loaded when it is used.
+// Where the server of a complex is, and how a command connects to it: over its unix socket on the same host, over TLS from
+// another one. Loads only node:net and node:fs; the modules for TLS are loaded only when they are needed.
 
 import { existsSync, statSync } from "node:fs";
 import type { Socket } from "node:net";
@@ -8,24 +8,24 @@ import { ownUnreachable } from "./proof/unreachable.ts";
 import { serverSocketPath } from "./wire/socket-path.ts";
 import { connectUnix } from "./wire/unix-connect.ts";
 
-/** What is needed of pbs.conf. Without the optional members, the server is on this host. */
+/** The members of pbs.conf that are needed. Without the optional ones, the server is on this host. */
 export type PlaceConf = Pick<Conf, "home"> &
   Partial<Pick<Conf, "start" | "own_server" | "server_host" | "port" | "mode" | "mom_node_name" | "values">>;
 
 export type ServerPlace = {
-  /** names the place: connections to equal places are interchangeable */
+  /** identifies the place: connections to places with the same key are interchangeable */
   readonly key: string;
   /** how long an idle connection is worth keeping, in ms */
   readonly keep_ms: number;
-  /** what is at the place now; null: nothing, or it cannot be seen. A kept connection is used again only if this has not changed. */
+  /** identifies what is at the place now; null: nothing, or it is not visible. A kept connection is used again only if this has not changed. */
   state(): string | null;
   /** Returns a connected socket, over which the server takes requests. Rejects with ServerUnreachable or with the system's error. */
   connect(): Promise<Socket>;
 };
 
-/** Each idle connection is a load on the server, and there are many users. */
+/** Short, because each idle connection is a load on the server, and there are many users. */
 const KEEP_LOCAL_MS = 5000;
-/** A connection over TLS costs a handshake and a munge credential. */
+/** Longer, because a connection over TLS costs a handshake and a munge credential. */
 const KEEP_TLS_MS = 60_000;
 
 /** The server on this host. path: its socket. */
@@ -48,7 +48,7 @@ export function serverPlace(conf: PlaceConf): ServerPlace {
   return {
     key: `tls ${server_host} ${port.server} ${own_server} ${home}`,
     keep_ms: KEEP_TLS_MS,
-    // A connection is bound to one server process: it ends with it.
+    // Constant, because the connection ends together with the server process.
     state: () => "connected",
     async connect() {
       const { connectAsUser } = await import("./proof/user-client.ts");

@@ -109,7 +109,10 @@ export type NewConf = {
   readonly mode: "user" | "system";
   /** name of the server; undefined: the short host name */
   readonly server: string | undefined;
-  /** a host without a server. host, port: where the server is; node: its name in the complex, unless the short host name; login: it runs no mom */
+  /**
+   * a host without a server. host, port: those of the server; node: the name of this host in the complex, if it is not the
+   * short host name; login: it runs no mom
+   */
   readonly member?: { readonly host: string; readonly port: number; readonly node: string | undefined; readonly login: boolean };
 };
 

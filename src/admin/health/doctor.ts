@@ -33,7 +33,7 @@ export type Finding = { readonly level: "ok" | "warning" | "fault"; readonly tex
 
 const FREE_BYTES_MIN = 1024 ** 3;
 const CLOCK_SKEW_S_MAX = 5;
-/** between this host and its server on another one */
+/** difference in seconds between the clocks of this host and of its server on another host, above which the user is warned */
 const SERVER_CLOCK_S_MAX = 60;
 const PROGRAMS = ["pbs_server", "pbs_sched", "pbs_mom", "pbs_comm", "qmgr", "qsub", "qstat", "pbsnodes"];
 
@@ -232,7 +232,7 @@ async function store(conf: Conf): Promise<Finding[]> {
   }
 }
 
-/** A host that has joined: the link to its server, its name, its certificate, both clocks. */
+/** Examines a host that has joined: its link to the server, its certificate, and both clocks. */
 async function member(conf: Conf): Promise<Finding[]> {
   const { lookAtServer } = await import("../hosts/member.ts");
   const sight = await lookAtServer(conf);
@@ -248,7 +248,7 @@ async function member(conf: Conf): Promise<Finding[]> {
   return [...findings, ...(await usersOf(conf))];
 }
 
-/** How users of a joined host prove themselves to the server. In user mode the files of the host are proof enough. */
+/** How users of a joined host prove themselves to the server. In user mode no proof besides the files of the host is needed. */
 async function usersOf({ home, mode, values }: Conf): Promise<readonly Finding[]> {
   if (!existsSync(loginFile(home))) return [fault("this host has no certificate for its users: partita cert renew")];
   if (mode === "user") return [];
@@ -261,7 +261,10 @@ async function usersOf({ home, mode, values }: Conf): Promise<readonly Finding[]
   }
 }
 
-/** On the server of a complex over several hosts: its port, its certificate, and what it knows of the hosts. Only root may ask. */
+/**
+ * Examines the hosts of a complex on its server's host: the port for hosts, the server's certificate, and what the server
+ * knows of the hosts. Only root may ask for this.
+ */
 async function hosts(conf: Conf): Promise<Finding[]> {
   if (!existsSync(join(conf.home, "server_priv/ca"))) return [];
   const [{ lookAtServer }, { askForHosts }] = await Promise.all([import("../hosts/member.ts"), import("../hosts/hosts.ts")]);

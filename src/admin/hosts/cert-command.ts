@@ -1,4 +1,4 @@
-// partita cert as a call with verbs of its own. Their code is loaded only when one is called.
+// Command `partita cert` with its verbs. The code of a verb is loaded only when it is called.
 
 import type { ArgumentsCamelCase, Argv, CommandModule } from "yargs";
 import type { Conf } from "#support/conf.ts";
@@ -7,7 +7,7 @@ import { AdminError, complexConf, mustBeRoot } from "../complex/complex-home.ts"
 type Common = { readonly home?: string | undefined };
 type Work = typeof import("./cert.ts");
 
-/** A verb. work: what it prints. everyone: it is not only for root. */
+/** Defines a verb. work: returns the text to print. */
 function verb<A extends Common>(
   command: string,
   describe: string,

@@ -10,7 +10,7 @@ import { AdminError, isMember } from "../complex/complex-home.ts";
 import { askingHost } from "./member.ts";
 import { table } from "./table.ts";
 
-/** Asks the server. Throws AdminError with its refusal. */
+/** Sends the request to the server. Throws AdminError with the text of its refusal. */
 async function ask<V extends IdentityAsk["verb"]>(conf: Conf, what: IdentityAsk & { readonly verb: V }): Promise<IdentityAnswers[V]> {
   const link = await connectServer(conf);
   try {
@@ -50,7 +50,7 @@ function beneficiary({ user, host }: { readonly user: string | null; readonly ho
   return `user ${user} on ${host ?? "any host"}`;
 }
 
-/** host null: any name that has no certificate, or any host of the user. user null: the token is for a host that joins. */
+/** A token to make. host null: for any name that has no certificate, or for any host of the user. user null: for a host that joins. */
 export type TokenWish = { readonly host: string | null; readonly user: string | null; readonly hours: number };
 
 export async function certToken(conf: Conf, { host, user, hours }: TokenWish): Promise<string> {
@@ -66,7 +66,7 @@ export async function certToken(conf: Conf, { host, user, hours }: TokenWish): P
   ].join("\n");
 }
 
-/** A certificate of the caller, who may be any user, on a host that has joined. */
+/** Gets a certificate of the caller, who may be any user, on a host that has joined. */
 export async function certUser(conf: Conf, text: string): Promise<string> {
   if (!isMember(conf)) throw new AdminError("on the server's host users need no certificate");
   const { parseToken } = await import("#identity/token.ts");
@@ -95,7 +95,7 @@ export async function certRevokeUser(conf: Conf, user: string): Promise<string> 
 const revokedText = (name: string, revoked: number): string =>
   revoked === 0 ? `${name} had no valid certificate.` : `${name}: ${revoked === 1 ? "1 certificate" : `${revoked} certificates`} revoked.`;
 
-/** A new certificate for this host: on the server host for the server itself. due: only if less than a third of its time is left, or if the authority is another one. */
+/** Gets a new certificate for this host. On the server's host it is that of the server. */
 export async function certRenew(conf: Conf, due: boolean): Promise<string> {
   if (isMember(conf)) {
     const { checkCertificate, renewCertificate } = await import("#protocol/host-questions.ts");
@@ -110,7 +110,7 @@ export async function certRenew(conf: Conf, due: boolean): Promise<string> {
   return `The server has a new certificate, until ${time(until_s)}.`;
 }
 
-/** A new authority. finish: it replaces the present one; force: also for hosts that have no certificate of it. */
+/** Creates a new authority. finish: instead, the one created before replaces the present one. force: even if some hosts have no certificate of the new one. */
 export async function certRotate(conf: Conf, finish: boolean, force: boolean): Promise<string> {
   if (force && !finish) throw new AdminError("--force goes with --finish");
   if (!finish) {
@@ -126,7 +126,7 @@ export async function certRotate(conf: Conf, finish: boolean, force: boolean): P
 
 const leftText = (left: readonly string[]): string => (left.length === 0 ? "" : `; hosts without a certificate of it: ${left.join(" ")}`);
 
-/** The identity of this host, from its files. */
+/** Describes the identity of this host, as its files give it. */
 export async function certShow(conf: Conf, json: boolean): Promise<string> {
   const { readCredentials, splitPem } = await import("#identity/files/credentials.ts");
   const { readCertificate } = await import("#identity/x509/certificate.ts");

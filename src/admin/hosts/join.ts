@@ -1,7 +1,8 @@
 // `partita join SERVER --token T`: makes this host a part of a complex (docs/identity.md). It proves the server by the fingerprint in the token, gets a certificate
 // and the settings of the complex, and sets up programs, pbs.conf and PBS_HOME.
 //
-// J1. The key is on the disk before the server hears of it: if the answer is lost, the same call with the same token gets it again.
+// J1. The key is written to the disk before the request is sent: if the answer is lost, the same call with the same token
+//     gets it again.
 
 import { existsSync } from "node:fs";
 import { hostname } from "node:os";
@@ -31,17 +32,17 @@ export type JoinOptions = {
   readonly name: string | undefined;
   readonly home: string | undefined;
   readonly prefix: string | undefined;
-  /** the host runs no mom: it is for users and their commands */
+  /** true: the host runs no mom, because it is only for users and their commands */
   readonly login: boolean;
 };
 
 /** Where the host's part of the complex will be. own: it has a directory of its own, and nothing is put in /etc. */
 type Target = { readonly file: string; readonly home: string; readonly own: boolean };
 
-/** More than this is worth a warning: certificates tolerate an hour. */
+/** Difference of clocks above which the user is warned. Certificates tolerate an hour. */
 const CLOCK_S_MAX = 60;
 
-/** Returns the text to print. Throws AdminError. */
+/** Carries out `partita join`. Returns the text to print. Throws AdminError. */
 export async function joinComplex(options: JoinOptions): Promise<string> {
   process.umask(0o022);
   const token = parseToken(options.token);
@@ -67,7 +68,7 @@ export async function joinComplex(options: JoinOptions): Promise<string> {
   ].join("\n");
 }
 
-/** The host has joined already: without a certificate for its users it is of use to its mom. */
+/** Gets the certificate for the users of this host, and returns lines about it. The host has joined already, and its mom can work without this certificate. */
 async function userLines({ file }: Target): Promise<readonly string[]> {
   try {
     await renewLogin(askingHost(confOf(file)));
@@ -96,7 +97,7 @@ function targetOf(given: string | undefined): Target {
   return { file: confFile(dir), home: join(dir, "pbs"), own: true };
 }
 
-/** A host that has a server stays what it is; a host that joined before may join again. */
+/** Checks that this host may join: a host that has a server may not; a host that joined before may join again. */
 function mustBeFree({ file, home }: Target): void {
   if (!existsSync(file)) return;
   const conf = confOf(file);

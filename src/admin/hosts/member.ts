@@ -5,14 +5,17 @@ import { messageOf } from "#support/caught.ts";
 import type { Conf } from "#support/conf.ts";
 import { localStamper } from "#support/local-time.ts";
 
-/** Whether the server answers this host and knows it. text: a sentence for the administrator; clock_s: by how much this host's clock is ahead. */
+/**
+ * Whether the server answers this host and accepts its certificate. text: a sentence for the administrator; clock_s: by how
+ * many seconds this host's clock is ahead.
+ */
 export type ServerSight =
   | { readonly ok: true; readonly text: string; readonly clock_s: number; readonly host: string; readonly until_s: number }
   | { readonly ok: false; readonly text: string };
 
 type MemberConf = Pick<Conf, "home" | "server_host" | "own_server" | "port" | "mode">;
 
-/** This host, as it asks the server about its certificates. */
+/** The description of this host with which it asks the server about its certificates. */
 export const askingHost = ({ home, server_host, port, own_server, mode }: MemberConf): AskingHost => ({
   home,
   place: { host: server_host, port: port.server },
@@ -32,7 +35,7 @@ export async function lookAtServer(conf: MemberConf): Promise<ServerSight> {
   }
 }
 
-/** What an administrator can look at, for faults of the network. */
+/** Adds to a text what the administrator can check if the network has a fault. */
 function withHint(text: string, { server_host, port }: Pick<Conf, "server_host" | "port">): string {
   if (/ENOTFOUND|EAI_AGAIN/.test(text))
     return `${text}: the name ${server_host} has no address here (PBS_SERVER_HOST_NAME, /etc/hosts, DNS)`;

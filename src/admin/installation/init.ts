@@ -73,18 +73,18 @@ function initSystem(options: InitOptions): string {
   ].join("\n");
 }
 
-/** A host without a server. server.host: name or address to dial. node: its name in the complex; undefined: its short host name. */
+/** A host without a server. server.host: name or address of the server's host. node: the name of this host in the complex; undefined: its short host name. */
 export type Member = {
   readonly file: string;
   readonly home: string;
-  /** everything is in one directory, and nothing in /etc */
+  /** true: everything is in one directory, and nothing in /etc */
   readonly own: boolean;
   readonly mode: "user" | "system";
   /** PBS_EXEC to install into in system mode; undefined: the default */
   readonly exec: string | undefined;
   readonly server: { readonly name: string; readonly host: string; readonly port: number };
   readonly node: string | undefined;
-  /** it runs no mom */
+  /** true: the host runs no mom */
   readonly login: boolean;
 };
 

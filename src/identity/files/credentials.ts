@@ -12,11 +12,11 @@ import { removeIfThere, syncDirectory, writeWholeFile } from "#support/whole-fil
 export type Credentials = {
   readonly key: string;
   readonly certificate: string;
-  /** certificates of the authorities that this host trusts: one, or two while a new one follows */
+  /** certificates of the authorities that this host trusts: one, or two while a new authority replaces the present one */
   readonly authority: string;
 };
 
-/** The files cannot be used. The message names the file. */
+/** The error for files that cannot be used. Its message names the file. */
 export class CredentialsError extends Error {
   override readonly name = "CredentialsError";
 }
@@ -29,7 +29,7 @@ const OTHERS_READ = 0o077;
 
 export const directoryOf = (home: string): string => join(home, "identity");
 
-/** home: PBS_HOME. null: this host has no identity. Throws CredentialsError. */
+/** Reads the identity of this host. home: PBS_HOME. Returns null if this host has none. Throws CredentialsError. */
 export function readCredentials(home: string): Credentials | null {
   const path = join(directoryOf(home), HOST_FILE);
   const text = readSecret(path);
@@ -46,7 +46,7 @@ export function readCredentials(home: string): Credentials | null {
   }
 }
 
-/** The blocks of a PEM text. */
+/** Splits a PEM text into its certificates and its key. */
 export function splitPem(text: string): { readonly certificates: readonly string[]; readonly key: string | null } {
   const blocks = [...text.matchAll(PEM_BLOCK)];
   const of = (label: string): readonly string[] => blocks.filter((each) => each[1] === label).map(([block]) => block);
@@ -68,7 +68,7 @@ export function writeCredentials(home: string, { key, certificate, authority }: 
   removeIfThere(join(directoryOf(home), JOIN_KEY));
 }
 
-/** The key of a host that has asked to join and has no answer yet; null: there is none. Throws CredentialsError. */
+/** Reads the key with which this host has asked to join, while it has no answer. Returns null if there is none. Throws CredentialsError. */
 export const readJoinKey = (home: string): string | null => readSecret(join(directoryOf(home), JOIN_KEY));
 
 /** Throws the file system's error. */
@@ -78,7 +78,7 @@ export function writeJoinKey(home: string, key: string): void {
 }
 
 function makeDirectory(home: string): void {
-  // PBS_HOME may be new, too: what is made here must be there after a crash of the host, because a token serves one key.
+  // PBS_HOME may be new, too. The directories made here must survive a crash of the host, because a token can be used with one key only.
   const first = mkdirSync(directoryOf(home), { recursive: true, mode: 0o755 });
   chmodSync(directoryOf(home), 0o755);
   if (first === undefined) return;

@@ -1,4 +1,4 @@
-// What the commands of a user on another host than the server's show to the server. Texts are PEM.
+// The keys and certificates that a user's commands show to a server on another host. Texts are PEM.
 //
 // U1. PBS_HOME/identity/login.pem says from which host a user calls. In system mode every user of the host can read its key, because every user's commands use
 //     it: it proves the host and nothing of the user.
@@ -16,13 +16,13 @@ const OTHERS = 0o077;
 
 export const loginFile = (home: string): string => join(directoryOf(home), LOGIN_FILE);
 
-/** home: PBS_HOME. null: users of this host cannot reach a server on another host. Throws CredentialsError. */
+/** Reads the key and certificate of U1. home: PBS_HOME. null: users of this host cannot reach a server on another host. Throws CredentialsError. */
 export function readLogin(home: string): Credentials | null {
   const text = readText(loginFile(home));
   return text === null ? null : credentialsIn(loginFile(home), text, home);
 }
 
-/** own: the complex is one user's, who alone may read the key (user mode). Throws the file system's error. */
+/** Writes the key and certificate of U1. own: the complex belongs to one user, who alone may read the key (user mode). Throws the file system's error. */
 export function writeLogin(home: string, { key, certificate }: Pick<Credentials, "key" | "certificate">, own: boolean): void {
   writeWholeFile(loginFile(home), `${certificate}${key}`, own ? 0o600 : 0o644);
 }
@@ -34,7 +34,7 @@ export type UserPlace = { readonly server: string; readonly host: string };
 const userFile = ({ server, host }: UserPlace): string =>
   join(userInfo().homedir, ".partita", "identity", `${server.toLowerCase()}@${host.toLowerCase()}.pem`);
 
-/** home: PBS_HOME, for the authority. null: the caller has no certificate. Throws CredentialsError. */
+/** Reads the caller's own certificate. home: PBS_HOME, which has the authority's certificate. null: the caller has none. Throws CredentialsError. */
 export function readUserCredentials(home: string, place: UserPlace): Credentials | null {
   const path = userFile(place);
   const text = readText(path);
@@ -45,7 +45,7 @@ export function readUserCredentials(home: string, place: UserPlace): Credentials
   return credentialsIn(path, text, home);
 }
 
-/** Returns the path. Throws the file system's error. */
+/** Writes the caller's own certificate. Returns the path of the file. Throws the file system's error. */
 export function writeUserCredentials(place: UserPlace, { key, certificate }: Pick<Credentials, "key" | "certificate">): string {
   const path = userFile(place);
   mkdirSync(join(path, ".."), { recursive: true, mode: 0o700 });

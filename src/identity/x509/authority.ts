@@ -1,4 +1,4 @@
-// The certificate authority of a complex: its own certificate, and those that it signs.
+// The certificate authority of a complex: makes its own certificate and signs those of hosts.
 
 import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 import { AsnConvert } from "@peculiar/asn1-schema";
@@ -12,7 +12,7 @@ import { commonName, type Extensions, exactly, extensions, keyInfo, pem, signatu
 /** key, certificate: PEM. name: the common name in its certificate. */
 export type Authority = { readonly name: string; readonly key: string; readonly certificate: string };
 
-/** Signs a new authority's certificate. key: its private key as PEM. serial: SERIAL. */
+/** Signs a new authority's certificate. key: its private key as PEM. serial: as SERIAL describes. */
 export function makeAuthority(name: string, key: string, serial: string, now_s: number): Authority {
   const secret = createPrivateKey(key);
   const times = { from_s: now_s - TERMS.skew_s, until_s: now_s + TERMS.authority_s };
@@ -29,16 +29,16 @@ const SERIAL = /^[4-7][0-9a-f]{31}$/;
 export type HostFacts = {
   readonly host: string;
   readonly role: Role;
-  /** absent or null: no user's certificate */
+  /** the user's name; absent or null: it is not the certificate of a user */
   readonly user?: string | null;
   readonly key: KeyObject;
-  /** SERIAL */
+  /** as SERIAL describes */
   readonly serial: string;
   readonly from_s: number;
   readonly until_s: number;
 };
 
-/** A certificate as PEM. Throws if the authority's key cannot be read. */
+/** Signs a certificate and returns it as PEM. Throws if the authority's key cannot be read. */
 export function signCertificate(authority: Authority, facts: HostFacts): string {
   const what = { of: "host", host: facts.host, role: roleName(facts.role, facts.user) } as const;
   return certificatePem(authority.name, createPrivateKey(authority.key), { ...facts, name: facts.host, what });

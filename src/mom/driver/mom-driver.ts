@@ -129,7 +129,7 @@ export class MomDriver {
     for (const action of reduce(this.state, event, this.#ports.clock.steady_ms())) this.#perform(action);
   }
 
-  /** Has the records written at the end of this turn (D1). */
+  /** Requests that the records are written at the end of this turn (D1). */
   #flushAtEnd(): void {
     if (this.#is_flush_due) return;
     this.#is_flush_due = true;
@@ -184,7 +184,7 @@ export class MomDriver {
     }
   }
 
-  /** What is reported again and again goes into the reports, if there are any. */
+  /** Sends a frame. Usage and other values that are reported repeatedly go into the reports instead, if there are any. */
   #send(action: ActionOf<"send">): void {
     const reports = this.#reports?.isOn === true ? this.#reports : null;
     if (reports !== null && action.type === "mom-usage") return reports.keepUsage(action.data.jobs);
@@ -246,7 +246,10 @@ export class MomDriver {
     this.#tasks.drain(drained.job, () => this.#tasks.say(asked, answer));
   }
 
-  /** Finishes the files of a run. Output of tasks on a sister that has not reached the mother superior is not dropped: the file agent puts it into undelivered. */
+  /**
+   * Finishes the files of a run. On a sister, output of tasks that has not reached the mother superior is kept: the file
+   * agent puts it into the directory undelivered.
+   */
   #finish(request: FinishRequest): void {
     const run = this.state.runs.get(request.plan.job);
     const hadTasks = run !== undefined && run.next_task > FIRST_TASK && isSister(run.job, this.#identity.host);

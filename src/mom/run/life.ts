@@ -175,7 +175,7 @@ function afterLaunchHooks(cx: Context, run: Run, end: SequenceEnd): void {
 function launch(cx: Context, run: Run, files: OutputFiles): void {
   if (isInteractive(run.job.attrs) && ticketOf(run.job.attrs) === null)
     return abandon(cx, run, JOB_EXEC.FAIL1, "an interactive job that no qsub waits for");
-  // core.ts C5, C6.
+  // The mom starts nothing before the server has welcomed it and confirmed the run (core.ts C5, C6).
   if (!cx.state.welcomed || cx.state.unconfirmed.get(run.job.id) === run.job.run_count) {
     run.awaits_word = true;
     return;
@@ -298,7 +298,10 @@ function peakOf(cx: Context, run: Run, { group }: ExitedRun): number {
   return Math.min(group?.mem_peak_kb ?? 0, limit_kb);
 }
 
-/** Returns the exit status to report. If the mom ended the run (limit, rerun, checkpoint), that decides; otherwise it is the status of the top process. */
+/**
+ * Returns the exit status to report. If the mom ended the run (limit, rerun, checkpoint), the reason decides; otherwise it
+ * is the status of the top process.
+ */
 const statusOf = (run: Run, status: number): number => run.breach?.exit_status ?? statusOfEnding(run) ?? status;
 const statusOfEnding = ({ ending }: Run): number | null =>
   ending?.why === "rerun" ? JOB_EXEC.RERUN : ending?.why === "checkpoint" ? JOB_EXEC.CHKP : null;
@@ -331,7 +334,7 @@ function concluded(cx: Context, run: Run, forced: number | null): void {
   finish(cx, run, exit_status, walltime_s, message, true);
 }
 
-/** Has the file agent finish the files of a run that has no process left. ran: whether the run had started. */
+/** Asks the file agent to finish the files of a run that has no process left. ran: whether the run had started. */
 function finish(cx: Context, run: Run, status: number, walltime_s: number, message?: string, ran = false): void {
   const exit_status = statusOf(run, status);
   const used = usedOf(run, walltime_s);
@@ -347,7 +350,7 @@ function finish(cx: Context, run: Run, status: number, walltime_s: number, messa
 export function finished(cx: Context, run: Run, outcome: Finished): void {
   if (run.phase.name !== "finishing") return;
   const { exit_status, used, output } = run.phase;
-  // kept-output.ts O2.
+  // Whether the output is kept was decided when the file agent was asked (kept-output.ts O2).
   if (output !== "keep") outputGone(cx, run.job.id);
   if (run.ending?.why === "discard") {
     remove(cx, run);

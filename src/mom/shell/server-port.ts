@@ -1,5 +1,6 @@
-// The mom's way to its server: over the server's socket on the same host, over TLS from another one (docs/identity.md). On another host it also renews the
-// certificate long before its end, and keeps the server's list of revoked certificates.
+// The mom's connection to its server: over the server's socket on the same host, over TLS from another host
+// (docs/identity.md). From another host, this file also renews the certificate long before its end, and keeps the server's
+// list of revoked certificates.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -25,7 +26,7 @@ export type ServerPlace = Pick<Conf, "home" | "server_host" | "own_server" | "mo
 /** Whether the server is on another host. */
 const isRemote = ({ home, start }: ServerPlace): boolean => !start.server && existsSync(join(home, "identity", "host.pem"));
 
-/** fault: writes a line into the log. Throws CredentialsError if this host has joined and its files cannot be used. */
+/** Makes the port. fault: writes a line into the log. Throws CredentialsError if this host has joined a complex and its files cannot be used. */
 export function serverPort(conf: ServerPlace, fault: (text: string) => void): ServerPort {
   const remote = isRemote(conf);
   if (remote) {
@@ -35,7 +36,7 @@ export function serverPort(conf: ServerPlace, fault: (text: string) => void): Se
   return { dial: (end) => mapped(remote ? dialTls(conf, end, fault) : dialSocket(conf, end)) };
 }
 
-/** null: the server is on this host. */
+/** Makes the port for reports; null: the server is on this host, so that there are no reports. */
 export function reportsPort(conf: ServerPlace): ReportsPort | null {
   if (!isRemote(conf)) return null;
   return { cipher: aesGcm, open: (heard) => dialUdp({ host: conf.server_host, port: conf.port.server }, heard) };
@@ -57,7 +58,7 @@ function dialTls({ home, server_host, port, own_server, mode }: ServerPlace, end
   let said = "";
   const onRefused = (error: Error): void => {
     const message = handshakeFault(error);
-    // Attempts follow one another every second: a reason is logged once.
+    // An attempt is made every second, so each reason is logged only once.
     if (message !== said) fault(`the server at ${server_host}, port ${port.server}, cannot be reached: ${message}`);
     said = message;
   };
@@ -78,14 +79,14 @@ function dialTls({ home, server_host, port, own_server, mode }: ServerPlace, end
   };
   const onFrame = (type: string, data: unknown): void => {
     if (type !== REVOKED) return handlers.onFrame(type, data);
-    // A link to a server whose certificate was revoked ends.
+    // If the certificate of this server was revoked, the link must end.
     if (keepsRevoked(home, data, fault).has(serial)) link.reconnect();
   };
   const link = connectTls({ ...handlers, types: [...handlers.types, REVOKED], onOpen, onFrame, onRefused }, target);
   return link;
 }
 
-/** Throws CredentialsError. */
+/** Reads the identity of this host, which must have one. Throws CredentialsError. */
 function credentialsIn(home: string): Credentials {
   const present = readCredentials(home);
   if (present === null) throw new CredentialsError(`${home}/identity holds no certificate`);

@@ -2,14 +2,14 @@
 // good for. Pure.
 //
 // P1. A credential is good for one server, one TLS connection and a short time. A standby server, and the same server on another connection, refuse it.
-// P2. A payload has exactly one reading.
+// P2. Each payload stands for exactly one claim.
 
 import { hostName } from "#identity/host-name.ts";
 
 export type Claim = {
   /** PBS_SERVER */
   readonly server: string;
-  /** names the connection: 64 hexadecimal digits (exchange.ts) */
+  /** identifies the connection: 64 hexadecimal digits (exchange.ts) */
   readonly binding: string;
   /** epoch seconds by the clock of the maker's host */
   readonly made_s: number;

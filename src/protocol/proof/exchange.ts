@@ -9,6 +9,6 @@ export const PROVED = "proved";
 const BINDING_LABEL = "EXPORTER-partita-user";
 const BINDING_BYTES = 32;
 
-/** The name of a connection: 64 hexadecimal digits that TLS gives to its two ends alone (RFC 8446 section 7.5). */
+/** Identifies a connection: 64 hexadecimal digits that only its two ends can compute (RFC 8446 section 7.5). */
 export const bindingOf = (socket: TLSSocket): string =>
   socket.exportKeyingMaterial(BINDING_BYTES, BINDING_LABEL, Buffer.alloc(0)).toString("hex");

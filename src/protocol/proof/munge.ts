@@ -1,5 +1,5 @@
-// MUNGE through its library (libmunge, koffi): a credential proves the uid and gid of the process that made it to every host with the same key. Loaded only where a
-// user of another host is proved.
+// MUNGE through its library (libmunge, koffi): a credential proves the uid and gid of the process that made it to every host
+// with the same key. Loaded only when a user of another host must be proved.
 //
 // M1. Calls block on munged, so they run on threads of libuv's pool, a few at a time: libmunge refuses about a thousand at once, and the pool also serves the store.
 // M2. A credential counts only if munged accepts it in full. munged remembers credentials and refuses a second use (EMUNGE_CRED_REPLAYED).
@@ -7,7 +7,7 @@
 import type koffiModule from "koffi";
 import { libc } from "#support/libc/libc.ts";
 
-/** A call failed, or a credential was refused. The message says why. */
+/** The error if a call failed or a credential was refused. Its message says why. */
 class MungeError extends Error {
   override readonly name = "MungeError";
 }
@@ -24,12 +24,12 @@ export type Munge = {
 export type MungeOptions = {
   /** munged's socket; null: that of the library */
   readonly socket: string | null;
-  /** calls in flight (M1), and calls that wait for these; more are refused */
+  /** largest numbers of calls under way (M1) and of calls that wait for them; further calls are refused */
   readonly calls_max: number;
   readonly waiting_max: number;
 };
 
-/** munge.h: options of a context, results. */
+/** Constants of munge.h: options of a context, and results. */
 const OPT_SOCKET = 8;
 const OPT_UID_RESTRICTION = 9;
 const SUCCESS = 0;
@@ -60,7 +60,7 @@ type Library = {
 
 let loaded: Library | null = null;
 
-/** Throws MungeError if the library is missing. */
+/** Returns the library, which is loaded at the first call. Throws MungeError if it is missing. */
 function library(): Library {
   if (loaded !== null) return loaded;
   const { koffi, libc: c } = libc();
@@ -140,7 +140,7 @@ function taken<T>(lib: Library, [memory]: Pointer[], read: (memory: Pointer) => 
 const failure = (lib: Library, context: Pointer, result: number): MungeError =>
   new MungeError(CREDENTIAL_TEXT[result] ?? lib.textOf(context) ?? `error ${result} of libmunge`);
 
-/** Runs at most calls_max works at a time, in the order of the calls. */
+/** Runs at most calls_max calls at a time, in the order in which they were requested. */
 function turns({ calls_max, waiting_max }: Pick<MungeOptions, "calls_max" | "waiting_max">) {
   const waiting: (() => void)[] = [];
   let running = 0;
@@ -152,7 +152,7 @@ function turns({ calls_max, waiting_max }: Pick<MungeOptions, "calls_max" | "wai
     try {
       return await work();
     } finally {
-      // The place of this call goes to the one that has waited longest.
+      // The call that has waited longest takes the place of this one.
       const next = waiting.shift();
       if (next === undefined) running--;
       else next();

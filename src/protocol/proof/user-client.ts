@@ -1,8 +1,8 @@
-// The way of a user's commands to a server on another host: TLS 1.3, the server proved by the authority that this host trusts, the user by a certificate or by MUNGE
-// (docs/identity.md).
+// How a user's commands connect to a server on another host: by TLS 1.3. The server is proved by the authority that this
+// host trusts, the user by a certificate or by MUNGE (docs/identity.md).
 //
-// C1. Nothing about the user leaves before the server has shown a certificate of that authority with the role `server` and the name in PBS_SERVER, which is not in
-//     the list of revoked certificates that this host keeps.
+// C1. Nothing about the user is sent before the server has shown a certificate of that authority with the role `server` and
+//     the name in PBS_SERVER, which is not in the list of revoked certificates that this host keeps.
 // C2. A credential is made for this connection alone (claim.ts).
 
 import { existsSync } from "node:fs";
@@ -26,7 +26,7 @@ export type UserTarget = {
   readonly home: string;
   /** PBS_SERVER: the name in the server's certificate */
   readonly server: string;
-  /** where the server is */
+  /** address and port of the server */
   readonly host: string;
   readonly port: number;
   /** the complex has one user, the caller (user mode) */
@@ -114,7 +114,7 @@ async function dial(target: UserTarget, { key, certificate, authority }: Credent
   });
 }
 
-/** C1. undefined: it is the server. */
+/** Checks the certificate of the peer (C1). undefined: the peer is the server. */
 function serverError(peer: PeerCertificate, server: string, revoked: ReadonlySet<string>): Error | undefined {
   const fault = serverFault(identityIn(namesIn(peer.subjectaltname), peer.serialNumber), server, revoked);
   return fault === null ? undefined : new Error(fault);

@@ -15,17 +15,17 @@ import type { ProofHooks, UserProofs } from "../wire/tls-listener.ts";
 import { waitingRoom } from "../wire/waiting-room.ts";
 import { bindingOf, PROVE, PROVED } from "./exchange.ts";
 
-/** fault: why the user is not proved, in words for the client and for the log. */
+/** The outcome of a proof. fault: why the user is not proved, in words for the client and for the log. */
 export type UserVerdict =
   | { readonly ok: true; readonly uid: number; readonly gid: number }
   | { readonly ok: false; readonly fault: string };
 
-/** Who the user is. binding: of the connection. Never rejects. */
+/** Determines the user. binding: identifies the connection. Never rejects. */
 export type ProveUser = (identity: HostIdentity, credential: string | null, binding: string) => Promise<UserVerdict>;
 
 type ProofLimits = Pick<Limits, "unproved_users_max" | "proof_ms_max" | "proof_chars_max">;
 
-/** The proofs that a listener takes. */
+/** Makes the object that examines the proofs of a listener's clients. */
 export function userProofs(limits: ProofLimits, prove: ProveUser, { failed, say }: ProofHooks): UserProofs {
   const room = waitingRoom<TLSSocket>({
     max: limits.unproved_users_max,
@@ -57,7 +57,7 @@ const refusalOf = (fault: string, { host }: HostIdentity): Refusal => ({
   text: `Invalid credential: ${fault}`,
 });
 
-/** Reads the one frame and has it judged (V1). null: the client has gone. */
+/** Reads the one frame and determines its user (V1). null: the client has gone. */
 function proofOf(
   socket: TLSSocket,
   { proof_ms_max, proof_chars_max }: ProofLimits,
@@ -87,7 +87,7 @@ function proofOf(
   });
 }
 
-/** undefined: the frame is no proof. */
+/** Returns the credential in the frame. undefined: the frame is not a proof. */
 function credentialIn(text: string): string | null | undefined {
   try {
     const { type, data } = decodeFrame(text, new Set([PROVE]));

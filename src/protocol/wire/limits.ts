@@ -36,31 +36,32 @@ export type Limits = {
   readonly stalled_reader_ms: number;
   /** the same time for a daemon, which may be in a long cycle */
   readonly stalled_daemon_ms: number;
-  /** TLS: time for a handshake; connections that have not shown a certificate yet, over all peers (waiting-room.ts) */
+  /** TLS: time for a handshake; largest number of connections, over all peers, that have not shown a certificate yet (waiting-room.ts) */
   readonly handshake_ms_max: number;
   readonly unproved_connections_max: number;
-  /** TLS: connections of one address that may end without proof in a time; further ones are closed before their handshake (unproved.ts) */
+  /** TLS: number of connections of one address that may end without proof within a time; further ones are closed before their handshake (unproved.ts) */
   readonly unproved_ends_max: number;
   readonly unproved_ends_ms: number;
   /**
-   * TLS: users of other hosts. Connections that have shown the certificate of their host and have not proved their user yet, over all hosts; the time for that;
-   * its text; connections of one host's users, and of all of them
+   * TLS: users of other hosts. Largest number of connections, over all hosts, that have shown the certificate of their host
+   * but have not proved their user; the time for that proof, and its length; largest numbers of connections of one host's
+   * users and of all these users
    */
   readonly unproved_users_max: number;
   readonly proof_ms_max: number;
   readonly proof_chars_max: number;
   readonly host_users_connections_max: number;
   readonly hosts_users_connections_max: number;
-  /** calls of libmunge at a time, and calls that wait for these (proof/munge.ts) */
+  /** largest numbers of calls of libmunge at a time, and of calls that wait (proof/munge.ts) */
   readonly munge_calls_max: number;
   readonly munge_waiting_max: number;
-  /** TLS: a question of a host for a certificate, and the time for question and answer (tls-listener.ts) */
+  /** TLS: length of a host's question about certificates, and the time for question and answer (tls-listener.ts) */
   readonly question_chars_max: number;
   readonly question_ms_max: number;
-  /** TLS: links of one host, and its questions that have no answer yet, at a time */
+  /** TLS: largest numbers of links of one host, and of its unanswered questions */
   readonly host_connections_max: number;
   readonly host_questions_max: number;
-  /** TLS: time in which a dialled server must have shown its certificate */
+  /** TLS: time within which a server must have shown its certificate after a daemon has begun to connect */
   readonly dial_ms_max: number;
   /** number of ports, from 15050 on, at which a scheduler on another host may listen if its sched_port is not set */
   readonly sched_ports_max: number;

@@ -4,9 +4,10 @@ import type { HostIdentity } from "#identity/peer.ts";
 import type { PeerCredentials } from "./peer-credentials.ts";
 
 /**
- * A process of this host is known by the kernel. A daemon of another host is known by the certificate of its host; it has neither pid nor uid here. A user of
- * another host is known by a certificate with the role `user` or `login` and, with the latter, by a proof of the uid (../proof); its pid is 0. sched: the scheduler
- * that the server has dialled; the peer may be that scheduler and nothing else. address: that of the other host; it proves nothing.
+ * The kernel identifies a process of this host. The certificate of its host identifies a daemon of another host, which has
+ * neither pid nor uid here. A certificate with the role `user` or `login` identifies a user of another host, with `login`
+ * together with a proof of the uid (../proof); the pid is 0. sched: the scheduler that the server has dialled; the peer may
+ * be that scheduler and nothing else. address: that of the other host; it proves nothing.
  */
 export type LinkPeer = PeerCredentials & { readonly host?: HostIdentity; readonly sched?: string; readonly address?: string };
 

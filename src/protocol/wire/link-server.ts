@@ -1,9 +1,11 @@
-// The server's side of links, whatever carries them: unix sockets (ipc-transport.ts) or TLS (tls-listener.ts). Who the peer of a connection is comes from there.
+// The server's side of links, whatever carries them: unix sockets (ipc-transport.ts) or TLS (tls-listener.ts). Those files
+// determine the peer of a connection.
 //
 // T1. onFrame is called only between onLink and onClose of the same link, and in the order of the frames.
 // T2. A peer that breaks a rule loses its connection; nothing else happens.
-// T3. No user and no other host can use up all connections: each may have a limited number, and some are reserved for root, the
-//     user who owns the complex, and daemons of this host. Users of other hosts leave some for the daemons of other hosts.
+// T3. No user and no other host can use up all connections: each may have a limited number, and some are reserved for root,
+//     the user who owns the complex, and daemons of this host. Users of other hosts cannot use up the connections of the
+//     daemons of other hosts either.
 
 import type { Socket } from "node:net";
 import { encodeFrame } from "./frame.ts";
@@ -12,12 +14,12 @@ import type { Limits } from "./limits.ts";
 import { isRemoteUser, type LinkPeer, nameOfPeer } from "./link-peer.ts";
 import { type LinkHandlers, ServerConnection, type ServerLink, type UserLoad, userLoad } from "./server-link.ts";
 
-/** problem: for the log; text: for the peer, with its PBS error number. */
+/** Why a peer is refused. problem: for the log; text: for the peer, with its PBS error number. */
 export type Refusal = { readonly problem: string; readonly code: number; readonly text: string };
 export type Verdict =
   /** greeting: the frame that tells the peer that it is accepted */
   { readonly kind: "peer"; readonly peer: LinkPeer; readonly greeting?: string } | { readonly kind: "refused"; readonly refusal: Refusal };
-/** elsewhere: the connection is no link, and is taken care of. later: the peer proves itself first; null: it has gone. */
+/** What becomes of a new connection. elsewhere: it is no link, and other code handles it. */
 export type Admission = Verdict | { readonly kind: "elsewhere" } | { readonly kind: "later"; readonly verdict: Promise<Verdict | null> };
 
 export type LinkCarrier = {
@@ -26,13 +28,13 @@ export type LinkCarrier = {
   readonly types: readonly string[];
   /** read at each use */
   readonly limits: Limits;
-  /** who is behind a new connection */
+  /** determines the peer of a new connection */
   readonly admit: (socket: Socket) => Admission;
 };
 
 export const PBSE_NOCONNECTS = 15033;
 export const PBSE_BADCRED = 15019;
-/** Time in which a refused peer can read why. */
+/** Time that a refused peer has to read the reason. */
 const REFUSED_MS = 1000;
 
 /** Takes the connections of a node-ipc server. Returns its links. */

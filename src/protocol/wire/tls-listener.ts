@@ -1,7 +1,8 @@
-// Links over TLS 1.3: the side that is dialled (docs/identity.md). It is the server, or a scheduler on another host. The rules of link-server.ts hold, and:
+// Links over TLS 1.3: the side that accepts connections (docs/identity.md). It is the server, or a scheduler on another
+// host. The rules of link-server.ts apply, and these:
 //
-// S1. A link needs a certificate of the authority that fault() accepts. Whoever has none can put one question, for a certificate; nothing else of it is read.
-//     A link of a daemon needs the certificate of a host; a link of a user needs one of a user, or one of a host's users and a proof of the user (../proof).
+// S1. A link needs a certificate of the authority that fault() accepts. A peer without one can ask one question, for a
+//     certificate; nothing else that it sends is read.
 // S2. Connections that have proved nothing are bounded (unproved.ts), and each has little time.
 //     A scheduler takes no questions.
 // S3. An open link ends when its certificate is no longer accepted (review()).
@@ -29,7 +30,7 @@ import { unprovedConnections } from "./unproved.ts";
 export type Question = { readonly type: string; readonly data: unknown };
 export type Answer = { readonly type: string; readonly data: unknown };
 
-/** Takes the proof of a client whose certificate has the role `user` or `login`. null: the client has gone. */
+/** Examines the proof of a client whose certificate has the role `user` or `login`. null: the client has gone. */
 export type UserProofs = { take(socket: TLSSocket, identity: HostIdentity): Promise<Verdict | null> };
 /** failed: called for a client that did not prove its user. say: for the log. */
 export type ProofHooks = { readonly failed: (socket: TLSSocket) => void; readonly say: (text: string) => void };
@@ -45,9 +46,9 @@ export type TlsListenOptions = LinkHandlers & {
   readonly protocol: string;
   /** the listener's own */
   readonly credentials: Credentials;
-  /** why a host is refused, in words for the log; null: it is welcome */
+  /** why a host is refused, in words for the log; null: it is accepted */
   fault(identity: HostIdentity): string | null;
-  /** null: nobody may put a question here */
+  /** null: this listener takes no questions */
   readonly questions: Questions | null;
   /** absent: users of other hosts are refused */
   readonly proofs?: (limits: Limits, hooks: ProofHooks) => UserProofs;
@@ -62,9 +63,9 @@ export type Questions = {
 };
 
 export type TlsLinkServer = LinkServer & {
-  /** S3. Called when certificates were revoked, and from time to time because they expire. */
+  /** Ends links whose certificates are no longer accepted (S3). Called when certificates were revoked, and from time to time because they expire. */
   review(): void;
-  /** new connections are shown this certificate */
+  /** shows this certificate to new connections */
   show(credentials: Credentials): void;
 };
 
@@ -85,7 +86,7 @@ export async function listenTls(options: TlsListenOptions): Promise<TlsLinkServe
   ipc.config.tls = {
     ...contextOf(options.credentials),
     requestCert: true,
-    // A host that joins has no certificate yet: admission tells them apart (S1), and says why a peer is refused.
+    // A host that wants to join has no certificate yet: admission() decides what a peer may do (S1), and says why a peer is refused.
     rejectUnauthorized: false,
     ALPNProtocols: [options.protocol, ...(options.proofs === undefined ? [] : [ALPN.user]), ...(questions === null ? [] : [ALPN.question])],
     handshakeTimeout: limits.handshake_ms_max,
@@ -104,7 +105,7 @@ export async function listenTls(options: TlsListenOptions): Promise<TlsLinkServe
   tls.on("connection", (raw: Socket) => unproved.enter(raw));
   tls.on("tlsClientError", (error: Error, socket: TLSSocket) => {
     socket.destroy();
-    // A peer that only leaves is not worth a line: `partita join` looks at the authority and comes again.
+    // A peer that only disconnects is not logged: `partita join` reads the authority's certificate, disconnects and connects again.
     if (codeOf(error) !== "ECONNRESET") say(`a handshake failed: ${error.message}`);
   });
   await listening;
@@ -133,7 +134,10 @@ export async function listenTls(options: TlsListenOptions): Promise<TlsLinkServe
   };
 }
 
-/** say: for the log. proved: the connection of this socket has proved itself. asking: how many questions of a host, by its name, have no answer yet. */
+/**
+ * What admission needs. say: writes into the log. proved: notes that the connection of this socket has proved itself.
+ * asking: number of unanswered questions by the name of the host.
+ */
 type Door = {
   readonly options: TlsListenOptions;
   readonly limits: Limits;
@@ -144,7 +148,7 @@ type Door = {
   readonly users: UserProofs | null;
 };
 
-/** S1: a link, a question, or nothing. */
+/** Decides about a new connection (S1): a link, a question, or nothing. */
 function admission(door: Door, socket: TLSSocket): Admission {
   socket.setKeepAlive(true, door.limits.keepalive_ms);
   const identity = identityOf(socket);
@@ -175,10 +179,10 @@ function admission(door: Door, socket: TLSSocket): Admission {
   return { kind: "refused", refusal: { problem: `${reason}, from ${addressOf(socket)}`, code: PBSE_BADCRED, text } };
 }
 
-/** Counts a question of a host that has proved itself. Returns whether the host has few enough of them. */
+/** Counts a question of a host that has proved itself. Returns false if the host has too many. */
 function beginsQuestion({ asking, limits, proved }: Door, socket: Socket, { host, role }: HostIdentity): boolean {
   proved(socket);
-  // Users of the host do not keep its mom from asking.
+  // Questions are counted by role, so that users of the host cannot prevent its mom from asking.
   const key = `${role} ${host}`;
   const others = asking.get(key) ?? 0;
   if (others >= limits.host_questions_max) return false;
@@ -193,7 +197,7 @@ function beginsQuestion({ asking, limits, proved }: Door, socket: Socket, { host
 
 const wrongRole = ({ host, role }: HostIdentity): string => `the certificate of ${host} with the role ${role} cannot be used for this`;
 
-/** One frame, one answer, the end. */
+/** Reads the one frame of a question, sends the answer and ends the connection. */
 function takeQuestion({ limits, say }: Door, questions: Questions, socket: TLSSocket, identity: HostIdentity | null): void {
   const timer = setTimeout(() => socket.destroy(), limits.question_ms_max).unref();
   socket.once("close", () => clearTimeout(timer));
@@ -218,11 +222,11 @@ function takeQuestion({ limits, say }: Door, questions: Questions, socket: TLSSo
   });
 }
 
-/** An IPv4 address in its own form, also if the socket listens to both versions of IP. */
+/** The address of the peer. An IPv4 address has its usual form, even if the socket listens to both versions of IP. */
 const plainAddress = ({ remoteAddress = "" }: Socket): string => remoteAddress.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/, "");
 const addressOf = (socket: Socket): string => plainAddress(socket) || "an address that has gone";
 
-/** The authority's certificate goes along, so that a new host can compare it with its token. Without tickets, no session can be resumed (S4). */
+/** The authority's certificate is sent too, so that a new host can compare it with its token. Without tickets, no session can be resumed (S4). */
 const contextOf = ({ key, certificate, authority }: Credentials): SecureContextOptions => ({
   key,
   cert: certificate + authority,
@@ -231,7 +235,7 @@ const contextOf = ({ key, certificate, authority }: Credentials): SecureContextO
   secureOptions: constants.SSL_OP_NO_TICKET,
 });
 
-/** null: the peer has shown no certificate, or one that is not of the authority or has no name of a host. */
+/** The identity of the peer; null: it has shown no certificate, or one that is not of the authority or has no name of a host. */
 export function identityOf(socket: TLSSocket): HostIdentity | null {
   const certificate = socket.authorized ? socket.getPeerX509Certificate() : undefined;
   return certificate === undefined ? null : certificateFacts(certificate).identity;
@@ -243,6 +247,6 @@ function certificateFault(socket: TLSSocket): string | null {
   return socket.authorized ? "the certificate names no host" : refusedCertificate(messageOf(socket.authorizationError));
 }
 
-/** Why a peer without certificate, or one that fault() accepts, has no link. */
+/** Why a peer gets no link that has no certificate, or whose certificate fault() accepts. */
 const noIdentity = ({ alpnProtocol }: TLSSocket): string =>
   alpnProtocol === false || alpnProtocol === null ? "a peer that speaks no protocol of ours" : "a peer without certificate";

@@ -1,6 +1,7 @@
-// Connections of the network that have not proved themselves: few at a time, and few failures of one address. Addresses stand for users.
+// Limits connections from the network that have not proved themselves: few at a time, and few failures of one address. An
+// address is treated as a user is by waiting-room.ts.
 //
-// U1. A newcomer drives out the oldest connection of the address that has the most (waiting-room.ts).
+// U1. If there are too many, a new connection ends the oldest connection of the address that has the most (waiting-room.ts).
 // U2. An address whose connections end without proof again and again is not served for a while: a handshake costs the server more than its peer. Connections
 //     that proved themselves do not count, so that a storm of moms behind one address is served.
 
@@ -8,22 +9,22 @@ import type { Socket } from "node:net";
 import type { Limits } from "./limits.ts";
 import { waitingRoom } from "./waiting-room.ts";
 
-/** Addresses whose failures are remembered; beyond this all are forgotten. */
+/** Number of addresses whose failures are remembered. When there are more, all are forgotten. */
 const ADDRESSES_MAX = 10_000;
 
 type UnprovedLimits = Pick<Limits, "unproved_connections_max" | "unproved_ends_max" | "unproved_ends_ms">;
 
 export type Unproved = {
-  /** a connection before its handshake */
+  /** adds a connection before its handshake */
   enter(raw: Socket): void;
-  /** the connection of this TLS socket has proved itself */
+  /** removes the connection of this TLS socket, because it has proved itself */
   leave(socket: Socket): void;
-  /** a connection that had left failed to prove more, which counts like an end without proof (U2) */
+  /** counts a connection that had proved its host but did not prove its user; it counts like an end without proof (U2) */
   failed(socket: Socket): void;
   close(): void;
 };
 
-/** say: for the log. */
+/** Makes the object. say: writes into the log. */
 export function unprovedConnections(limits: UnprovedLimits, say: (text: string) => void): Unproved {
   const sockets = new Map<string, Socket>();
   const failures = recentFailures(limits);

@@ -64,7 +64,7 @@ export type Connections = {
   take(token: number): Pending | undefined;
   /** whether the peer may be a mom or scheduler (I1) */
   mayBeDaemon(connection: Connection): boolean;
-  /** I1, I2; host: the one that it says it speaks for */
+  /** whether the peer may be the mom of this host, as it says in its hello (I1, I2) */
   mayBeMom(connection: Connection, host: string): boolean;
   /** whether the peer may be the scheduler that it claims to be (I1, I2). sched_user: that scheduler's attribute */
   mayBeSched(connection: Connection, sched: string, sched_user: unknown): boolean;

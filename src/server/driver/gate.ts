@@ -6,8 +6,8 @@
 //     the link of a scheduler or mom is closed.
 // G2. While the store accepts nothing, and while the state is loaded again, schedulers and moms are kept out: a frame
 //     from one of them closes its link.
-// G3. Moms of other hosts report by datagrams (src/protocol/datagram) or, while these do not arrive, over their links. Both are
-//     the same reports. Each report is answered, in the way in which it came.
+// G3. Moms of other hosts report by datagrams (src/protocol/datagram) or, while these do not arrive, over their links. The
+//     reports are the same in both cases. Each is answered in the way in which it came.
 // G4. Frames to one mom keep their order (start-frames.ts). Replies to clients are in replies.ts.
 
 import { limitOf } from "#model/limits/server-limits.ts";
@@ -256,14 +256,14 @@ export class Gate implements LinksPort, ClientsPort {
 }
 
 /**
- * A socket of another host means nothing here: moms would connect to whatever has that path on their own host. Such a mom is reached at the address from which
- * it has connected.
+ * Removes the path of the socket from the hello of a mom on another host. Other moms would connect to whatever has that path
+ * on their own hosts. Such a mom is reached at the address from which it has connected.
  */
 function withoutSocket({ tasks: _elsewhere, ...hello }: MomHello): MomHello {
   return hello;
 }
 
-/** A mom of this host is asked whether it is alive, and reports over its link. */
+/** Removes the reports from the hello of a mom on the server's host, which answers pings and reports over its link. */
 function withoutReports({ reports: _by_datagrams, ...hello }: MomHello): MomHello {
   return hello;
 }
@@ -274,7 +274,7 @@ const keysFrame = ({ channel, key, boot }: ChannelKeys): ServerToMom["mom-keys"]
   boot,
 });
 
-/** The data in a text; undefined: it is not JSON. */
+/** Returns the data that a text contains as JSON; undefined: it is not JSON. */
 function dataIn(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

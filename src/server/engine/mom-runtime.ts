@@ -19,27 +19,27 @@ export type MomRuntime = {
   busy: boolean;
   /** time of the mom's last message. It moves with the timers when the clock is set (core/clock-jump.ts) */
   heard_ms: number;
-  /** how often the mom of another host reports; null: a mom of this host, which is asked */
+  /** interval at which a mom on another host reports; null: a mom on the server's host, which is asked */
   readonly every_ms: number | null;
-  /** time at which a mom was asked because its reports are missing; null: they are not */
+  /** time at which the mom was asked because its reports are missing; null: they are not missing */
   asked_ms: number | null;
-  /** numbers of the mom's last reports on this connection: of all, and of those with the site's resources */
+  /** number of the mom's last report on this connection, and of its last report that had the site's resources */
   report: number;
   site_report: number;
-  /** when the mom has said hello on this connection, epoch seconds */
+  /** time of the mom's hello on this connection, epoch seconds */
   readonly since_s: number;
-  /** the latest mom-ping that has no answer yet, and how long the answer to the one before took */
+  /** the latest mom-ping that has no answer yet; and the time that the mom took for its latest answer */
   pinged: { readonly number: number; readonly at_ms: number } | null;
   latency_ms: number | null;
   /** the reason why the mom cannot start jobs; null: it can */
   ill: string | null;
   /** runs that were sent on this connection and that the mom has not accepted yet, by job */
   readonly sent: Map<string, number>;
-  /** time since which the mom has accepted none of them */
+  /** time since which the mom has accepted none of the runs in `sent` */
   sent_ms: number;
 };
 
-/** What others see of a connected mom. */
+/** What other parts of the server may read of a connected mom. */
 export type ConnectedMom = Pick<MomRuntime, "host" | "since_s" | "latency_ms"> & { readonly release: string | null };
 
 /** A signal or message that was sent to the mom of a host and has not been answered. token: of the request to answer. */
@@ -85,7 +85,7 @@ export type Crew = {
   own: Usage;
   /** the run failed because of a sister */
   failed: boolean;
-  /** set when the run has ended on the mother superior: what follows when every sister has released the run; null: the run has not ended */
+  /** what the server does when every sister has released the run; null: the run has not ended on the mother superior */
   over: AfterRun | null;
 };
 
@@ -97,7 +97,7 @@ export type Moms = {
   readonly by_link: Map<number, MomRuntime>;
   /** when the next heartbeat is due (moms/heartbeat.ts) */
   heartbeat_ms: number;
-  /** when the next look for missing reports is due (moms/missed-reports.ts) */
+  /** when missing reports are searched for next (moms/missed-reports.ts) */
   reports_ms: number;
   /** time of the last message of each silent mom that is not connected, by host name in lower case */
   readonly silent_since: Map<string, number>;

@@ -201,7 +201,7 @@ function forgetMom(kernel: Kernel, mom: MomRuntime): void {
   for (const job of jobsWithSister(kernel, mom.host.toLowerCase())) sisterAway(kernel, job, mom.host);
 }
 
-/** Ends the questions that were put on a connection which is gone: nobody answers them any more. */
+/** Ends the questions that were sent on a connection that is gone, because they will not be answered. */
 function forgetQuestions(kernel: Kernel, { host }: MomRuntime): void {
   for (const [number, question] of kernel.moms.questions)
     if (question.host.toLowerCase() === host.toLowerCase()) questionUnanswered(kernel, number, true);
@@ -294,8 +294,8 @@ function reconcile(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
 }
 
 /**
- * Whether the host should still have the run: it is a host of the job. The first host should not if the run has ended there
- * and the server only waits for the sisters.
+ * Whether the host should still have the run. All hosts of the job should, except the first host after the run has ended
+ * there: then the server only waits for the sisters.
  */
 function isWanted(kernel: Kernel, job: Job, host: string): boolean {
   if (isSister(job, host)) return true;
@@ -318,8 +318,8 @@ function catchUp(kernel: Kernel, tx: Transaction, job: Job, entry: HeldJob): voi
 }
 
 /**
- * Whether the run must be ended so that the job can run again. A suspended job shows no such substate (end.ts beginRerun);
- * that its run has failed on a sister shows it instead.
+ * Whether the run must be ended so that the job can run again. A suspended job keeps its substate (end.ts beginRerun); for
+ * it, this follows from the failure of its run on a sister.
  */
 const isToRunAgain = (kernel: Kernel, job: Job): boolean =>
   isIn(job, "rerunning") || (isSuspended(job) && crewOf(kernel, job)?.failed === true);
@@ -377,7 +377,7 @@ function started(kernel: Kernel, tx: Transaction, host: string, data: MomToServe
   }
 }
 
-/** A report of a mom on another host. Parts of reports overtake one another, so each part counts unless a later report has replaced it. */
+/** Applies a report of a mom on another host. Parts of reports may overtake one another, so each part counts unless a later report has replaced it. */
 function reported(kernel: Kernel, tx: Transaction, mom: MomRuntime, { number, ill, jobs, site }: MomReport): void {
   if (number > mom.report) {
     mom.report = number;
@@ -389,7 +389,10 @@ function reported(kernel: Kernel, tx: Transaction, mom: MomRuntime, { number, il
   siteResources(kernel, tx, mom, site);
 }
 
-/** The mom has accepted runs. If it waits for an answer (mom-link.ts I5), it is told which of them the server still wants, and to end the others. */
+/**
+ * Called when the mom has accepted runs. If it waits for an answer (mom-link.ts I5), it is told which of them the server
+ * still wants, and that it must end the others.
+ */
 function accepted(kernel: Kernel, mom: MomRuntime, told: MomToServer["mom-accepted"]["runs"]): void {
   for (const { job, run_count } of told) if (mom.sent.get(job) === run_count) mom.sent.delete(job);
   mom.sent_ms = kernel.now_ms;

@@ -1,5 +1,5 @@
-// `partita cert`: questions and orders to the certificate authority. The shell keeps the authority, carries the order out and answers. Only root may ask (user mode:
-// the complex's own user): a token makes a host a part of the complex.
+// `partita cert`: questions and orders to the certificate authority. The shell has the authority, carries out the order and
+// answers. Only root may ask (user mode: the complex's own user): a token makes a host a part of the complex.
 
 import { hostName } from "#identity/host-name.ts";
 import { TERMS } from "#identity/terms.ts";
@@ -37,7 +37,7 @@ function checked(tx: Transaction, ask: IdentityAsk): IdentityAsk {
   }
 }
 
-/** The server resolves names: a certificate of a user that it does not know would be of no use. */
+/** Returns the name of a user whom the server knows. The server resolves users' names, so a certificate of an unknown user would be useless. */
 function certified(tx: Transaction, user: string): string {
   if (!isUserName(user)) throw new Reject(PBSE.BADATVAL, `${JSON.stringify(user)} cannot be the name of a user in a certificate`);
   if (!tx.config.userExists(user)) throw new Reject(PBSE.BADATVAL, `the server's host has no user ${user}`);

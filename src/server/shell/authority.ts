@@ -1,9 +1,9 @@
-// The certificate authority of the complex (docs/identity.md): its files, its ledger, and what it signs. It is in a bundle of its own, because only a complex with
-// several hosts needs it.
+// The certificate authority of the complex (docs/identity.md): its files, its ledger, and what it signs. It is in a separate
+// bundle, because only a complex with several hosts needs it.
 //
-// C1. Nothing leaves before the ledger that knows of it is on the disk.
-// C2. An authority whose files cannot be read in full serves nobody.
-// C3. A request for a certificate is read only for an asker who knows a token or has shown a certificate.
+// C1. A certificate or token is handed out only after the ledger that contains it is on the disk.
+// C2. An authority whose files cannot be read completely serves nobody.
+// C3. A request for a certificate is examined only if its sender knows a token or has shown a certificate.
 
 import { createPublicKey, randomBytes } from "node:crypto";
 import { type Credentials, CredentialsError, readCredentials, writeCredentials } from "#identity/files/credentials.ts";
@@ -43,10 +43,10 @@ import { type HostRequest, newKey, readRequest } from "#identity/x509/request.ts
 import type { AuthorityView, IdentityAnswers, TokenView } from "#protocol/identity-link.ts";
 import { AuthorityError, AuthorityFiles, createFiles, type Signer } from "./authority-files.ts";
 
-/** Hosts that a refusal names. */
+/** Largest number of hosts that a refusal names. */
 const LEFT_SHOWN = 10;
 const REVOKED_SERVERS_MAX = 100;
-/** Tokens that have not expired. */
+/** Largest number of tokens that have not expired. */
 const TOKENS_MAX = 1000;
 
 export type AuthorityOptions = {
@@ -54,14 +54,14 @@ export type AuthorityOptions = {
   readonly home: string;
   /** PBS_SERVER */
   readonly server: string;
-  /** further names of the server's host, such as its node name: no other host gets them */
+  /** further names of the server's host, such as its node name. No other host gets a certificate for them */
   readonly own_names: readonly string[];
   readonly now_s: () => number;
 };
 
 /** What a host sends to join. secret: as in its token; request: PEM. */
 export type Joining = { readonly token: string; readonly secret: string; readonly request: string };
-/** host null: any host; user null: a host's token; life_s: how long it is valid. */
+/** A token to make. host null: for any host; user null: for a host that joins; life_s: how long it is valid. */
 export type TokenWish = { readonly host: string | null; readonly user: string | null; readonly life_s: number };
 export type Signed = { readonly certificate: string; readonly authority: string };
 
@@ -78,7 +78,10 @@ export class CertificateAuthority {
   readonly #options: AuthorityOptions;
   readonly #files: AuthorityFiles;
   #current: Signer;
-  /** it signs for hosts already, and follows when all hosts have its certificates; null: none is on its way */
+  /**
+   * the authority that is to replace the current one. It already signs the certificates of hosts, and becomes the current
+   * one when all hosts have one. null: there is none
+   */
   #next: Signer | null;
   #ledger: Ledger;
 
@@ -92,7 +95,7 @@ export class CertificateAuthority {
     this.#endRotation();
   }
 
-  /** The server may have been killed after the new authority took over, and before the ledger said so. */
+  /** Completes a rotation. The server may have been killed after the new authority had become the current one and before that was written into the ledger. */
   #endRotation(): void {
     const { fingerprint } = this.#current;
     const isForeign = ({ end, authority }: Certificate): boolean => end === null && authority !== fingerprint;
@@ -105,7 +108,7 @@ export class CertificateAuthority {
     return this.#current.certificate + (this.#next?.certificate ?? "");
   }
 
-  /** Of the same. */
+  /** Fingerprints of these authorities. */
   get fingerprints(): readonly string[] {
     return [this.#current.fingerprint, ...(this.#next === null ? [] : [this.#next.fingerprint])];
   }
@@ -117,7 +120,10 @@ export class CertificateAuthority {
     this.#ledger = kept;
   }
 
-  /** Hosts trust the next authority with their new certificate only, so that the server's own is the current one's to the end. */
+  /**
+   * Signs a certificate. A host trusts the next authority only from its own new certificate on. The server's certificate is
+   * therefore signed by the current authority until the rotation ends.
+   */
   #sign(request: HostRequest, role: Role, user: string | null = null): { readonly record: Certificate; readonly text: string } {
     const signer = role === "server" ? this.#current : (this.#next ?? this.#current);
     const now_s = this.#options.now_s();
@@ -172,18 +178,18 @@ export class CertificateAuthority {
     return { certificate, authority: this.trusted };
   }
 
-  /** The same of the server's own certificates: the latest, so that they fit into an answer. */
+  /** The server's own certificates that hosts must refuse; only the latest, so that they fit into an answer. */
   revokedServers(): readonly Revocation[] {
     const certificates = this.#ledger.certificates.filter(({ role }) => role === "server");
     return revocationsIn({ ...this.#ledger, certificates }, this.#options.now_s()).slice(0, REVOKED_SERVERS_MAX);
   }
 
-  /** What hosts must refuse although its signature and its dates are good. */
+  /** The certificates that hosts must refuse although they are signed and have not expired. */
   revocations(): readonly Revocation[] {
     return revocationsIn(this.#ledger, this.#options.now_s());
   }
 
-  /** Gives a host, because its own certificate is good, the one that commands of its users show. Throws AuthorityError. */
+  /** Gives a host the certificate that its users' commands show, because its own certificate is good. Throws AuthorityError. */
   login(identity: HostIdentity, text: string): Signed {
     if (identity.role !== "host") throw new AuthorityError(`the certificate of ${identity.host} is none of a host`);
     const request = this.#requestOf(identity, text);
@@ -197,7 +203,7 @@ export class CertificateAuthority {
   user(identity: HostIdentity, { token, secret, request: text }: Joining): Signed & { readonly user: string } {
     if (identity.role !== "login") throw new AuthorityError(`the certificate of ${identity.host} is none for users`);
     const asker = { token, secret_sha256: secretDigest(secret) };
-    // Every user of the host can show its certificate (C3).
+    // Showing the certificate is not enough here, because every user of the host can do so (C3).
     if (!knowsToken(this.#ledger, asker)) throw new AuthorityError(REFUSALS["token-unknown"](""));
     const request = this.#requestOf(identity, text);
     const ask = { ...asker, host: request.host, key_sha256: request.key_sha256 };
@@ -209,13 +215,13 @@ export class CertificateAuthority {
     return { user: verdict.user, certificate, authority: this.trusted };
   }
 
-  /** Throws AuthorityError if the host has had too many. */
+  /** Checks that the host has not too many certificates. Throws AuthorityError. */
   #mayHaveAnother(host: string, role: Role): void {
     const verdict = judgeRenewal(this.#ledger, host, role, this.#options.now_s());
     if (!verdict.ok) throw new AuthorityError(REFUSALS[verdict.why](host));
   }
 
-  /** A request of the host whose certificate was shown. Throws AuthorityError. */
+  /** Reads a request and checks that it is for the host whose certificate was shown. Throws AuthorityError. */
   #requestOf(identity: HostIdentity, text: string): HostRequest {
     const fault = this.fault(identity);
     if (fault !== null) throw new AuthorityError(fault);
@@ -274,7 +280,7 @@ export class CertificateAuthority {
     return { revoked: before };
   }
 
-  /** The server gets another certificate before its earlier ones end, so that it can always prove itself. */
+  /** Revokes the certificates of the server. It gets another one first, so that it can always prove itself. */
   #revokeServer(now_s: number): IdentityAnswers["revoke-host"] {
     const before = this.#ledger.certificates.filter((each) => each.role === "server" && each.end === null && now_s < each.until_s);
     this.renewServer();
@@ -291,7 +297,7 @@ export class CertificateAuthority {
     return { revoked: own.filter((each) => standingOf(each, now_s) === "valid").length };
   }
 
-  /** A new key and certificate of the server itself. */
+  /** Gives the server itself a new key and certificate. */
   renewServer(): IdentityAnswers["renew-server"] {
     const key = newKey();
     const public_key = createPublicKey(key);
@@ -302,7 +308,10 @@ export class CertificateAuthority {
     return { until_s: record.until_s };
   }
 
-  /** A new authority: from now on it signs for hosts, and hosts that renew their certificate trust it, too. Throws AuthorityError. */
+  /**
+   * Begins a rotation: the new authority signs the certificates of hosts from now on, and hosts that renew their certificate
+   * trust it, too. Throws AuthorityError.
+   */
   beginRotation(): IdentityAnswers["rotate"] {
     if (this.#next !== null) throw new AuthorityError("a new authority is on its way already: --finish ends it");
     this.#files.writeNext(newAuthority(this.#options.server, this.#options.now_s()));
@@ -310,7 +319,10 @@ export class CertificateAuthority {
     return { left: this.#hostsLeft(this.#options.now_s()) };
   }
 
-  /** The new authority replaces the current one. force: hosts without its certificate must join again. Throws AuthorityError. */
+  /**
+   * Ends a rotation: the new authority replaces the current one. force: even if hosts are left without its certificate;
+   * these must join again. Throws AuthorityError.
+   */
   finishRotation(force: boolean): IdentityAnswers["finish-rotation"] {
     const now_s = this.#options.now_s();
     if (this.#next === null) throw new AuthorityError("no new authority is on its way: partita cert rotate makes one");
@@ -336,7 +348,7 @@ export class CertificateAuthority {
     return [...new Set(valid.filter((each) => !done.has(keyOf(each))).map(({ host }) => host))];
   }
 
-  /** What the server shows to hosts. Throws CredentialsError. */
+  /** The key and certificate that the server shows to hosts. Throws CredentialsError. */
   serverCredentials(): Credentials {
     const present = readCredentials(this.#options.home);
     if (present === null) throw new AuthorityError("the server has no certificate");
@@ -350,11 +362,14 @@ export class CertificateAuthority {
     const { identity, serial, until_s } = readCertificate(present.certificate);
     if (certificateOf(this.#ledger, serial)?.authority !== this.#current.fingerprint) return true;
     if (identity?.role !== "server" || this.fault(identity) !== null) return true;
-    // No certificate outlives its authority: near that end, another one would gain nothing.
+    // No certificate is valid longer than its authority. Near the end of the authority, a new certificate would not last longer.
     return until_s - this.#options.now_s() < TERMS.certificate_s / 3 && until_s < this.#current.until_s;
   }
 
-  /** null: there are none, or they cannot be used, for example because the server was killed between the two files of a renewal. */
+  /**
+   * The credentials on the disk; null: there are none, or they cannot be used, for example because the server was killed
+   * between the two files of a renewal.
+   */
   #presentCredentials(): Credentials | null {
     try {
       return readCredentials(this.#options.home);
@@ -400,7 +415,7 @@ function nameOf(server: string): string {
   return name;
 }
 
-/** x509/authority.ts: SERIAL. */
+/** Makes a serial number (SERIAL in x509/authority.ts). */
 function newSerial(): string {
   const bytes = randomBytes(16);
   bytes[0] = 0x40 | (bytes.readUInt8(0) & 0x3f);

@@ -1,4 +1,5 @@
-// The certificate authority as a port of the driver. A complex on one host never loads it: the first token creates it, and later starts of the server find it.
+// The certificate authority as a port of the driver. A complex on one host never loads it. The authority is created with the
+// first token; at later starts of the server it exists already.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -8,9 +9,9 @@ import type { IdentityAsk } from "#protocol/identity-link.ts";
 import type { IdentityPort } from "../driver/ports.ts";
 import type { AuthorityOptions, CertificateAuthority } from "./authority.ts";
 
-/** What depends on the authority: the port for other hosts (network.ts). */
+/** The port for other hosts, which depends on the authority (network.ts). */
 export type Door = {
-  /** Lets hosts in that the authority knows. Rejects if that is not possible now; it is tried again from time to time. */
+  /** Opens the port for hosts that the authority knows. Rejects if that is not possible now; it is tried again from time to time. */
   open(authority: CertificateAuthority): Promise<void>;
   /** certificates were revoked or renewed */
   changed(): void;
@@ -18,20 +19,23 @@ export type Door = {
 
 export type OwnSide = {
   readonly credentials: Credentials;
-  /** why a host is refused, in words for the log; null: it is welcome */
+  /** why a host is refused, in words for the log; null: it is accepted */
   fault(identity: HostIdentity): string | null;
 };
 
 export type OpenIdentity = IdentityPort & {
-  /** what the server shows to a host that it dials, and what it accepts; null: the complex has no authority. Throws if the server's certificate cannot be used */
+  /**
+   * what the server shows to a host to which it connects, and what it accepts; null: the complex has no authority. Throws if
+   * the server's certificate cannot be used
+   */
   ownSide(): OwnSide | null;
   /** whether a host of that name has a certificate that is valid now */
   hasHost(name: string): boolean;
-  /** At the start of the server: opens the authority if the complex has one, and the door. Rejects with the reason if it cannot. */
+  /** Called at the start of the server: opens the authority, if the complex has one, and the port. Rejects with the reason if it cannot. */
   begin(): Promise<void>;
 };
 
-/** ask(): one order after another, each answered when its effects are on the disk. */
+/** Makes the port. ask(): carries out one order after another, and answers each when its effects are on the disk. */
 export function identityPort(options: AuthorityOptions, door: Door): OpenIdentity {
   let authority: CertificateAuthority | null = null;
   let last: Promise<unknown> = Promise.resolve();
@@ -54,7 +58,7 @@ export function identityPort(options: AuthorityOptions, door: Door): OpenIdentit
       if (ask.verb === "list") return { authority: null, next: null, left: [], certificates: [], tokens: [] };
       throw new Error("the complex has no certificate authority yet: the first token makes it (partita cert token)");
     }
-    // A token is of no use while nobody can come in.
+    // A token cannot be used while the port is closed.
     if (ask.verb === "make-token") await door.open(present);
     const value = carryOut(present, ask);
     if (ask.verb !== "list") door.changed();

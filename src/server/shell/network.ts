@@ -1,8 +1,8 @@
 // The server's TCP port for other hosts (docs/identity.md). It is open only in a complex that has a certificate authority.
 //
-// N1. While the authority cannot say who is welcome, the port is closed.
-// N2. Every host that is linked knows which certificates were revoked. It is told after a frame of its own that was accepted: a daemon that hears something counts
-//     its connection as good (daemon-link.ts D1).
+// N1. While the authority cannot say which hosts are accepted, the port is closed.
+// N2. Every linked host has the list of revoked certificates. It gets the list after its first accepted frame, not before,
+//     because a daemon that has received anything counts its connection as good (daemon-link.ts D1).
 
 import { keepRevoked } from "#identity/files/revoked.ts";
 import type { HostIdentity } from "#identity/peer.ts";
@@ -21,13 +21,13 @@ import { LOG_EVENT } from "#support/log-event.ts";
 import type { CertificateAuthority } from "./authority.ts";
 import type { Door } from "./identity-port.ts";
 
-/** How often certificates of open links are looked at, and a port that could not be opened is tried again. */
+/** How often the certificates of open links are checked, and how often a port that could not be opened is tried again. */
 const REVIEW_MS = 60_000;
 
 export type NetworkOptions = {
   /** PBS_HOME */
   readonly home: string;
-  /** what a new host is told of the complex */
+  /** what a new host must know of the complex */
   readonly settings: ComplexSettings;
   /** frame types of links */
   readonly types: readonly string[];
@@ -36,13 +36,13 @@ export type NetworkOptions = {
   readonly onDatagram: (bytes: Uint8Array, answer: (bytes: Uint8Array) => void) => void;
   /** number of datagrams that did not count, by reason */
   readonly dropped: { readonly [why: string]: number };
-  /** who a user of another host is */
+  /** determines the user of a client on another host */
   readonly proveUser: ProveUser;
   readonly now_s: () => number;
   readonly note: (event: number, text: string) => void;
   /** the schedulers of a host */
   readonly schedsOf: (host: string) => readonly HostSched[];
-  /** called when certificates were looked at: from time to time, and when some were revoked */
+  /** called when certificates were checked: from time to time, and when some were revoked */
   readonly reviewed: () => void;
   /** links that the server has made itself, to schedulers on other hosts */
   readonly dialled: () => readonly ServerLink[];
@@ -55,14 +55,14 @@ export class HostNetwork implements Door {
   #authority: CertificateAuthority | null = null;
   #listener: TlsLinkServer | null = null;
   #udp: UdpServer | null = null;
-  /** what was logged of dropped datagrams */
+  /** the last line that was logged about dropped datagrams */
   #told_dropped = "";
   #opening: Promise<void> | null = null;
   #timer: NodeJS.Timeout | null = null;
   #closed = false;
-  /** the certificate that new connections are shown */
+  /** the certificate that is shown to new connections */
   #shown = "";
-  /** what hosts are told of revoked certificates, and the links that were told (N2) */
+  /** the list of revoked certificates for hosts, and the links over which it was sent (N2) */
   #revoked: Revoked = { certificates: [] };
   readonly #told = new WeakSet<ServerLink>();
 
@@ -81,7 +81,7 @@ export class HostNetwork implements Door {
     return this.#opening;
   }
 
-  /** Looks at the server's certificate and at those of open links. */
+  /** Checks the server's certificate and those of open links. */
   changed(): void {
     const authority = this.#authority;
     if (authority === null) return;
@@ -102,7 +102,7 @@ export class HostNetwork implements Door {
     }
   }
 
-  /** Tells all hosts that are linked if the list has changed. */
+  /** Sends the list to all linked hosts if it has changed. */
   #tellRevoked(authority: CertificateAuthority): void {
     const certificates = authority.revocations();
     if (JSON.stringify(certificates) === JSON.stringify(this.#revoked.certificates)) return;
@@ -111,15 +111,15 @@ export class HostNetwork implements Door {
       if (this.#told.has(link)) link.send(REVOKED, this.#revoked);
   }
 
-  /** Keeps the list for those who are linked later, and on the disk for the mom of this host, which other moms of a job connect to. */
+  /** Keeps the list for hosts that are linked later, and writes it to the disk for the mom of this host, to which other moms of a job connect. */
   #noteRevoked(certificates: Revoked["certificates"]): void {
     this.#revoked = { certificates };
     if (certificates.length > 0) keepRevoked(this.#options.home, certificates, this.#options.now_s());
   }
 
-  /** N2. Called when a host has sent a frame. */
+  /** Called when a host has sent a frame: sends it the list, unless it has it (N2). */
   heard(link: ServerLink): void {
-    // Commands of users read the list that their host keeps.
+    // The list is not sent to users' commands, which read the one that their host keeps.
     if (!link.open || this.#told.has(link) || isRemoteUser(link.peer)) return;
     this.#told.add(link);
     if (this.#revoked.certificates.length > 0) link.send(REVOKED, this.#revoked);
@@ -146,7 +146,7 @@ export class HostNetwork implements Door {
     await this.#listener?.close();
   }
 
-  /** Logs what was dropped since the last time. */
+  /** Logs the numbers of dropped datagrams if they have changed since the last time. */
   #tellDropped(): void {
     const counts = Object.entries(this.#options.dropped).filter(([, count]) => count > 0);
     const text = counts.map(([why, count]) => `${count} ${why}`).join(", ");
@@ -209,7 +209,7 @@ export class HostNetwork implements Door {
     if (question.type === "join") {
       const { host, ...signed } = authority.join(question.data);
       note(LOG_EVENT.SECURITY, `host ${host} joined with token ${question.data.token}`);
-      // Links of earlier certificates of the host end.
+      // Ends the links that use earlier certificates of the host.
       this.#listener?.review();
       return { type: "joined", data: { ...signed, now_s: now_s(), settings } };
     }

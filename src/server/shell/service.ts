@@ -162,7 +162,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       problem: complain,
     }),
     identity,
-    // A host that has joined is known by its certificate: the server need not find its address.
+    // A host that has joined is identified by its certificate, so its name need not have an address.
     resolve: (host: string, done: (name: string | null) => void) => (identity.hasHost(host) ? done(host) : lookUp(host, done)),
     onBug: (error: unknown) => complain(`internal error: ${error instanceof Error ? error.stack : String(error)}`),
     ended: options.ended,
@@ -192,7 +192,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   };
 }
 
-/** Names of this host, besides PBS_SERVER. */
+/** Returns the names of this host besides PBS_SERVER. */
 const namesHere = (conf: Conf): readonly string[] => [
   shortHostName(conf.own_server),
   conf.mom_node_name,
@@ -233,7 +233,7 @@ function fileCopies(directory: string, complain: (text: string) => void) {
   };
 }
 
-/** handlers: as those of the server's listeners; a frame counts when the driver exists. */
+/** handlers: the same as those of the server's listeners; they may be called only after the driver has been made. */
 function remoteScheds(
   { config, log }: ServiceOptions,
   identity: OpenIdentity,

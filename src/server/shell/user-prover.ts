@@ -1,4 +1,5 @@
-// Who a user of another host is (docs/identity.md). The certificate names the host, or host and user; a munge credential proves the uid.
+// Determines the user of a client on another host (docs/identity.md). The certificate names the host, or host and user; a
+// munge credential proves the uid.
 //
 // U1. Nothing that a client says about its user counts. Names are resolved by the users of the server's host.
 // U2. In user mode the complex has one user, and its hosts' certificates for users are in that user's hands: the certificate is proof enough.
@@ -53,10 +54,10 @@ export function userProver({ system, server, own_uid, users, munge, now_s }: Use
   return verdict;
 }
 
-/** What munge_encode(3) makes: base64 between a prefix and a colon. */
+/** The form of a credential from munge_encode(3): base64 between a prefix and a colon. */
 const MUNGE_CREDENTIAL = /^MUNGE:[A-Za-z0-9+/=]+:$/;
 
-/** null: PBS_SUPPORTED_AUTH_METHODS names methods, and munge is not among them. */
+/** Returns the function that loads MUNGE; null: PBS_SUPPORTED_AUTH_METHODS names methods, and munge is not among them. */
 export function mungeOf({ values }: Pick<Conf, "values">): UserProverOptions["munge"] {
   const methods = values["PBS_SUPPORTED_AUTH_METHODS"];
   if (methods !== undefined && !methods.split(",").some((name) => name.trim().toLowerCase() === "munge")) return null;

@@ -60,7 +60,7 @@ export type Host = {
 
 export type Scenario = {
   readonly hosts: readonly Host[];
-  /** host: another one than the server's, from where the scheduler works; null: the server's */
+  /** host: the host where the scheduler runs, if it is not the server's; null: the server's host */
   readonly scheds: readonly { readonly name: string; readonly partitions: readonly string[]; readonly host: string | null }[];
   readonly queues: readonly { readonly name: string; readonly partition: string | null; readonly destinations?: readonly string[] }[];
   /** true: the settings make schedulers plan much (plan-workload.ts) */
