@@ -72,17 +72,15 @@ function library(): Library {
   }
   loaded = {
     koffi,
-    create: munge.func("void *munge_ctx_create(void)") as Library["create"],
-    set: munge.func("int munge_ctx_set(void *context, int option, ...)") as Library["set"],
-    destroy: munge.func("void munge_ctx_destroy(void *context)") as Library["destroy"],
-    textOf: munge.func("const char *munge_ctx_strerror(void *context)") as Library["textOf"],
-    encode: munge.func(
-      "int munge_encode(_Out_ void **credential, void *context, const uint8_t *payload, int length)",
-    ) as unknown as Library["encode"],
+    create: munge.func("void *munge_ctx_create(void)"),
+    set: munge.func("int munge_ctx_set(void *context, int option, ...)"),
+    destroy: munge.func("void munge_ctx_destroy(void *context)"),
+    textOf: munge.func("const char *munge_ctx_strerror(void *context)"),
+    encode: munge.func("int munge_encode(_Out_ void **credential, void *context, const uint8_t *payload, int length)"),
     decode: munge.func(
       "int munge_decode(const char *credential, void *context, _Out_ void **payload, _Out_ int *length, _Out_ uint32_t *uid, _Out_ uint32_t *gid)",
-    ) as unknown as Library["decode"],
-    free: c.func("void free(void *memory)") as Library["free"],
+    ),
+    free: c.func("void free(void *memory)"),
   };
   return loaded;
 }
@@ -108,16 +106,18 @@ export function openMunge(options: MungeOptions): Munge {
         const bytes = Buffer.from(payload);
         const credential: Pointer[] = [null];
         const result = await called((done) => lib.encode.async(credential, context, bytes, bytes.length, done));
-        const text = taken(lib, credential, (memory) => lib.koffi.decode(memory, "char", -1) as string);
+        const text = taken<string>(lib, credential, (memory) => lib.koffi.decode(memory, "char", -1));
         if (result !== SUCCESS || text === null) throw failure(lib, context, result);
         return text;
       }),
     decode: (credential) =>
       within(async (lib, context) => {
         const payload: Pointer[] = [null];
-        const [length, uid, gid] = [[0], [0], [0]] as [number[], number[], number[]];
+        const length = [0];
+        const uid = [0];
+        const gid = [0];
         const result = await called((done) => lib.decode.async(credential, context, payload, length, uid, gid, done));
-        const bytes = taken(lib, payload, (memory) => Buffer.from(lib.koffi.decode(memory, "uint8_t", length[0] ?? 0) as Uint8Array));
+        const bytes = taken<Buffer>(lib, payload, (memory) => Buffer.from(lib.koffi.decode(memory, "uint8_t", length[0] ?? 0)));
         if (result !== SUCCESS) throw failure(lib, context, result);
         return { uid: uid[0] ?? 0, gid: gid[0] ?? 0, payload: bytes?.toString("utf8") ?? "" };
       }),
