@@ -83,12 +83,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     onClose: (link) => gate.closed(link),
     onProblem: (text, peer) => log.note(LOG_EVENT.SECURITY, `connection ended: ${text}${peer === null ? "" : `, ${nameOfPeer(peer)}`}`),
   };
-  const desk = new StatusDesk({
-    cipher: aesGcm,
-    random: randomBytes,
-    boot: randomBytes(8).toString("hex"),
-    rotation_ms: KEY_ROTATION_MS,
-  });
+  const desk = statusDesk();
   const network = new HostNetwork({
     home: config.home,
     settings: { server: conf.own_server, port: conf.port.server, mode: conf.mode },
@@ -96,14 +91,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     handlers,
     onDatagram: (bytes, answer) => gate.datagram(bytes, answer),
     dropped: desk.dropped,
-    proveUser: userProver({
-      system,
-      server: conf.own_server,
-      own_uid: process.getuid?.() ?? 0,
-      users,
-      munge: mungeOf(conf),
-      now_s: epoch_s,
-    }),
+    proveUser: proverOf(conf, users),
     now_s: epoch_s,
     note: log.note,
     schedsOf: (host) => schedsOf(driver.core.state, config, host),
@@ -191,6 +179,21 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     },
   };
 }
+
+/** Returns the desk that receives the reports of moms on other hosts. Its boot tells them that the server has started again. */
+const statusDesk = (): StatusDesk =>
+  new StatusDesk({ cipher: aesGcm, random: randomBytes, boot: randomBytes(8).toString("hex"), rotation_ms: KEY_ROTATION_MS });
+
+/** Returns the function that checks the proof of a user on another host. */
+const proverOf = (conf: Conf, users: UserDatabase): ReturnType<typeof userProver> =>
+  userProver({
+    system: conf.mode === "system",
+    server: conf.own_server,
+    own_uid: process.getuid?.() ?? 0,
+    users,
+    munge: mungeOf(conf),
+    now_s: epoch_s,
+  });
 
 /** Returns the names of this host besides PBS_SERVER. */
 const namesHere = (conf: Conf): readonly string[] => [
