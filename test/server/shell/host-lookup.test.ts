@@ -20,3 +20,7 @@ test("an address without a name is unknown unless it is one of this host", async
   // 192.0.2.0/24 is reserved for documentation (RFC 5737).
   assert.equal(await found("192.0.2.1"), null);
 });
+
+test("a further loopback address is that of a mom of its own", async () => {
+  assert.equal(await found("127.0.0.2"), null);
+});
