@@ -132,6 +132,17 @@ test("K3 is seen: two runs of one job at once, unless the server gave the first 
   assert.throws(() => checks.born(born(id, 1, "n2"), () => attrsOf(core, id)), /K3/);
 });
 
+test("K3 is seen: an earlier run that starts beside a later one, unless a request forced it off its hosts", () => {
+  const { core, submit } = coreWithJob("(n1:ncpus=1)", 4);
+  const checks = new Checks();
+  const id = submit();
+  checks.stepped(core);
+  checks.born(born(id, 2, "n2"), () => attrsOf(core, id));
+  assert.throws(() => checks.born(born(id, 1), () => attrsOf(core, id)), /K3 .*run 1 starts on n1 while run 2 is on n2/);
+  checks.force(id);
+  checks.born(born(id, 1), () => attrsOf(core, id));
+});
+
 test("K4 is seen: more cpus in use than there are, and company of an exclusive job", () => {
   for (const [ncpus, place, message] of [
     [1, "free", /K4 vnode n1 has 1 cpus, 2 are used/],
