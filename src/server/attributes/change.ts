@@ -18,7 +18,7 @@ export type ChangeContext = {
   readonly table: AttributeTable;
   readonly resources: ReadonlyMap<string, ResourceDef>;
   readonly who: Identity;
-  /** true: attributes that can be set only at the creation of the object are accepted */
+  /** whether the object is being created; attributes that can be set only then are refused otherwise */
   readonly creating?: boolean;
   /** the values that attributes of this object get when they are unset, if these differ from the table's defaults */
   readonly fresh?: Attrs;

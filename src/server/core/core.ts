@@ -43,7 +43,7 @@ export type Core = {
   readonly kernel: Kernel;
   /** a client's request. token: is given back with the answer. sock: number of the connection, for the log */
   request(peer: Peer, request: Request, token: number, now_ms: number, sock?: number): void;
-  /** the answers to read-history (null: no such record) and page-history */
+  /** the answers to the actions read-history (null: no such record) and page-history */
   historyRead(token: number, jobs: ReadonlyMap<string, Job | null>, now_ms: number): void;
   historyPage(token: number, jobs: readonly Job[], last: boolean, now_ms: number): void;
   /** the answer to go-on: makes the next slice; returns whether more slices follow */
@@ -59,7 +59,7 @@ export type Core = {
   hookQuery(query: { readonly what: string; readonly name: string }): unknown;
   /** the client of these open requests is gone */
   clientLost(tokens: readonly number[]): void;
-  /** a frame of a scheduler. link: the shell's number for the connection, which becomes that of a scheduler by a hello */
+  /** a frame of a scheduler. link: the shell's number for the connection; the hello on it says which scheduler it belongs to */
   sched<T extends keyof SchedToServer>(link: number, type: T, data: SchedToServer[T], now_ms: number): void;
   /** the hello of a scheduler on another host, which the server has dialled */
   schedHello(link: number, hello: SchedHello, host: string, now_ms: number): void;
@@ -68,7 +68,7 @@ export type Core = {
   schedUnreached(name: string, why: string, now_ms: number): void;
   /** a scheduler that the shell started has ended (or could not be started) */
   schedExited(name: string, how: scheds.SchedEnd, now_ms: number): void;
-  /** a scheduler was not started, because one of its directories fails its check. text: for its comment */
+  /** a scheduler was not started, because one of its directories fails its check. text: for the scheduler's comment */
   schedUnfit(name: string, text: string, now_ms: number): void;
   /** the answer to look-at-sched */
   schedSeen(name: string, sight: SchedSight, now_ms: number): void;

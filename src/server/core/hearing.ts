@@ -34,7 +34,7 @@ import { queueStarted, routeSoon } from "../submit/routing.ts";
 
 /**
  * The occasions on which listeners are called, and the arguments that they get. before: the attributes before the event. An
- * object that no longer exists is passed as it was last.
+ * object that no longer exists is passed with its last values.
  */
 type News = {
   readonly "job-created": [job: Job];
@@ -69,7 +69,7 @@ const isInResv = ({ state }: Kernel, job: Job): boolean => state.resv_queues.has
 const hasMoved = (job: Job, before: JobAttrs): boolean => job.attrs.queue !== before.queue;
 const hasArrived = (job: Job, before: JobAttrs): boolean => hasMoved(job, before) || job.attrs.job_state !== before.job_state;
 
-/** Called when a job is in a queue: a routing queue sends it on; for an execution queue, the scheduler is triggered. */
+/** Routes a job that is in a routing queue. For a job in an execution queue that may be started, triggers the scheduler. */
 function queueHears(kernel: Kernel, tx: Transaction, job: Job): void {
   const queue = kernel.state.queues.get(job.attrs.queue);
   if (queue === undefined) return;

@@ -5,7 +5,8 @@
 // I3. At no time are larger amounts of a vnode promised than it has, and a vnode that is promised exclusively is promised to
 //     no other reservation. There are three exceptions: a place that a manager forced (pbs_ralter -W force), a reservation
 //     for which the vnode has become too small (resv/lowered.ts), and a host in several maintenance reservations.
-// I4. The occurrences of a promise are in order of time and do not overlap. Each has one of the promise's places, or none.
+// I4. The occurrences of a promise are in order of time and do not overlap. Each refers to one of the promise's places, or to
+//     none (NO_PLACE).
 //     An unconfirmed reservation has no promise and has not begun.
 
 import { RESV_STATE } from "#model/resv-state.ts";

@@ -98,8 +98,8 @@ function follow(kernel: Kernel, token: number, waiting: WaitingRequest & { reado
 }
 
 /**
- * Does the work for one page or slice, which returns whether more follow. A refusal becomes the reply and ends the stream.
- * Returns whether this was the last page or slice.
+ * Does the work for one page or slice. work: returns whether more pages or slices follow. A refusal becomes the reply and
+ * ends the stream. Returns whether this was the last page or slice.
  */
 function step(kernel: Kernel, token: number, waiting: WaitingRequest, work: (tx: Transaction) => boolean): boolean {
   try {
@@ -140,7 +140,7 @@ function serve(kernel: Kernel, token: number, waiting: WaitingRequest): void {
       else managed(kernel, who, request, 0, (said?.kind === "ok" ? said.text : undefined) ?? null);
     }
   } catch (error) {
-    // If the handler did not reach its end, the parts that it has made are not sent.
+    // If the handler did not reach its end, the parts of the answer that it has made are not sent.
     kernel.out.clients.length = clients;
     if (error instanceof AnswerNeeded) {
       const held = known === NOTHING_KNOWN ? { ...waiting, known: nothingKnown() } : waiting;
@@ -160,7 +160,7 @@ function serve(kernel: Kernel, token: number, waiting: WaitingRequest): void {
   }
 }
 
-/** Runs the hooks that a request asks. The request is served again when all have answered, unless its client is gone by then. */
+/** Runs the hooks whose answers a request needs. The request is served again when all have answered, unless its client is gone by then. */
 function askHooks(kernel: Kernel, token: number, waiting: WaitingRequest, asks: readonly HookAsk[]): void {
   let left = asks.length;
   for (const { key, event, input } of asks) {

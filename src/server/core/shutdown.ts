@@ -1,7 +1,7 @@
 // The end of the server (qterm): what happens to running jobs, and when the shell may end.
 //
-//   A running job is saved by its mom, if the site has a script for this. Otherwise it is requeued, if it is rerunnable. Otherwise it is
-//   killed (immediate), or the server waits for its end (delay).
+//   A running job is checkpointed by its mom, if the site has a checkpoint script. Otherwise it is requeued, if it is rerunnable.
+//   Otherwise it is killed (immediate), or the server waits for its end (delay).
 //
 // I1. While the server ends, it starts no job and accepts only status requests (it refuses all other requests with 15060).
 // I2. A second qterm -t immediate ends the server at once. Jobs that could not be ended because their mom is not connected

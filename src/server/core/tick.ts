@@ -2,13 +2,14 @@
 //   jobs           wait:JOB Execution_Time has come; route:JOB routing is tried again; rerun:JOB qrerun has waited long enough;
 //                  starting:JOB a scheduler no longer waits for a job that it started; preempt:JOB a preemption has taken too long
 //   schedulers     accumulate:SCHED job_accumulation_time is over; iteration:SCHED scheduler_iteration is over; sched-start:SCHED
-//                  the scheduler is started again; sched-heartbeat all are asked; sched-silent:SCHED a scheduler still does not
+//                  the scheduler is started again; sched-heartbeat all get a ping; sched-silent:SCHED a scheduler still does not
 //                  answer; asked:TOKEN a scheduler has not answered a client's question
-//   moms           heartbeat those of this host are asked; reports those whose reports are missing are asked; still-silent:HOST the vnodes of a silent mom become down; silent:HOST
-//                  node_fail_requeue is over; join:JOB the sisters of the job have not joined in time; away:JOB HOST a sister was
-//                  disconnected too long; question:N a mom has not answered
+//   moms           heartbeat those of this host get a ping; reports those whose reports are missing get a ping;
+//                  still-silent:HOST the vnodes of a silent mom become down; silent:HOST node_fail_requeue is over;
+//                  join:JOB the sisters of the job have not joined in time; away:JOB HOST a sister was disconnected too long;
+//                  question:N a mom has not answered
 //   reservations   resv:ID its next event is due, for example its start; resv-wait:ID a client no longer waits for the answer;
-//                  resv-idle:ID it was unused too long; resv-health: vnodes have had time to say hello
+//                  resv-idle:ID it was unused too long; resv-health: the moms have had time to say hello
 //   others         hook:NAME a periodic hook is due; purge-history old finished jobs are removed from the history
 
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";

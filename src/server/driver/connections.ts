@@ -3,8 +3,8 @@
 //
 // I1. The operating system identifies a peer on this host (SO_PEERCRED). A mom or scheduler must run as root or as the server's
 //     own user; a scheduler may also run as its sched_user.
-// I2. A certificate identifies a peer on another host. One with the role `host` may be the mom of that host and nothing else, or, if
-//     the server has dialled it, the scheduler that was dialled and nothing else. A user of another host may send requests and
+// I2. A certificate identifies a peer on another host. A peer whose certificate has the role `host` may be the mom of that host and
+//     nothing else, or, if the server has dialled it, the scheduler that was dialled and nothing else. A user of another host may send requests and
 //     nothing else, and has the rights of root only in user mode, whose one user owns all hosts of the complex.
 
 import { hostName } from "#identity/host-name.ts";
@@ -60,7 +60,7 @@ export type Connections = {
   open(connection: Connection, id: number, is_listing?: boolean): number;
   /** returns the request of a token; the request stays open */
   peek(token: number): Pending | undefined;
-  /** returns the request of a token, which is answered now */
+  /** removes the request of a token, because it is answered now, and returns it */
   take(token: number): Pending | undefined;
   /** whether the peer may be a mom or scheduler (I1) */
   mayBeDaemon(connection: Connection): boolean;
@@ -104,7 +104,7 @@ export function connections(options: {
     const identity = identifyPeer(link, options.users, link.host?.host ?? options.host);
     if (identity === null) return null;
     const { user, uid, groups, host } = identity;
-    // In user mode the user of the complex counts as root, too.
+    // In user mode the user of the complex also counts as root.
     return { user, uid, groups, host, root: (isHere && uid === 0) || (!options.system && uid === options.own_uid) };
   };
 
@@ -141,7 +141,7 @@ export function connections(options: {
       by_number.delete(link.id);
       if (connection === undefined) return undefined;
       for (const token of connection.tokens) pending.delete(token);
-      // The link must stop waiting before its listings count as ended; otherwise its own waiting listings would begin.
+      // The connection's waiting listings are removed first; otherwise over() would begin one of them.
       options.listings.leave(link.peer.uid, connection);
       for (const _listing of connection.listings) options.listings.over(link.peer.uid);
       connection.listings.clear();

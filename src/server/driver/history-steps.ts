@@ -28,7 +28,7 @@ type Surroundings = {
 export type HistorySteps = {
   read(token: number, ids: readonly string[]): void;
   page(token: number, walk: HistoryWalk): void;
-  /** a listing of live jobs */
+  /** makes a long answer slice by slice (core.slice), for example a listing of live jobs */
   slices(token: number): void;
   purge(before_s: number): void;
   /** reports to the core how many records the history has */

@@ -103,7 +103,7 @@ export type ProcessesPort = {
   look(sched: string, pid: number, done: (sight: SchedSight) => void): void;
   /** sends SIGKILL if the process with that pid is still the scheduler; the driver is informed when the process has ended */
   kill(sched: string, pid: number): void;
-  /** stops these schedulers; done: called when none of them is left */
+  /** ends these schedulers; done: called when none of them is left */
   stopAll(scheds: readonly { readonly name: string; readonly pid: number }[], done: () => void): void;
   /** whether the process was started here, so that the driver is informed of its end */
   isChild(pid: number): boolean;
@@ -120,7 +120,7 @@ export type FilesPort = {
   /** hook undefined: the hook was deleted */
   hook(name: string, hook: Hook | undefined): void;
   resources(defs: Iterable<ResourceDef>): void;
-  /** text: job_sort_formula; null: there is none */
+  /** text: the value of job_sort_formula; null: there is none */
   formula(text: string | null): void;
 };
 

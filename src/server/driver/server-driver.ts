@@ -143,7 +143,7 @@ export class ServerDriver {
   request(peer: Peer, request: Request, token: number, link = 0, chars = 0): void {
     if (this.#ports.clients.of(token) === undefined) return; // refused while the state was being loaded again
     if (this.#fault !== null && !WITHOUT_STORE.has(request.kind)) return this.#refuse(token, PBSE.SYSTEM, this.#fault);
-    // The request was opened in the slice in which the core failed, so it is in no list of open requests.
+    // The core failed earlier in this slice. This request was opened after #startOver had listed the open requests, so it is refused here.
     if (this.#phase === "reloading") {
       if (this.#fault !== null) return this.#refuse(token, PBSE.SYSTEM, this.#fault);
       return this.#refuse(token, PBSE.INTERNAL, pbseText(PBSE.INTERNAL) ?? "");
@@ -198,7 +198,7 @@ export class ServerDriver {
     this.do((core, now_ms) => core.schedUnfit(name, text, now_ms));
   }
 
-  /** Called when a scheduler on another host could not be reached. */
+  /** Tells the core that a scheduler on another host could not be reached. why: a text for people. */
   schedUnreached(name: string, why: string): void {
     this.do((core, now_ms) => core.schedUnreached(name, why, now_ms));
   }

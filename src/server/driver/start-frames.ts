@@ -75,7 +75,7 @@ export function startFrames(options: StartFramesOptions): (frame: MomFrame) => v
     if (found.ok) deliver(some, textsOf(some, found.value));
     else {
       complain(`scripts cannot be read: ${found.error.message}`);
-      // Moms with a frame that needs a script are disconnected; after their next hello they get the starts again. The other moms stay connected.
+      // Moms that should get a script are disconnected; after their next hello they get the starts again. The other moms stay connected.
       const without = new Set(some.filter(needsScript).map((waiting) => waiting.link));
       for (const number of without) link(number)?.destroy();
       const ready = some.filter((waiting) => !without.has(waiting.link));

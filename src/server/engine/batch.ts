@@ -30,14 +30,14 @@ export type ShellAction =
   | Extract<Action, { kind: "backup" | "ask-authority" | "shutdown" | "start-sched" }>
   /** make the scheduler's directories that have default names */
   | { readonly kind: "prepare-sched"; readonly sched: string }
-  /** a scheduler that does not run writes this into its log */
+  /** write this into the log of a scheduler that does not run */
   | { readonly kind: "say-sched"; readonly sched: string; readonly text: string }
   | { readonly kind: "send-mail"; readonly mail: Mail }
   /** end the process of a scheduler. pid: of the connected scheduler, which need not be a child of the server; 0: it is not connected */
   | { readonly kind: "stop-sched"; readonly sched: string; readonly pid: number }
   /**
-   * find out whether the scheduler's process is stopped and call core.schedSeen(sched, ...). pid: of the connected scheduler; 0: not connected, or on another
-   * host: find out whether that host answers
+   * find out whether the scheduler's process is suspended (SIGSTOP), or, for a scheduler on another host, whether that host answers; then call
+   * core.schedSeen(sched, ...). pid: of the connected scheduler; 0: it is not connected, or is on another host
    */
   | { readonly kind: "look-at-sched"; readonly sched: string; readonly pid: number }
   /** send SIGKILL if the process with that pid is still the scheduler */

@@ -13,22 +13,22 @@ export type MomRuntime = {
   patience: MomPatience;
   /** digest of the hooks that the mom has */
   hooks: string;
-  /** digests of the files of those hooks, by name; empty if the mom came with hooks whose files are unknown */
+  /** digests of the files of those hooks, by name; empty until the server has sent hooks on this connection, because the hello has no digests of files */
   hook_files: ReadonlyMap<string, string>;
   /** someone uses the host, so that its vnodes are busy */
   busy: boolean;
   /** time of the mom's last message. It moves with the timers when the clock is set (core/clock-jump.ts) */
   heard_ms: number;
-  /** interval at which a mom on another host reports; null: a mom on the server's host, which is asked */
+  /** interval at which a mom on another host reports; null: a mom on the server's host, which is pinged instead */
   readonly every_ms: number | null;
-  /** time at which the mom was asked because its reports are missing; null: they are not missing */
+  /** time at which the mom was pinged because its reports are missing; null: they are not missing */
   asked_ms: number | null;
   /** number of the mom's last report on this connection, and of its last report that had the site's resources */
   report: number;
   site_report: number;
   /** time of the mom's hello on this connection, epoch seconds */
   readonly since_s: number;
-  /** the latest mom-ping that has no answer yet; and the time that the mom took for its latest answer */
+  /** pinged: the latest mom-ping that has no answer yet; latency_ms: the time that the mom took for its latest answer */
   pinged: { readonly number: number; readonly at_ms: number } | null;
   latency_ms: number | null;
   /** the reason why the mom cannot start jobs; null: it can */

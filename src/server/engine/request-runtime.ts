@@ -11,7 +11,7 @@ export type Known = {
   readonly jobs: Map<string, Job | null>;
   /** the names of hosts, by the name or address that was looked up; null: unknown */
   readonly hosts: Map<string, string | null>;
-  /** by HookAsk.key */
+  /** verdicts of hooks, by HookAsk.key */
   readonly hooks: Map<string, HookVerdict>;
 };
 export const nothingKnown = (): Known => ({ jobs: new Map(), hosts: new Map(), hooks: new Map() });

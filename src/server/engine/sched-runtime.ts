@@ -37,7 +37,7 @@ export function giveLater({ scheds }: { readonly scheds: Scheds }, sched: string
   scheds.settled.add(sched);
 }
 
-/** A scheduler that does not answer. heard_ms: time of its last message, epoch milliseconds; stopped: the process is stopped and not only slow. */
+/** A scheduler that does not answer. heard_ms: time of its last message, epoch milliseconds; stopped: the process is suspended (SIGSTOP) and not only slow. */
 export type Silence = { readonly pid: number; readonly heard_ms: number; readonly stopped: boolean };
 
 export type SchedRuntime = {
@@ -79,7 +79,7 @@ export type SchedRuntime = {
   readonly asking: Set<string>;
   /** a trigger that came during the cycle */
   pending: SchedCommand | null;
-  /** jobs for which qrun was requested, in order. The first of them is named by `running` if the present cycle is for it */
+  /** jobs for which qrun was requested, in order. running: the first of them, if the present cycle is for that job */
   readonly qruns: string[];
   running: string | null;
   /** token of the question of a client that was sent to the scheduler and that it has not answered; null: none */
@@ -183,7 +183,7 @@ export function runtimeOf(kernel: SchedTable, name: string): SchedRuntime {
   return runtime;
 }
 
-/** The fields about cycles of a scheduler without a running or pending cycle. Used at a hello and when the connection is lost. */
+/** The fields about cycles, with their values for a scheduler that has no running or pending cycle. Used at a hello and when the connection is lost. */
 export function noCycle(): Pick<SchedRuntime, OfCycles> {
   return {
     busy: false,

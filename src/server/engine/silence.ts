@@ -1,7 +1,7 @@
 // Computes when the server checks whether moms and schedulers still answer (moms/heartbeat.ts, scheds/heartbeat.ts).
 // Times are epoch milliseconds of the core's clock.
 
-/** Number of checks within the time of silence after which a daemon counts as silent. */
+/** A daemon that sends nothing for a certain time counts as silent. This is the number of checks within that time. */
 const BEATS = 4;
 
 /**

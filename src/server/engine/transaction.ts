@@ -81,7 +81,7 @@ export type Action =
   | { readonly kind: "start-sched"; readonly sched: string }
   | { readonly kind: "stop-sched"; readonly sched: string }
   | { readonly kind: "start-job"; readonly job: string }
-  /** force: without delay. over: no part of the server waits for the end of the run */
+  /** ends a run. force: without kill_delay. over: the server treats the run as ended and does not wait for the mom */
   | {
       readonly kind: "terminate-job";
       readonly job: string;
@@ -89,7 +89,7 @@ export type Action =
       readonly force?: boolean;
       readonly over?: boolean;
     }
-  /** the sisters on these hosts release the run; the job continues */
+  /** the sisters on these hosts end their part of the run; the job continues */
   | { readonly kind: "release-sisters"; readonly job: string; readonly hosts: readonly string[] }
   | { readonly kind: "signal-job"; readonly job: string; readonly signal: string; readonly token: number }
   | { readonly kind: "message-job"; readonly job: string; readonly files: string; readonly message: string; readonly token: number }
@@ -124,7 +124,7 @@ export type Action =
     };
 
 /**
- * What the hooks of an event are asked. key: identifies this within the request. input: makes the input of the hooks; called
+ * What the hooks of an event are asked. key: identifies this question within the request. input: makes the input of the hooks; called
  * only if they run.
  */
 export type HookAsk = { readonly key: string; readonly event: HookEvent; readonly input: () => HookInput };

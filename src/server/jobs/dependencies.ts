@@ -151,8 +151,8 @@ const hasStarted = (job: Job): boolean =>
 const endOf = ({ attrs }: Job): End => ({ ran: attrs.stime !== undefined, exit_status: statusOfRun(attrs) });
 
 /**
- * Whether the job may enter itself into the list of another job of the same owner. before...: the other job must be waiting,
- * and the count of its `on` not used up; runone: the other job must not have ended.
+ * Whether a job of this owner may enter itself into the depend of another job (id). The other job must have the same owner.
+ * before...: it must also be waiting, and the count of its `on` not used up; runone: it must not have ended.
  */
 function mayTell(state: ServerState, type: Dependencies[number]["type"], id: string, owner: string): boolean {
   const other = state.jobs.get(id);
@@ -344,7 +344,7 @@ function release(tx: Transaction, id: string, type: AfterType, parent: string): 
   setDependencies(tx, job, left, free ? { Hold_Types: removeHolds(job.attrs.Hold_Types, "s") } : {});
 }
 
-/** Deletes a job and all jobs that wait for it, directly or indirectly. The last jobs of a chain go first, so that no job is visited twice. */
+/** Deletes a job and all jobs that wait for it, directly or indirectly. The last jobs of a chain are deleted first, so that no job is visited twice. */
 function giveUpAll(tx: Transaction, job: Job, parent: string): void {
   const order: { readonly job: Job; readonly for: string }[] = [{ job, for: parent }];
   const seen = new Set([job.id]);

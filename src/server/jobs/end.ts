@@ -101,7 +101,7 @@ function reactionTo(exit_status: number, message = ""): Reaction {
   }
 }
 
-/** Called when the mom reports the end of the present run of a job. The caller has checked the run_count (I1). */
+/** Called when the mom reports the end of the present run of a job: the job ends or is queued again. The caller has checked the run_count (I1). */
 export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
   const { attrs } = job;
   const runs = attrs.run_count ?? 0;
@@ -374,7 +374,7 @@ const OF_A_RUN = [
   "alt_id",
 ] as const;
 
-/** Records on the vnodes of the job that a job has ended there now. */
+/** Called when a run ends: sets last_used_time of the job's vnodes. A job suspended by an administrator no longer keeps them in maintenance. */
 function touchVnodes(tx: Transaction, job: Job): void {
   leaveMaintenance(tx, job);
   for (const name of tx.state.placements.get(job.id)?.vnodes.keys() ?? []) {

@@ -71,7 +71,7 @@ export function enqueueJob(
     `Job Queued at request of ${requestor(tx)}, owner = ${attrs.Job_Owner}, job name = ${attrs.Job_Name}, queue = ${attrs.queue}`,
   );
   accountQueued(tx, { id, seq, attrs: full, own });
-  // A routing queue sends the job on at once and may even give it up, so the job may be gone afterwards.
+  // A routing queue sends the job on at once, or aborts it, so the job may no longer exist afterwards.
   tx.apply({ kind: "job-created", id, seq, attrs: full, own, script });
 }
 

@@ -141,14 +141,14 @@ export function preemptionMet(kernel: Kernel, id: string): void {
   else if (isWaiting(job)) settle(kernel, preemption, method === "C" || method === "R" ? { ok: true, method } : { ok: true });
 }
 
-/** Called when the mom has refused a request or has not answered it: tries the next method. */
+/** Called when the mom has refused to suspend or checkpoint the job, or has not answered: tries the next method. */
 export function preemptionRefused(kernel: Kernel, id: string, signal: string): void {
   const preemption = kernel.jobs.preemptions.get(id);
   if (preemption !== undefined && ASKED[preemption.method] === signal) tryNext(kernel, preemption);
 }
 const ASKED: { readonly [method in PreemptMethod]: string } = { S: "suspend", C: "checkpoint", R: "", D: "" };
 
-/** Called by the timer of a preemption that has not been completed in time. */
+/** Called by the timer of a preemption that has not been completed in time: the preemption has failed. */
 export function preemptionLate(kernel: Kernel, id: string): void {
   const preemption = kernel.jobs.preemptions.get(id);
   if (preemption !== undefined)

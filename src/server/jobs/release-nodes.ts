@@ -48,7 +48,7 @@ export function releaseVnodes(tx: Transaction, job: Job, wanted: readonly string
   const all = new Set([...releasingOf(job), ...names]);
   const whole = [...vnodesByHost(tx.state, job)].filter(([, vnodes]) => vnodes.every((name) => all.has(name)));
   const waiting = new Set(whole.flatMap(([, vnodes]) => vnodes));
-  // If the job keeps other vnodes of a host, the mom there need not be asked.
+  // If the job keeps other vnodes of a host, the mom there has nothing to end, so these vnodes are given up at once.
   const at_once = new Set(names.filter((name) => !waiting.has(name)));
   if (at_once.size > 0) giveUp(tx, job, at_once);
   if (waiting.size === 0) return;

@@ -29,7 +29,7 @@ export function runWaitOf(sched: Sched | undefined): RunWait {
 /** Time that a qrun waits for the mom (W3). It suffices for a healthy mom and its prologue; execjob hooks may take longer. */
 export const HAND_PATIENCE_S = 10;
 
-/** sched_cycle_length of a scheduler for which it is not set */
+/** Used for a scheduler without sched_cycle_length. */
 const CYCLE_LENGTH_S = 1200;
 
 /** Makes the verdict of a decision wait for a job that was just sent to its mom. Returns false if no wait is needed. */

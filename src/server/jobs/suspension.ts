@@ -35,7 +35,7 @@ export const preemptingSince = (job: Job): number | undefined => job.own.preempt
 export const isResuming = (job: Job): boolean => job.own.resuming === true;
 export const isSuspendedByAdmin = (job: Job): boolean => job.own.suspended_by_admin === true;
 
-/** Whether the mom has stopped the job because someone uses its host. The job is shown in state U and otherwise counts as running. */
+/** Whether the mom has suspended the job because someone uses its host. The job is shown in state U and otherwise counts as running. */
 export const isIdled = (job: Pick<Job, "own">): boolean => job.own.idled === true;
 
 /** Called when the mom has suspended the job: releases resources (I1) and writes record z. */

@@ -43,7 +43,7 @@ export function jobOfWaiters(kernel: Kernel, tx: Transaction, job: Job): void {
   const exit_status = statusOfRun(job.attrs);
   const host = submitHost(job);
   answer(kernel, { id: job.id, host }, exit_status === undefined ? { message: deletedText(tx) } : { exit_status });
-  // An array can end with subjobs that never ran, for example because of a dependency. Such a subjob has no end of its own.
+  // An array can end with subjobs that never ran, for example because of a dependency. Clients that wait for such a subjob are answered here.
   for (const id of [...kernel.jobs.waiters.keys()])
     if (arrayIdOf(id) === job.id) answer(kernel, { id, host }, { message: deletedText(tx) });
   runOfWaiters(kernel, tx, job);

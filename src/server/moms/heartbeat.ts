@@ -1,6 +1,6 @@
-// The heartbeat between server and moms: the server repeatedly asks each mom of its own host whether it is alive. This is
-// needed because a stopped mom (SIGSTOP, a host that hangs) keeps its connection open and answers nothing. Moms of other
-// hosts report without being asked (missed-reports.ts). If they become silent, they are handled here, too.
+// The heartbeat between server and moms: the server repeatedly asks each mom of its own host whether it is alive (a ping).
+// This is needed because a suspended mom (SIGSTOP, a host that hangs) keeps its connection open and answers nothing. Moms of
+// other hosts report without being pinged (missed-reports.ts). If they become silent, they are also handled here.
 //
 // H1. A mom that sends nothing for node_silence_timeout (45 s) counts as lost: its vnodes become state-unknown, and down
 //     after the same time again. Its connection is closed, so that the mom says hello when it continues (host.ts).
@@ -8,10 +8,10 @@
 //     confirms a start before it does anything for it, and after a silence it starts nothing before the server has welcomed
 //     it again (mom-link.ts I4). Jobs that the mom has accepted wait for it, like running jobs (node_fail_requeue).
 // H3. Time in which the server itself stood still does not count as silence of moms. After a heartbeat that is late by
-//     more than its interval, all moms are asked again.
+//     more than its interval, all moms are pinged again.
 // H4. A mom that answers but cannot start jobs (its starter hangs) gets no new jobs: its vnodes are state-unknown until it
 //     can start jobs again.
-// H5. Only moms that announce in their hello that they answer pings are asked. A mom of an earlier release would close the
+// H5. Only moms that announce in their hello that they answer pings are pinged. A mom of an earlier release would close the
 //     connection, because it does not know the frame.
 
 import { limitOf } from "#model/limits/server-limits.ts";
@@ -28,7 +28,7 @@ import { missedReports, watchReports } from "./missed-reports.ts";
 import { vnodesBack } from "./returned-hosts.ts";
 import { endRun } from "./sisters.ts";
 
-/** node_silence_timeout in ms; 0: moms are not asked. */
+/** node_silence_timeout in ms; 0: moms are not pinged. */
 const silence_ms = ({ state }: Kernel): number => 1000 * limitOf(state, "node_silence_timeout");
 
 /** Whether a mom takes part in the heartbeat. */
@@ -52,7 +52,7 @@ export function heartbeatChanged(kernel: Kernel): void {
   armHeartbeat(kernel);
 }
 
-/** Called when a mom has said hello: asks it, and starts the heartbeat. */
+/** Called when a mom has said hello: pings it, and starts the heartbeat. */
 export function beginHeartbeat(kernel: Kernel, mom: MomRuntime): void {
   if (silence_ms(kernel) > 0) ping(kernel, mom);
   if (kernel.timers.at("heartbeat") === undefined) armHeartbeat(kernel);
@@ -67,7 +67,7 @@ function ping(kernel: Kernel, mom: MomRuntime): void {
   kernel.out.moms.push({ link, type: "mom-ping", data: { number, silence_s: silence_ms(kernel) / 1000 } });
 }
 
-/** Called by the timer `heartbeat`: asks all moms. Returns the moms that count as lost (H1). */
+/** Called by the timer `heartbeat`: pings the moms of the server's host. Returns those that count as lost (H1). */
 export function heartbeat(kernel: Kernel): MomRuntime[] {
   const stood_still = stoodStill(kernel.now_ms, kernel.moms.heartbeat_ms, silence_ms(kernel));
   const silent: MomRuntime[] = [];

@@ -1,17 +1,17 @@
-// Moms of other hosts report by datagrams. This file decides which of them the server asks over their connections, and which
-// count as silent.
+// Moms of other hosts report by datagrams. This file decides which of them the server pings over their connections, and
+// which count as silent.
 //
-// M1. A mom of which the server has heard nothing for the time of MISSED_REPORTS reports is asked (mom-ping). If nothing has come over its connection
+// M1. A mom of which the server has heard nothing for the time of MISSED_REPORTS reports is pinged (mom-ping). If nothing has come over its connection
 //     node_answer_timeout (5 s) later, it is silent; heartbeat.ts says what follows. Lost datagrams alone therefore change no vnode.
 // M2. Time in which the server itself stood still counts neither as missed reports nor as time to answer.
 // M3. Reports show that a mom is alive, but not that it receives what the server sends. A mom that has not accepted a start
-//     for the same time is asked too, and its reports are no answer.
+//     for the same time is also pinged, and its reports do not count as an answer.
 
 import { limitOf } from "#model/limits/server-limits.ts";
 import type { Kernel } from "../engine/kernel.ts";
 import type { MomRuntime } from "../engine/mom-runtime.ts";
 
-/** Number of successive reports that may be missing before the mom is asked. */
+/** Number of successive reports that may be missing before the mom is pinged. */
 const MISSED_REPORTS = 3;
 
 const answer_ms = ({ state }: Kernel): number => 1000 * limitOf(state, "node_answer_timeout");
@@ -21,14 +21,14 @@ const isWatched = (kernel: Kernel): boolean => limitOf(kernel.state, "node_silen
 type Reporting = MomRuntime & { readonly every_ms: number };
 const isReporting = (mom: MomRuntime): mom is Reporting => mom.every_ms !== null;
 
-/** The time at which the mom must be asked or counts as silent, if nothing comes from it before. */
+/** The time at which the mom must be pinged or counts as silent, if nothing comes from it before. */
 function dueOf(kernel: Kernel, mom: Reporting): number {
   if (mom.asked_ms !== null) return mom.asked_ms + answer_ms(kernel);
   const since_ms = mom.sent.size === 0 ? mom.heard_ms : Math.min(mom.heard_ms, mom.sent_ms);
   return since_ms + MISSED_REPORTS * mom.every_ms;
 }
 
-/** Sets the timer `reports` to the next time at which a mom is to be asked or is silent. */
+/** Sets the timer `reports` to the next time at which a mom is to be pinged or counts as silent. */
 function armReports(kernel: Kernel): void {
   kernel.timers.clear("reports");
   if (!isWatched(kernel)) return;
@@ -38,7 +38,7 @@ function armReports(kernel: Kernel): void {
   kernel.timers.set("reports", kernel.moms.reports_ms);
 }
 
-/** Called when a mom has said hello, and when a limit has changed. */
+/** Called when a mom has said hello: sets the timer `reports` if it is not set. */
 export function watchReports(kernel: Kernel): void {
   if (kernel.timers.at("reports") === undefined) armReports(kernel);
 }
@@ -55,7 +55,7 @@ function hearAnew(kernel: Kernel, mom: MomRuntime): void {
   mom.asked_ms = null;
 }
 
-/** Notes that a mom has sent something. is_report: a report, which is no answer (M3) */
+/** Notes that a mom has sent something. is_report: it was a report, which does not count as an answer (M3) */
 export function momHeard(kernel: Kernel, mom: MomRuntime, is_report: boolean): void {
   mom.heard_ms = kernel.now_ms;
   if (!is_report) mom.asked_ms = null;

@@ -15,7 +15,7 @@ import { hostOfJob } from "../state/job-hosts.ts";
 import type { Job } from "../state/state.ts";
 import { alignSisters } from "./sisters.ts";
 
-/** Called when the mom of that host has answered a request. It can answer requests about its own jobs only. */
+/** Called when the mom of that host has answered a request: updates the job and answers the client. A mom can answer only requests about its own jobs. */
 export function answered(kernel: Kernel, tx: Transaction, host: string, data: MomToServer["mom-result"]): void {
   const question = kernel.moms.questions.get(data.token);
   if (question === undefined || question.host.toLowerCase() !== host.toLowerCase()) return;
@@ -34,7 +34,7 @@ export function answered(kernel: Kernel, tx: Transaction, host: string, data: Mo
   if (question.token !== 0) kernel.out.clients.push({ kind: "ok", token: question.token });
 }
 
-/** Called when the mom has not carried out the request. */
+/** Called when the mom has not carried out a request: a job that should resume stays suspended, a preemption tries its next method. */
 function momRefused(kernel: Kernel, tx: Transaction, { job: id, signal }: MomQuestion): void {
   const job = kernel.state.jobs.get(id);
   if (job === undefined || signal === null) return;
@@ -46,7 +46,7 @@ function momRefused(kernel: Kernel, tx: Transaction, { job: id, signal }: MomQue
   if (signal === "checkpoint") endUnsaved(kernel, job);
 }
 
-/** Called when the mom could not checkpoint the job. The job continues. */
+/** Called when the mom could not checkpoint the job. The job continues; a preemption tries its next method, and a server that ends calls endUnsaved. */
 export function notCheckpointed(kernel: Kernel, tx: Transaction, job: Job, text: string): void {
   logJob(tx, LOG_EVENT.JOB, job.id, `the job goes on: ${text}`);
   preemptionRefused(kernel, job.id, "checkpoint");

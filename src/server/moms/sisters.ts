@@ -104,7 +104,7 @@ function awaitSisters(kernel: Kernel, job: Job, crew: Crew): void {
   kernel.timers.set(timer, kernel.now_ms + (awaited === "join" ? joinWait_ms(kernel, mother) : launchWait_ms(kernel, mother)));
 }
 
-/** Called when the execjob_begin hooks of a sister have accepted the job. */
+/** Called when the execjob_begin hooks of a sister have accepted the job. If those of all sisters have, the time for their execjob_prologue hooks begins. */
 export function sisterReady(kernel: Kernel, job: Job, host: string): void {
   const crew = crewOf(kernel, job);
   const sister = crew?.sisters.get(host.toLowerCase());
@@ -113,7 +113,7 @@ export function sisterReady(kernel: Kernel, job: Job, host: string): void {
   if (crew.over === null && !crew.begun && isIn(job, "starting")) awaitSisters(kernel, job, crew);
 }
 
-/** Called when a sister has joined: its execjob_begin and execjob_prologue hooks have run. */
+/** Called when a sister has joined, which means that its execjob_begin and execjob_prologue hooks have run. When all have joined, starts the job. */
 export function sisterJoined(kernel: Kernel, job: Job, host: string): void {
   const crew = crewOf(kernel, job);
   const sister = crew?.sisters.get(host.toLowerCase());
@@ -162,7 +162,10 @@ function startWithout(kernel: Kernel, tx: Transaction, job: Job, crew: Crew, hos
   startCrew(kernel, job, crew);
 }
 
-/** Whether the start still waits for sisters. Called only while the mother superior is connected; true also means that it does not know the run yet. */
+/**
+ * Whether the start still waits for sisters. Called only while the mother superior is connected; true also means that the
+ * mother superior does not know the run yet.
+ */
 export function isJoining(kernel: Kernel, job: Job): boolean {
   const crew = crewOf(kernel, job);
   return crew !== null && !crew.begun;
@@ -250,7 +253,7 @@ export function dismissCrew(kernel: Kernel, job: Job): void {
   kernel.moms.crews.delete(job.id);
 }
 
-/** Called when a sister reports that nothing of the run is left on its host. */
+/** Called when a sister reports that nothing of the run is left on its host: records its usage, and handles the sister as gone. */
 export function sisterObit(kernel: Kernel, tx: Transaction, job: Job, host: string, obit: MomToServer["mom-obit"]): void {
   const crew = crewOf(kernel, job);
   const sister = crew?.sisters.get(host.toLowerCase());
@@ -262,7 +265,10 @@ export function sisterObit(kernel: Kernel, tx: Transaction, job: Job, host: stri
 /** Exit codes of a sister that become the exit status of the job, because a hook wants the job deleted. */
 const OWN_WORD: ReadonlySet<number> = new Set([JOB_EXEC.FAILHOOK_DELETE, JOB_EXEC.HOOK_DELETE]);
 
-/** Called when a sister does not have the run (any more). why: the reason, unless the job wanted to give up that host. */
+/**
+ * Called when a sister does not have the run (any more). The start or the run fails, unless the job wanted to give up that
+ * host or tolerates the loss. why: the reason, for the log.
+ */
 function sisterGone(
   kernel: Kernel,
   tx: Transaction,

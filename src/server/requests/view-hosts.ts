@@ -1,4 +1,4 @@
-// The hosts of the complex and their moms (`partita hosts`). Every user may ask, because pbsnodes shows most of this, too.
+// The hosts of the complex and their moms (`partita hosts`). Every user may ask, because pbsnodes also shows most of this.
 
 import type { HostView } from "#protocol/hosts-view.ts";
 import type { ConnectedMom } from "../engine/mom-runtime.ts";

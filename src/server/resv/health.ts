@@ -3,7 +3,7 @@
 // promised for an occurrence are its place.
 //
 // I1. When a lost vnode comes back, the reservation is confirmed again at once.
-// I2. After a start of the server, vnodes have HELLO_MS to say hello before they count as lost.
+// I2. After a start of the server, moms have HELLO_MS to say hello before their vnodes count as lost.
 // I3. Maintenance reservations are never degraded, because they are for vnodes that may not work.
 
 import { parseResvId } from "#model/job-id.ts";
@@ -24,12 +24,12 @@ const HELLO_MS = 60_000;
 const HELLO_TIMER = "resv-health:";
 const { CONFIRMED, RUNNING, DEGRADED, BEING_ALTERED, IN_CONFLICT } = RESV_STATE;
 
-/** Called at the start of the server: gives the vnodes time to say hello (I2). */
+/** Called at the start of the server: gives the moms time to say hello (I2). */
 export function awaitVnodes(kernel: Kernel): void {
   kernel.timers.set(HELLO_TIMER, kernel.now_ms + HELLO_MS);
 }
 
-/** Called by the timer resv-health: vnodes that have not said hello now count as lost. */
+/** Called by the timer resv-health: vnodes whose moms have not said hello now count as lost. */
 export function vnodesDue(kernel: Kernel): void {
   for (const resv of [...kernel.state.resvs.values()]) settleHealth(kernel, ownTransaction(kernel), resv);
 }
@@ -49,7 +49,7 @@ export function vnodeChanged(kernel: Kernel, tx: Transaction, name: string): voi
   }
 }
 
-/** Called when a vnode that was promised to a reservation was deleted. */
+/** Called when a vnode that was promised to a reservation was deleted: updates the state of the reservation. */
 export function resvVnodeGone(kernel: Kernel, tx: Transaction, id: string): void {
   const resv = kernel.state.resvs.get(id);
   if (resv !== undefined) settleHealth(kernel, tx, resv);
@@ -80,7 +80,7 @@ export function settleHealth(kernel: Kernel, tx: Transaction, resv: Resv): void 
 
 /**
  * Which occurrences need another place: those without a place, and those with a vnode that is lost or too small. patient: a
- * vnode that has not said hello since the start of the server does not count as lost yet (I2).
+ * vnode whose mom has not said hello since the start of the server does not count as lost yet (I2).
  */
 export function placesLost(kernel: Pick<Kernel, "state" | "timers">, attrs: ResvAttrs, patient = true): readonly boolean[] {
   const { promised = { occurrences: [], places: [] }, short = [] } = attrs;

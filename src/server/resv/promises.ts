@@ -43,7 +43,7 @@ export function checkPromises(state: ServerState, claimant: Claimant, promised: 
 }
 
 /**
- * A text that is equal for vnodes of which only one need be checked. It consists of a vnode's amounts of the requested
+ * A text. If it is equal for several vnodes, only one of them need be checked. It consists of a vnode's amounts of the requested
  * resources, what is requested of the vnode, and its promises.
  */
 function likeness(state: ServerState, name: string, spots: readonly ReadonlyMap<string, ResvSpot>[], there: readonly Grant[]): string {

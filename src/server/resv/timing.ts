@@ -15,7 +15,10 @@ import { askAll, isRefused, questionOf } from "./asking.ts";
 import { reconfirmConflicting, settleHealth } from "./health.ts";
 import { begin, cleanUp, deny, end, endPeriod, expire, removeWhenEmpty } from "./life.ts";
 
-/** Called when a reservation was created or has changed. before: its attributes before the change; null: it is new. */
+/**
+ * Called when a reservation was created or has changed: sets its timer, and asks schedulers if there is a new question about
+ * it. before: its attributes before the change; null: it is new.
+ */
 export function resvChanged(kernel: Kernel, id: string, before: ResvAttrs | null): void {
   const resv = kernel.state.resvs.get(id);
   if (resv === undefined) return;
@@ -105,7 +108,7 @@ export function resvDue(kernel: Kernel, id: string): void {
   if (still !== undefined) armResv(kernel, still);
 }
 
-/** Called when a job has entered or left the reservation's queue. */
+/** Called when a job has entered or left the reservation's queue: sets the timer resv-idle, and deletes a reservation that has ended if no job is left. */
 export function resvJobsChanged(kernel: Kernel, id: string): void {
   const resv = kernel.state.resvs.get(id);
   if (resv === undefined) return;
@@ -122,13 +125,13 @@ function armIdle(kernel: Kernel, resv: Resv): void {
   else if (kernel.timers.at(timer) === undefined) kernel.timers.set(timer, kernel.now_ms + idle_s * 1000);
 }
 
-/** Called by the timer resv-idle:ID: the reservation was unused for too long. */
+/** Called by the timer resv-idle:ID: ends the reservation, which was unused for too long. */
 export function idleTooLong(kernel: Kernel, id: string): void {
   const resv = kernel.state.resvs.get(id);
   if (resv !== undefined) end(ownTransaction(kernel), resv);
 }
 
-/** Called by the timer resv-wait:ID: no scheduler has answered in time. */
+/** Called by the timer resv-wait:ID, when no scheduler has answered in time: tells the client, or deletes the reservation if its owner has limited the wait. */
 export function waitOver(kernel: Kernel, id: string): void {
   const resv = kernel.state.resvs.get(id);
   const tx = ownTransaction(kernel);

@@ -83,7 +83,7 @@ function ownComment(kernel: Kernel, sched: Sched): string | null {
 /** Whether the scheduler should run and has no partition. */
 const lacksPartition = (sched: Sched): boolean => sched.attrs["scheduling"] === true && partitionsOf(sched).length === 0;
 
-/** Writes into the log of a scheduler of this host that does not run that it lacks a partition. */
+/** If a scheduler lacks a partition, writes this into its log. Only for a scheduler of this host that does not run. */
 export function sayNoPartition(kernel: Kernel, sched: Sched): void {
   if (lacksPartition(sched) && !isRemote(sched, kernel.config))
     kernel.out.actions.push({ kind: "say-sched", sched: sched.name, text: NO_PARTITION });

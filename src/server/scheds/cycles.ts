@@ -28,7 +28,7 @@ export function trigger(kernel: Kernel, name: string, command: SchedCommand): vo
   else startCycle(kernel, sched, runtime, command);
 }
 
-/** Called when the frames of a batch leave. From now on, a trigger needs a further cycle, because the cycles that leave do not see later changes. */
+/** Called when the frames of a batch are sent. From now on, a trigger needs a further cycle: the cycles that these frames begin do not see later changes. */
 export function cyclesLeave(kernel: Kernel): void {
   for (const runtime of kernel.scheds.by_name.values()) runtime.unsent = null;
 }

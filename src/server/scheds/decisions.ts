@@ -176,7 +176,7 @@ function decide(kernel: Kernel, tx: Transaction, runtime: SchedRuntime, decision
 const VAIN_CONFIRMS_MAX = 5;
 
 /**
- * Lets a scheduler try again whose confirmation of a reservation was refused. Usually the scheduler sees the obstacle in its
+ * Lets a scheduler try again after its confirmation of a reservation was refused. Usually the scheduler sees the obstacle in its
  * next cycle. It may also never see the obstacle (an exclusive host with vnodes of other partitions). Cycles that confirm a
  * reservation look at no job; after some attempts the scheduler therefore counts as having refused the reservation.
  */

@@ -1,5 +1,5 @@
-// The heartbeat between server and schedulers: the server repeatedly asks each scheduler whether it is alive. This is needed
-// because a stopped process (SIGSTOP, a debugger) keeps its connection open and answers nothing, and its jobs wait.
+// The heartbeat between server and schedulers: the server repeatedly asks each scheduler whether it is alive (a ping). This is
+// needed because a stopped process (SIGSTOP, a debugger) keeps its connection open and answers nothing, and its jobs wait.
 //
 // B1. If a scheduler sends nothing for sched_silence_timeout (45 s), the server looks at its process. If the process is
 //     stopped, the scheduler counts as silent.
@@ -11,7 +11,7 @@
 //     and now runs, it may still be in its cycle and gets another sched_cycle_length. In all other cases it is killed, which
 //     counts as a crash (session.ts).
 // B5. Time in which the server itself stood still does not count as silence of schedulers (moms/heartbeat.ts H3).
-// B6. Only schedulers that announce in their hello that they answer pings are asked. A scheduler that has not said hello yet
+// B6. Only schedulers that announce in their hello that they answer pings are pinged. A scheduler that has not said hello yet
 //     counts as silent only if its process is stopped.
 // B7. The process of a scheduler on another host cannot be seen. If the scheduler sends nothing for sched_silence_timeout, the
 //     server tries to reach its host. If the host does not answer, the connection is closed at once, otherwise after another
@@ -24,18 +24,18 @@ import { nextLook, stoodStill } from "../engine/silence.ts";
 import { isRemote } from "../state/partitions.ts";
 
 /**
- * What the shell has found out about a process: it is stopped, runs, or does not exist. pid: of that process; 0: none was
+ * What the shell has found out about a process: it is stopped (SIGSTOP), runs, or does not exist. pid: of that process; 0: none was
  * found. For a scheduler on another host, `runs` means that its host and port answer, and `none` that they do not.
  */
 export type SchedSight = { readonly pid: number; readonly process: "stopped" | "runs" | "none" };
 
-/** sched_cycle_length of a scheduler for which it is not set */
+/** Used for a scheduler without sched_cycle_length. */
 const CYCLE_LENGTH_S = 1200;
 
-/** sched_silence_timeout in ms; 0: schedulers are not asked. */
+/** sched_silence_timeout in ms; 0: schedulers are not pinged. */
 export const schedSilence_ms = ({ state }: Kernel): number => 1000 * limitOf(state, "sched_silence_timeout");
 
-/** Called when a scheduler was started or has said hello: asks it, and starts the heartbeat unless it is already running. */
+/** Called when a scheduler was started or has said hello: pings it, and starts the heartbeat unless it is already running. */
 export function beginSchedHeartbeat(kernel: Kernel, runtime: SchedRuntime): void {
   if (schedSilence_ms(kernel) > 0) ping(kernel, runtime);
   if (kernel.timers.at("sched-heartbeat") === undefined) arm(kernel);
@@ -52,7 +52,7 @@ export function schedHeartbeatChanged(kernel: Kernel): void {
   arm(kernel);
 }
 
-/** Called by the timer sched-heartbeat: asks all schedulers, and lets the shell examine the processes of schedulers that were silent too long. */
+/** Called by the timer sched-heartbeat: pings all schedulers, and lets the shell examine the processes of schedulers that were silent too long. */
 export function schedHeartbeat(kernel: Kernel): void {
   const silence_ms = schedSilence_ms(kernel);
   const stood_still = stoodStill(kernel.now_ms, kernel.scheds.heartbeat_ms, silence_ms);

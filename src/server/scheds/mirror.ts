@@ -64,8 +64,8 @@ export function deltas(kernel: Kernel): SchedFrame[] {
 }
 
 /**
- * Notes that a job has changed; for a subjob, also its array. The scheduler that wrote the job's comment is told, too,
- * because someone may have overwritten that comment.
+ * Called when a job has changed. If a scheduler has just written the job's comment, it is nevertheless sent the job, because
+ * someone may have overwritten that comment. For a subjob, the same is done for its array.
  */
 export function jobIsNews({ scheds }: Kernel, id: string): void {
   const array = id.includes("[") ? arrayIdOf(id) : null;

@@ -48,7 +48,7 @@ export function serverChanged(kernel: Kernel, _tx: Transaction, change: AttrChan
   for (const runtime of kernel.scheds.by_name.values()) formulaChanged(kernel, runtime);
 }
 
-/** Called when job_sort_formula has changed: a formula that names `pressure` needs the pressure of all jobs. */
+/** Called when job_sort_formula has changed: a formula that names `pressure` needs the pressure of all jobs, so the scheduler gets a snapshot. */
 function formulaChanged({ state }: Kernel, runtime: SchedRuntime): void {
   const sched = state.scheds.get(runtime.name);
   if (sched !== undefined && wantsPressure(state, sched)) runtime.needs_snapshot ||= runtime.link !== null;
@@ -70,7 +70,7 @@ function schedMirrored(kernel: Kernel, tx: Transaction, attrs: Attrs): void {
   if (Object.keys(set).length > 0) mirrorOnce(kernel, () => tx.apply({ kind: "server-changed", set, unset: [] }));
 }
 
-/** Copies a value between the server and the default scheduler, and prevents that the change of the copy is copied back. */
+/** Copies a value between the server and the default scheduler, without copying back the change that this causes. */
 function mirrorOnce({ scheds }: Kernel, copy: () => void): void {
   if (scheds.mirroring) return;
   scheds.mirroring = true;
@@ -141,7 +141,7 @@ function placeChanged(kernel: Kernel, sched: Sched, runtime: SchedRuntime, befor
   lost(kernel, runtime.link);
 }
 
-/** Ends the attempts to dial this scheduler, if the last of them has failed. */
+/** Ends the attempts to dial a scheduler that could not be reached at the last attempt. */
 function notDialled(kernel: Kernel, sched: Sched, runtime: SchedRuntime): void {
   if (runtime.unreached === null) return;
   forgetUnreached(kernel, sched);

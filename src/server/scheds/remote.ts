@@ -24,7 +24,7 @@ export function whyNotSched(sched: Sched, own: OwnHost, host: string | null): st
   return `sched_host of ${sched.name} is ${place.host}, and the server dials the scheduler there`;
 }
 
-/** Called when all attempts to reach a scheduler of another host have failed. why: a text for people. */
+/** Called when all attempts to reach a scheduler of another host have failed: writes the reason into the log and the comment. why: a text for people. */
 export function unreached(kernel: Kernel, name: string, why: string): void {
   const sched = kernel.state.scheds.get(name);
   const runtime = runtimeOf(kernel, name);

@@ -44,7 +44,7 @@ export function frame(kernel: Kernel, link: number, { type, data }: FrameOf<"sch
       tellFault(kernel, runtime.name, data.fault);
       break;
     case "sched-leaving":
-      // A scheduler on another host that was stopped may be started again there at any time, so the server continues to dial it.
+      // A scheduler on another host that was ended may be started again there at any time, so the server continues to dial it.
       runtime.leaving ||= runtime.host === null;
       break;
     case "sched-problem":
@@ -141,7 +141,7 @@ export function lost(kernel: Kernel, link: number): void {
     kernel.timers.set(`sched-start:${runtime.name}`, kernel.now_ms + RECONNECT_MS);
 }
 
-/** Called when the shell has examined the process of a scheduler that sends nothing (heartbeat.ts B3, B4). */
+/** Called when the shell has examined the process of a scheduler that sends nothing: decides whether it is silent (heartbeat.ts B3), or is killed (B4). */
 export function seen(kernel: Kernel, name: string, sight: SchedSight): void {
   const runtime = kernel.scheds.by_name.get(name);
   const sched = kernel.state.scheds.get(name);
@@ -161,7 +161,7 @@ export function seen(kernel: Kernel, name: string, sight: SchedSight): void {
   tellSilent(kernel, sched, text);
 }
 
-/** Called when the shell has tried to reach the host of a scheduler that sends nothing (heartbeat.ts B7). */
+/** Called when the shell has tried to reach the host of a scheduler that sends nothing: closes a broken connection and dials again (heartbeat.ts B7). */
 function farSeen(kernel: Kernel, runtime: SchedRuntime, sight: SchedSight): void {
   const { name, link, host } = runtime;
   if (link === null || !isFarSilent(kernel, runtime, sight)) return;
@@ -182,8 +182,8 @@ export function schedStillSilent(kernel: Kernel, name: string): void {
 }
 
 function seenAgain(kernel: Kernel, runtime: SchedRuntime, silent: Silence, { pid, process }: SchedSight): void {
-  // The process was stopped when it was examined first, and runs now. It may still be in its cycle; only after the cycle
-  // it notices that its connection is lost.
+  // The process was suspended (SIGSTOP) when it was examined first, and runs now. It may still be in its cycle; only after the
+  // cycle it notices that its connection is lost.
   if (silent.stopped && process === "runs" && pid === silent.pid) {
     runtime.silent = { ...silent, stopped: false };
     armKill(kernel, runtime.name, cycleLength_ms(kernel, runtime.name));
@@ -197,7 +197,7 @@ function seenAgain(kernel: Kernel, runtime: SchedRuntime, silent: Silence, { pid
   kernel.out.actions.push({ kind: "kill-sched", sched: runtime.name, pid: silent.pid });
 }
 
-/** Called when a scheduler that was silent answers again, or another process has taken its place. */
+/** Called when a silent scheduler answers again, or another process has taken its place: the comment no longer says that it is silent. */
 function answersAgain(kernel: Kernel, runtime: SchedRuntime, sched: Sched): void {
   kernel.timers.clear(`sched-silent:${runtime.name}`);
   if (runtime.silent === null) return;
@@ -277,7 +277,7 @@ export function exited(kernel: Kernel, name: string, how: SchedEnd): void {
   crashed(kernel, sched, runtime, endText(how, sched));
 }
 
-/** Called when the process was not started because of a fault that the administrator must mend first. */
+/** Called when the process was not started because of a fault that the administrator must mend first: writes the fault into the comment. */
 export function unfit(kernel: Kernel, name: string, text: string): void {
   const runtime = kernel.scheds.by_name.get(name);
   if (runtime === undefined) return;

@@ -13,7 +13,7 @@ export type ServerStateWord = (typeof SERVER_STATES)[number];
 /** An event that changes the state of a scheduler. */
 export type SchedHappening = "connected" | "cycle-begun" | "cycle-ended" | "lost";
 
-/** The state after an event. */
+/** The state of a scheduler after an event. */
 function nextSchedState(state: SchedState, happening: SchedHappening): SchedState {
   switch (happening) {
     case "connected":

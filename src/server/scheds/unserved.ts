@@ -147,7 +147,7 @@ function unservedQueue(world: ServedWorld, name: string): Unserved | null {
   return queue === undefined || queue.attrs["queue_type"] !== "Execution" ? null : whyUnserved(world, queue);
 }
 
-/** Whether the comment gives the reason already (U3). */
+/** Whether the cause has lasted long enough for the comment to give it (U3). */
 function isTold({ code, since_ms = 0 }: Unserved, etime_s: number, now_s: number): boolean {
   if (code === "SCHEDULING_OFF") return now_s - etime_s >= TELL_AFTER_S;
   return code !== "SCHED_STARTING" || now_s - since_ms / 1000 >= TELL_AFTER_S;

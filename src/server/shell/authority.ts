@@ -95,7 +95,7 @@ export class CertificateAuthority {
     this.#endRotation();
   }
 
-  /** Completes a rotation. The server may have been killed after the new authority had become the current one and before that was written into the ledger. */
+  /** Completes a rotation if the server was killed after the new authority had become the current one and before the ledger said so. */
   #endRotation(): void {
     const { fingerprint } = this.#current;
     const isForeign = ({ end, authority }: Certificate): boolean => end === null && authority !== fingerprint;
@@ -108,12 +108,12 @@ export class CertificateAuthority {
     return this.#current.certificate + (this.#next?.certificate ?? "");
   }
 
-  /** Fingerprints of these authorities. */
+  /** Fingerprints of the authorities that hosts and the server trust. */
   get fingerprints(): readonly string[] {
     return [this.#current.fingerprint, ...(this.#next === null ? [] : [this.#next.fingerprint])];
   }
 
-  /** C1. */
+  /** Writes the ledger to the disk, without its oldest records. What it contains may be handed out only afterwards (C1). */
   #keep(ledger: Ledger): void {
     const kept = forgetBefore(ledger, this.#options.now_s() - TERMS.kept_s);
     this.#files.writeLedger(kept);
@@ -141,7 +141,7 @@ export class CertificateAuthority {
 
   // --- what hosts ask
 
-  /** Why the peer of a link is refused, in words for the log; null: it is welcome. */
+  /** Why the peer of a link is refused, in words for the log; null: it is accepted. */
   fault(identity: HostIdentity): string | null {
     return peerFault(this.#ledger, identity, this.#options.now_s());
   }
@@ -168,7 +168,7 @@ export class CertificateAuthority {
     return { host: request.host, certificate, authority: this.trusted };
   }
 
-  /** Gives a host a new certificate, because its present one is good. Throws AuthorityError. */
+  /** Gives a host that has shown a good certificate a new one. Throws AuthorityError. */
   renew(identity: HostIdentity, text: string): Signed {
     if (identity.role !== "host") throw new AuthorityError(`the certificate of ${identity.host} is none of a host`);
     const request = this.#requestOf(identity, text);
@@ -189,7 +189,7 @@ export class CertificateAuthority {
     return revocationsIn(this.#ledger, this.#options.now_s());
   }
 
-  /** Gives a host the certificate that its users' commands show, because its own certificate is good. Throws AuthorityError. */
+  /** Gives a host that has shown its own good certificate the one that the commands of its users show. Throws AuthorityError. */
   login(identity: HostIdentity, text: string): Signed {
     if (identity.role !== "host") throw new AuthorityError(`the certificate of ${identity.host} is none of a host`);
     const request = this.#requestOf(identity, text);
@@ -310,7 +310,7 @@ export class CertificateAuthority {
 
   /**
    * Begins a rotation: the new authority signs the certificates of hosts from now on, and hosts that renew their certificate
-   * trust it, too. Throws AuthorityError.
+   * also trust it. Throws AuthorityError.
    */
   beginRotation(): IdentityAnswers["rotate"] {
     if (this.#next !== null) throw new AuthorityError("a new authority is on its way already: --finish ends it");

@@ -92,7 +92,7 @@ export class RemoteScheds {
     for (const dial of [...this.#dials.values(), ...this.#leaving]) dial.review();
   }
 
-  /** Stops these schedulers, which were told to end. Resolves when none of them is connected. */
+  /** Ends the links of these schedulers, which were told to end (R3). Resolves when none of them is connected. */
   async stopAll(scheds: readonly string[]): Promise<void> {
     for (const sched of scheds) this.stop(sched);
     await Promise.all([...this.#leaving].map((dial) => dial.leave()));
@@ -157,7 +157,7 @@ class Dial {
     return this.link === null ? null : { host: this.place.host, port: nth(this.#ports, this.#at) };
   }
 
-  /** Begins a round. */
+  /** Begins a round of attempts (R2). */
   begin(): void {
     this.#timer = null;
     this.#fault = null;
@@ -259,7 +259,7 @@ class Dial {
   }
 }
 
-/** Whether a connection to that port succeeds. It does even if the process is busy or stopped, because the kernel of its host answers. */
+/** Whether a connection to that port succeeds. It does even if the process is busy or suspended, because the kernel of its host answers. */
 function answers(place: { readonly host: string; readonly port: number }, done: (is_there: boolean) => void): void {
   const socket = connect(place);
   const tell = (is_there: boolean): void => {

@@ -1,4 +1,4 @@
-// Processes of local schedulers: starts them as children that outlive the server, watches them and stops them. The core
+// Processes of local schedulers: starts them as children that outlive the server, watches them and ends them. The core
 // decides which schedulers should run (scheds/session.ts).
 //
 // I1. A scheduler is started with the directories that its attributes name, if these pass their checks.
@@ -36,7 +36,7 @@ export type SchedProcessesOptions = {
 };
 
 export type SchedProcesses = ProcessesPort & {
-  /** resolves when all processes that were told to stop have ended */
+  /** resolves when all processes that were told to end have ended */
   stopped(): Promise<void>;
 };
 
@@ -55,7 +55,7 @@ class LocalScheds implements SchedProcesses {
   readonly #children = new Map<string, Child>();
   /** pids of all processes that were started here. The end of each is reported, before or after the loss of its connection */
   readonly #started = new Set<number>();
-  /** names of schedulers whose lock another process has, so that they wait for it */
+  /** names of schedulers whose lock another process has; the server waits until that process has connected or ended */
   readonly #waiting = new Set<string>();
   readonly #stopping = new Set<Promise<void>>();
   /** killed processes that are not children and have not ended yet; each end is reported once */
@@ -219,7 +219,7 @@ function isAlive(pid: number): boolean {
   return state !== null && !/[ZX]/.test(state);
 }
 
-/** The state of a process as a letter of proc(5): T and t are stopped, Z is a zombie. null: there is no such process. */
+/** The state of a process as a letter of proc(5): T and t: suspended (SIGSTOP, a debugger), Z: a zombie. null: there is no such process. */
 function processState(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");

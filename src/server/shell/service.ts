@@ -180,7 +180,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   };
 }
 
-/** Returns the desk that receives the reports of moms on other hosts. Its boot tells them that the server has started again. */
+/** Returns the desk that receives the reports of moms on other hosts. boot: a random id, from which the moms see that the server has started again. */
 const statusDesk = (): StatusDesk =>
   new StatusDesk({ cipher: aesGcm, random: randomBytes, boot: randomBytes(8).toString("hex"), rotation_ms: KEY_ROTATION_MS });
 
@@ -236,7 +236,7 @@ function fileCopies(directory: string, complain: (text: string) => void) {
   };
 }
 
-/** handlers: the same as those of the server's listeners; they may be called only after the driver has been made. */
+/** The schedulers on other hosts. handlers: those of the server's listeners; they may be called only after the driver has been made. */
 function remoteScheds(
   { config, log }: ServiceOptions,
   identity: OpenIdentity,

@@ -2,7 +2,7 @@
 // munge credential proves the uid.
 //
 // U1. Nothing that a client says about its user counts. Names are resolved by the users of the server's host.
-// U2. In user mode the complex has one user, and its hosts' certificates for users are in that user's hands: the certificate is proof enough.
+// U2. In user mode the complex has one user, to whom all its hosts belong: the certificate of a host for users is proof enough.
 
 import type { HostIdentity } from "#identity/peer.ts";
 import { claimFault } from "#protocol/proof/claim.ts";

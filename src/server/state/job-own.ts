@@ -31,7 +31,7 @@ export type JobOwn = {
   readonly resuming?: true;
   /** the time at which a scheduler decided to preempt the job */
   readonly preempting?: number;
-  /** the mom has stopped the job because someone uses the host; the job is shown in state U */
+  /** the mom has suspended the job because someone uses the host; the job is shown in state U */
   readonly idled?: true;
   /** checkpointed: the host that keeps a checkpoint for the next run; output_on: the host that keeps output for the next run */
   readonly checkpointed?: string;

@@ -3,7 +3,7 @@
 //
 //   transit --> queued, held, waiting          submission, holds, Execution_Time
 //   queued --> starting --> running --> over   a run
-//   running <--> suspended, resumable          stopped; if resumable, its scheduler may resume it
+//   running <--> suspended, resumable          the job does not go on; if resumable, its scheduler may resume it
 //   starting, running --> rerunning            its mom must end the run, so that the job can run again
 //   a run --> queued, held, waiting            rerun; too many failed starts; files that could not be staged in
 //   queued, held <--> begun                    a job array with subjobs that have started

@@ -134,7 +134,7 @@ export function jobData({ attrs, own, subjobs }: Job): Attrs {
   return subjobs === undefined ? { ...attrs, ...own } : { ...attrs, ...own, [SUBJOBS]: subjobsText(subjobs) };
 }
 
-/** The second row of a job. */
+/** The second row of a job: the attributes in RUN_ATTRS (J1). */
 function runData({ attrs, own, subjobs }: Job): Data {
   const data: { [name: string]: unknown } = {};
   for (const [name, value] of Object.entries(own)) if (RUN_ATTRS.has(name)) data[name] = value;

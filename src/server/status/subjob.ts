@@ -34,7 +34,7 @@ export function shownArray(job: Job, live: boolean): ShownArray | null {
   return { job, live, subjobs: loadSubjobs(array_indices_submitted, subjobs) };
 }
 
-/** The attributes of a job for display. For an array, some are computed. A job that is stopped because someone uses its host has state U. */
+/** The attributes of a job for display. For an array, some are computed. A job that is suspended because someone uses its host has state U. */
 export function shownAttrs(job: Job): Attrs {
   const { attrs, subjobs } = job;
   if (subjobs === undefined) return isIdled(job) && isRunning(job) ? { ...attrs, job_state: "U" } : attrs;

@@ -40,7 +40,7 @@ export type Entry = {
   readonly bounds?: Reject | null;
   /** the job as it is counted at present */
   readonly already?: Counted;
-  /** for a waiting array: the number of its subjobs without deleted ones */
+  /** for a waiting array: the number of its subjobs that were not deleted */
   readonly weight?: number;
 };
 
@@ -100,7 +100,7 @@ function defaultsGoing(state: ServerState, job: Job): { readonly [resource: stri
 
 // --- reservations
 
-/** Refuses with 15156 a job in the queue of a reservation that requests more exclusiveness than the reservation has. */
+/** Refuses with 15156 a job for the queue of a reservation if the job requests more exclusiveness than the reservation has. */
 function checkJobInResv(state: ServerState, attrs: JobAttrs, queue: Queue): void {
   const resv = resvOfQueue(state, queue.name);
   if (resv === undefined) return;
