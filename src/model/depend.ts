@@ -14,7 +14,7 @@ export type AfterType = (typeof AFTER_TYPES)[number];
 export type BeforeType = "before" | "beforeok" | "beforenotok" | "beforeany";
 export type DependType = AfterType | BeforeType | "runone";
 
-/** One item. ids: each has the form `1.svr@svr`. count: of an `on` item. */
+/** One item. ids: each has the form `1.svr@svr`. count: the number in an `on` item. */
 export type Dependency = { readonly type: DependType; readonly ids: readonly string[] } | { readonly type: "on"; readonly count: number };
 export type Dependencies = readonly Dependency[];
 

@@ -23,7 +23,7 @@ export const JOB_EXEC = {
   QUERST: -15,
   /**
    * an execution hook rejected the job, or accepted it with rerun() or delete(), or raised an exception, gave
-   * no answer, or ran into its alarm
+   * no answer, or exceeded its time limit
    */
   FAILHOOK_RERUN: -16,
   FAILHOOK_DELETE: -17,

@@ -109,7 +109,7 @@ export function createComplex(world: World, scenario: Scenario, checks: Checks):
   return Object.assign(complex, { world, scenario, network, datagrams, disk, server, scheds: processes.byName, moms, starters, book });
 }
 
-/** Whether the host can make no connection now: that needs both directions. */
+/** Whether no connection with the host can be made now. A connection needs both directions, so one direction that is cut is enough. */
 const isCutOff = ({ cuts }: Network, host: string): boolean => cuts.left_ms(host, "up") > 0 || cuts.left_ms(host, "down") > 0;
 
 /** A scheduler on another host than the server: a service of that host starts it, and starts it again whenever it has ended. */
@@ -147,7 +147,7 @@ function behaviours(world: World, scenario: Scenario, failing: () => boolean): (
   };
 }
 
-/** Returns how a job's terminal behaves. Mostly qsub accepts the connection of the job's relay, and its terminal stays open. */
+/** Draws how the terminal of an interactive job behaves: whether qsub refuses the job's relay, and when the terminal is lost. Mostly neither happens. */
 function terminalOf(random: Prng, { run_ms_max }: Scenario): Behaviour["terminal"] {
   return { refused: random.chance(0.1), goes_ms: random.chance(0.3) ? random.int(0, run_ms_max) : null };
 }

@@ -16,7 +16,7 @@ const AWAY_MS = [10, 1500, 20_000, 400_000] as const;
 const PAUSE_MS = [500, 5000, 20_000, 60_000, 400_000] as const;
 const pauseOf = (random: Prng): number => random.int(1, random.pick(PAUSE_MS));
 
-/** Differences of the wall clock from its original time in ms. */
+/** Times in ms by which the wall clock can be ahead of the time of the simulation (negative: behind it). */
 const CLOCK_AHEAD_MS = [0, 5000, -60_000, 3_600_000, -3_600_000, 2 * 86_400_000] as const;
 
 const WAYS: readonly (readonly Way[])[] = [["up"], ["down"], ["up", "down"]];

@@ -17,7 +17,7 @@ export type FileAgentOptions = {
   closed(): void;
   /** Calls `act` in the mom now or, if the mom is stopped, when it continues. */
   arrive(act: () => void): void;
-  /** Does something that the mom causes outside itself. */
+  /** Carries out an effect of the mom, unless the mom is killed before it (mom-ports.ts M2). */
   effect(act: () => void): void;
 };
 

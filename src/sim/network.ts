@@ -1,11 +1,11 @@
-// Links between simulated processes. They behave like unix sockets: frames of one direction arrive in order, after a delay. A
-// frame is lost only if its link breaks or its sender is killed. After the last frame that is delivered, both ends notice the
-// loss, each at its own time.
+// Links between simulated processes. They behave like unix sockets: in each direction, frames arrive in order, after a delay.
+// A frame is lost only if its link breaks or its sender is killed. Each end then notices the loss of the link at a time of its
+// own, after it has received the last frame that still arrives.
 //
 // N1. A frame is transferred as text, so processes share only data that JSON can express.
-// N2. While a direction is cut (far/cuts.ts), its frames wait, because TCP repeats them, and the loss of the link is not
-//     noticed through it. No link is made to a host that is cut off.
-// N3. Every frame is checked against the schema of its direction, as in the real shells. A frame that fails the check ends the
+// N2. While a direction is cut (far/cuts.ts), the frames sent in it wait, because TCP sends them again. The receiving end does
+//     not notice a loss of the link until the cut is over. No link is made to a host that is cut off.
+// N3. Every frame is checked against the schema for frames from its sender, as in the real shells. A frame that fails the check ends the
 //     simulation.
 
 import { type FrameOf, parseFrame } from "#protocol/schema-link.ts";

@@ -23,8 +23,8 @@ const RUNS_PER_JOB = 3;
 export const restMs = ({ jobs, run_ms_max }: Scenario): number => HORIZON_MS + jobs * RUNS_PER_JOB * run_ms_max;
 
 /**
- * Returns what is still in progress in the complex; null: nothing is. running: the number of living processes. horizon_ms: reservations and
- * jobs that wait for a later time (epoch ms) are not in progress.
+ * Returns what is still in progress in the complex; null: nothing is. running: the number of living processes. horizon_ms: a time in epoch
+ * ms; reservations and jobs that wait for a later time do not count.
  */
 export function activity(complex: Complex, running: number, horizon_ms: number): string | null {
   const { server, network } = complex;
@@ -40,7 +40,7 @@ export function activity(complex: Complex, running: number, horizon_ms: number):
 }
 
 /**
- * Returns a record of something that should be over (K12), or the work that a scheduler still has to do; null: there is neither. Each scheduler is
+ * Returns a record of something that should be over (checks/leftovers.ts), or the work that a scheduler still has to do; null: there is neither. Each scheduler is
  * compared with a fresh one that tries all jobs, so the call takes as long as a snapshot and a cycle.
  */
 export function unfinished(complex: Complex): string | null {
@@ -116,7 +116,7 @@ export function isStranded(core: Core | null, { id, attrs }: Job): boolean {
   });
 }
 
-/** Checks at the end the moms' invariants, K7, and that every waiting job has a reason. */
+/** Checks at the end of a simulation: the moms' invariants, what the schedulers know (K7 of checks/checks.ts), and that every waiting job has a reason. */
 export function checkEnd(complex: Complex, core: Core): void {
   checkMoms(complex, core);
   for (const sched of core.state.scheds.values()) {

@@ -43,7 +43,7 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
   "Mail_Users",
 ]);
 
-/** Returns from a store's rows those data that are saved. */
+/** Returns a store's rows without the data that are not saved. */
 export function savedRows(rows: Loaded): Loaded {
   const strip = (data: { readonly [name: string]: unknown }): { readonly [name: string]: unknown } =>
     Object.fromEntries(Object.entries(data).filter(([name]) => !LEFT_OUT.has(name)));

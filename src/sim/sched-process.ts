@@ -414,7 +414,7 @@ export function virtualModules(soon: (done: () => void) => void): ModulesPort {
   };
 }
 
-/** Makes a port to the file `usage` of a directory. pbsfs never changes this file. */
+/** Makes a port to the file `usage` of a directory. In a simulation, pbsfs never changes this file. */
 function usagePort(directory: SchedDirectory): UsagePort {
   return {
     read: () => directory.usage,

@@ -63,7 +63,7 @@ export class Pulse {
 
 type Act = () => void | Promise<void>;
 
-/** Longest time in ms of the steady clock for the work in one event. It is far shorter than any change of the wall clock. */
+/** Longest time in ms that the work in one event takes by the steady clock. It is far shorter than any change of the wall clock. */
 const WORK_MS_MAX = 400;
 
 /** Makes the clock of a process. random: decides how long work takes. */
@@ -152,10 +152,10 @@ export type FarPeer = { readonly host: HostIdentity; readonly sched?: string };
 /** The uid of a peer on another host. */
 const NO_UID = 2 ** 32 - 1;
 
-/** The server's end of a link to a scheduler or to a mom, as the network has it. */
+/** The server's end of a link to a scheduler or to a mom, in the form that the simulated network gives it. */
 type DaemonEnd = { send(type: never, data: never): void; close(): void };
 
-/** The same link as the server's gate uses it. */
+/** The server's end of a link to a scheduler or to a mom, in the form that the server's gate uses. */
 export class DaemonLink implements GateLink {
   readonly id: number;
   readonly peer: GateLink["peer"];

@@ -45,11 +45,11 @@ export type { Answer } from "./server-ports.ts";
 
 export const HOST = "svr";
 
-/** Short, so that keys change within a simulation. */
+/** Time in ms between two changes of the keys for datagrams. It is short, so that keys change within a simulation. */
 const KEY_ROTATION_MS = 60_000;
 
-/** Returns a time like `Fri Nov 20 09:26:28 2026`, as ctime does, without a time zone. */
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+/** Returns a time like `Fri Nov 20 09:26:28 2026`, as ctime does, without a time zone. */
 function ctime(epoch_s: number): string {
   const since_s = epoch_s - START_MS / 1000 + 9 * 3600 + 26 * 60 + 28;
   const [day, rest] = [Math.floor(since_s / 86_400), ((since_s % 86_400) + 86_400) % 86_400];
@@ -109,7 +109,7 @@ export type ServerOptions = {
   lookAtSched(name: string, pid: number): SchedSight;
   /** Gives a scheduler on another host its end of a link that the server has made. Returns false if nobody listens there. */
   linkToSched(name: string, end: () => SchedLink): boolean;
-  /** Sends SIGKILL. Returns true if the process is not a child of `parent`: only this server then reports the end. */
+  /** Sends SIGKILL. Returns true if the process is not a child of `parent`: its end must then be reported by the server itself. */
   killSched(name: string, pid: number, parent: number): boolean;
 };
 
@@ -131,7 +131,7 @@ export class ServerProcess {
   #lives = 0;
   /** number of links so far, over all processes of the server; each link has its own number */
   #links = 0;
-  /** time in ms after which the server comes back when it has been killed after its next commit, before anything is sent; null: it is not to be killed */
+  /** the server is to be killed after its next commit, before it sends anything, and comes back after this time in ms; null: it is not to be killed */
   #doomed_ms: number | null = null;
 
   constructor(around: Surroundings) {

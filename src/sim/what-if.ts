@@ -158,7 +158,7 @@ function metricsOf(jobs: readonly JobOutcome[], { from_s, to_s, cpus }: Span): O
 const mean = (values: readonly number[]): number =>
   values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** Returns the names by which a job can be coloured. */
+/** Returns the names (of user, queue and partition) that can decide the colour of a job in a chart. */
 export function namesOf(state: ServerState, { user, queue }: Pick<JobOutcome, "user" | "queue">): JobNames {
   return { user, queue, partition: String(state.queues.get(queue)?.attrs["partition"] ?? "pbs-default") };
 }

@@ -131,7 +131,7 @@ function heldJob(random: Prng, state: ServerState, job: string): string {
   return running.length > 0 && random.chance(0.5) ? random.pick(running) : job;
 }
 
-/** Draws a request of a client. Returns null if there is no object for it. */
+/** Draws a request of a client. Returns null if there is no object that it could be about. */
 export function anyRequest(random: Prng, scenario: Scenario, state: ServerState, now_ms: number): Ask | null {
   if (scenario.ops.length === 0) return null;
   const op = random.pick(scenario.ops);

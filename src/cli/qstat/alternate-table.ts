@@ -138,7 +138,7 @@ const epochOf = (text: string): number | null => (/^\d+$/.test(text) ? Number(te
 
 /**
  * Returns the order of -T. Jobs that have started come first, by their start. Then come jobs with an expected start in the future, by that start, and then all
- * other jobs. Otherwise the order of the listing is kept.
+ * other jobs. Jobs that are equal in this order keep the order of the listing.
  */
 export function compareStarts(now_ms: number): (a: Job, b: Job) => number {
   const key = (job: Job): readonly [rank: number, epoch_s: number] => {

@@ -227,7 +227,7 @@ const CONTENT_TYPES: { readonly [type: string]: "config" | HookLanguage } = {
   "application/x-config": "config",
 };
 
-/** The meaning of a content type of import and export. */
+/** What a content type of `import hook` or `export hook` means: the configuration, or a script in this language. */
 export function contentKind(type: string): "config" | HookLanguage {
   const kind = Object.hasOwn(CONTENT_TYPES, type) ? CONTENT_TYPES[type] : undefined;
   if (kind === undefined)

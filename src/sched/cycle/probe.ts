@@ -13,7 +13,7 @@ export type Turn = {
   readonly candidate: Candidate;
   /** the job in its line; for a subjob, its array */
   readonly entry: JobEntry;
-  /** what placement would get to know */
+  /** the input that placement would get, besides the request and the vnodes */
   readonly context: PlaceContext;
 };
 

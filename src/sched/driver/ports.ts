@@ -82,7 +82,7 @@ export type ModulesPort = {
   load(chain: Settings["chain"], done: () => void): void;
   /** Returns the site's policy modules that are in the chain. */
   policies(): ReadonlyMap<string, PolicyModule>;
-  /** Lets modules that were ended because a call did not return be tried again. They are tried when the chain is created next. */
+  /** Allows modules to be tried again that were left out because a call did not return. They are tried when the chain is created next. */
   forgive(): void;
   /** Reports a finished cycle to the service modules. */
   cycleOver(report: CycleReport): void;

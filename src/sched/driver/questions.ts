@@ -60,7 +60,7 @@ export class Questions {
   }
 
   /**
-   * Drops the questions that have no answer yet, because the connection is lost. The next server would take such an answer for an answer to one of its own
+   * Drops the questions that have no answer yet, because the connection is lost. The next server would take an answer to them for an answer to one of its own
    * questions.
    */
   forget(): void {

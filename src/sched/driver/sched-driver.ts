@@ -301,7 +301,7 @@ export class SchedDriver {
     this.#cancelRetry = this.#ports.clock.after(REFUSED_RETRY_MS, () => this.#ports.link.reconnect("refused"));
   }
 
-  /** Gives the connection up (S2). */
+  /** Ends a connection on which something was missing or not understood; a new one begins with a snapshot (S2). */
   #giveUp(): void {
     this.#is_deaf = true;
     this.#ports.link.reconnect("broken");

@@ -35,7 +35,7 @@ export class UsageKeeper {
     this.#ports = ports;
   }
 
-  /** Called when the files of a sched_priv have been read. */
+  /** Takes over a tree that was read from the files of a sched_priv. Reads the usage file if the directory is another one than before. */
   plant(directory: string, tree: FairshareTree): void {
     this.#tree = tree;
     if (this.#directory !== directory) {

@@ -228,7 +228,7 @@ function applyDrop(universe: Universe, kind: "resource" | "queue" | "node" | "jo
   }
 }
 
-/** The attributes of a server or queue that matter for limits. Others, such as counts and comments, change often. */
+/** The attributes of a server or queue that matter for limits. Other attributes, such as counts and comments, change often. */
 const LIMIT_ATTRS = [
   "max_run",
   "max_run_res",

@@ -37,7 +37,7 @@ export function queuesInOrder(universe: Universe): readonly Queue[] {
 /** Returns the jobs of started execution queues in their order at this moment. levels: the present preemption levels; null: they do not matter. */
 export function jobsInOrder(ranks: RankContext, policy: Policy, levels: LevelOf | null = null): JobsInOrder {
   const groups = groupsOf(ranks, policy, levels);
-  /** the jobs that had their turn; and for blocked lines the jobs that are left, by track */
+  /** past: the jobs that had their turn. leftovers: for blocked lines, the jobs that have not had it, by track */
   const past = new Set<JobEntry>();
   const leftovers = new Map<JobLine, Map<Track, Ranked[]>>();
   let group = 0;

@@ -65,7 +65,7 @@ export function putVnode(universe: Universe, node: SchedNode): void {
 
 const NO_SETS: readonly NodeSet[] = [];
 
-/** Computes again the vnodes of a host that are also in other sets, because their states depend on whether the host is in use there (shapes/vnode-state.ts). */
+/** Computes the states of a host's vnodes in several sets again, because each depends on whether the host is in use in the others (shapes/vnode-state.ts). */
 function judgeAgain(universe: Universe, host: string, sets: Iterable<NodeSet> = universe.shared_hosts.get(host) ?? NO_SETS): void {
   for (const { node } of misjudged(universe, host, sets)) putVnode(universe, node);
 }

@@ -10,7 +10,7 @@ import { statesDuring } from "./outlook.ts";
 import { plannedOn } from "./owners-then.ts";
 import type { PlaceContext } from "./place-context.ts";
 
-/** It is a class because it keeps the answer for each bucket while the job is being placed. */
+/** The vnodes that one job may use. This is a class because it keeps the answer for each bucket while the job is being placed. */
 export class UsableVnodes {
   readonly #context: PlaceContext;
   readonly #request: Request;

@@ -1,6 +1,6 @@
 // What holds vnodes, and until when: running entries, bookings, which begin later, and the outlook of a host, which is part
-// of what distinguishes its bucket. Types only: running.ts, place/outlook.ts and calendar/calendar.ts keep them up to date
-// (K1-K7).
+// of what distinguishes its bucket. Types only: running.ts, place/outlook.ts and calendar/calendar.ts keep them up to date,
+// and their headers say by which rules (K1-K7).
 
 import type { SchedJob } from "#protocol/sched-link.ts";
 import type { Amount } from "./request.ts";

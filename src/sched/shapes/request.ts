@@ -77,7 +77,7 @@ export function checkedPart(request: Request, checks: ChunkChecks): Request {
   return { ...request, chunks, totals: request.totals.filter(isLookedAt) };
 }
 
-/** What is checked: for each resource index, and by name. */
+/** Says which resources are checked: by index (`checked`) and by name (`policy.resources`). */
 export type ChunkChecks = { readonly checked: readonly boolean[]; readonly policy: { readonly resources: ReadonlySet<string> } };
 
 /** Converts one chunk; null: an amount is not a legal value of its resource. */

@@ -9,10 +9,10 @@ import type { ResourceSpace } from "./resource-space.ts";
 import { amountAt, amountText, matchedText } from "./resource-space.ts";
 import type { VnodeSpec, VnodeState } from "./vnode.ts";
 
-/** A vnode's spec, and the amounts that are taken of it while a job is being placed. */
+/** A vnode's spec, and the amounts that are taken of the vnode while a job is being placed. */
 export type Level = { readonly spec: VnodeSpec; readonly used: readonly number[] };
 
-/** What is checked: the resources of sched_config, and the numbers of resources. */
+/** Says which resources are checked: by name (policy.resources) and by index. `space` gives the resources their indexes. */
 export type Checks = {
   readonly space: ResourceSpace;
   readonly policy: Policy /** by resource index: is it checked */;

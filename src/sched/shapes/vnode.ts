@@ -144,8 +144,8 @@ export type Grouping = {
 
 export type SetFront = {
   /**
-   * For some hosts, the amounts by resource that the free vnodes of the host have left together. These are the hosts that no
-   * other host exceeds in every resource.
+   * The amounts by resource that the free vnodes of a host have left together, for each host that no other host exceeds in
+   * every resource.
    */
   readonly corners: readonly (readonly number[])[];
   readonly first: { readonly host: Host; readonly bucket: HostBucket } | null;
@@ -155,7 +155,7 @@ export type PlacedHost = {
   readonly states: readonly VnodeState[];
   /** the states that the search used: the present ones, or those with the amounts at the worst moment of its window */
   readonly shown: readonly VnodeState[];
-  /** the amounts that are then taken of each vnode, including those of the job */
+  /** the amounts that are taken of each vnode in these states, including those of the job */
   readonly used: readonly (readonly number[])[];
   /** whether each vnode has a chunk of the job */
   readonly taken: readonly boolean[];

@@ -39,7 +39,7 @@ export function dynPrograms(record: Record): DynPrograms {
     return [resource, value ?? nothingOf(def)] as const;
   }
 
-  /** Checks the file of a program (P1). Returns its real path, or null after two lines in the log, whose texts are those of PBS. */
+  /** Returns the real path of a program's file if the file is safe. Otherwise writes two lines with the texts of PBS into the log, and returns null. */
   function secured(program: string, resource: string): string | null {
     const uid = process.getuid?.() ?? 0;
     try {

@@ -82,7 +82,7 @@ export class ModuleHost {
     this.#tell();
   }
 
-  /** Lets modules that did not return from a call be tried again. They are tried when the chain is created next (H3). */
+  /** Allows modules to be tried again that were left out because a call did not return (H3). They are tried when the chain is created next. */
   forgive(): void {
     keepStuck(this.#sched_priv, []);
   }

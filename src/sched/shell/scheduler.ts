@@ -27,7 +27,7 @@ export class Scheduler {
     this.#toldToQuit = resolve;
   });
 
-  /** Lets the server and the scheduler find each other, again and again until leave() is called. */
+  /** Starts the scheduler: it gets a connection with the server, and a new one after each loss, until leave() is called. */
   constructor(options: SchedulerOptions) {
     const { name, version } = options;
     this.#driver = new SchedDriver(this.#ports(options), { name, pid, version });

@@ -4,13 +4,13 @@
 // K1. The server's invariants hold at every step (src/server/core/invariants.ts).
 // K2. A job whose submission was answered exists after every restart, until it has ended. A restarted server finds exactly what
 //     was committed.
-// K3. A job has one process at a time over all hosts, unless the server had given up the earlier start of the job (its host was
-//     silent too long, or a request forced it).
-// K4. The processes that really run on a vnode never oversubscribe it, and an exclusive job is alone.
+// K3. A job has one process at a time over all hosts, unless the server had given up the earlier start of the job, because a
+//     host was silent too long or a request forced it to.
+// K4. The processes that really run on a vnode never use more than it has, and a job that needs the vnode exclusively is alone.
 // K5. A job that a scheduler starts gets vnodes of the scheduler's partitions, and the job's queue belongs to one of these
 //     partitions. A suspended job continues on its old vnodes.
-// K6. Accounting: one Q for a job (and one for each move), each S or T followed by one R, C or E before the next, and one
-//     record of the end. A subjob has no Q.
+// K6. Accounting records: one Q for a job and one for each of its moves; one R, C or E between an S or T and the next S or T;
+//     and one record of the end. A subjob has no Q.
 // K7. What an idle scheduler knows equals the server's state, and the data that it derived from deltas equals the data derived
 //     from a snapshot (mirror.ts).
 // K8. A job that waits for other jobs does not run, unless an operator runs it or a manager or a hook released it.
@@ -52,7 +52,7 @@ export class Checks {
   #looked = 0;
 
   /**
-   * scale: how large the complex is (drawn/scenario.ts). The time of K1 grows with the number of jobs, so in a larger complex it
+   * scale: how large the complex is (drawn/scenario.ts). The check of K1 takes longer the more jobs there are, so in a larger complex it
    * is checked only after every few steps. also: a further check of the server after each step; it returns the fault, or null.
    */
   constructor(scale = 1, also: (core: Core) => string | null = () => null) {
@@ -135,7 +135,7 @@ export class Checks {
     this.#seats.force(id);
   }
 
-  /** Called when the job may run although it waits for other jobs (K8). */
+  /** Called when somebody has allowed the job to run although it still waits for other jobs (K8). */
   letGo(id: string): void {
     this.#seats.letGo(id);
   }

@@ -68,7 +68,7 @@ function describe(universe: Universe): Map<string, string> {
       available: [...available].map(String).sort(),
     });
   }
-  // A scheduler keeps placement sets that any job has asked for, so only those that are wanted now are compared.
+  // A scheduler keeps the placement sets that any job has ever asked for, so only those that are wanted now are compared.
   const wanted = new Set(queues.map((queue) => groupResources(universe, queue).join()));
   for (const { line, request } of universe.entries.values()) if (line !== null) wanted.add(request.place.group ?? "");
   // Comments are not compared, because the server does not send a scheduler the comments that the scheduler set.

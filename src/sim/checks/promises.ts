@@ -69,8 +69,8 @@ type Seen = {
   readonly world: ReadonlyMap<string, string>;
 };
 /**
- * What was seen of a scheduler: before its last cycle and at its beginning (C1). ordered: jobs that an administrator has run
- * (qrun) since `begin`; ordered_before: those run between `before` and `begin`.
+ * What was seen when a scheduler's last cycle began (`begin`), and when the cycle before that one began (`before`). ordered: the
+ * jobs that an administrator has run (qrun) since `begin`; ordered_before: those run between `before` and `begin`.
  */
 type Track = {
   readonly link: number | null;
@@ -315,13 +315,13 @@ function higherWork(id: string, { before, begun, after }: Times): string | null 
     : null;
 }
 
-/** Returns whether the job waits again, runs again or was resumed. It waits again, too, if it has run and come back between the two moments. */
+/** Returns whether the job waits again, runs again or was resumed. A job that has run and come back between the two moments also counts as waiting again. */
 function cameBack(old: JobSeen, now: JobSeen): boolean {
   if (old.state === "S" || now.state === "S") return old.state !== now.state;
   return waits(now) ? !waits(old) || old.run_count !== now.run_count : !waits(old) && old.run_count !== now.run_count;
 }
 
-/** Returns a cause among later jobs; null: none. It is a later job whose start no scheduler decided, or that was changed or resumed. */
+/** Returns a cause among the jobs behind this one in the order; null: none. Such a job was started by no scheduler's decision, changed or resumed. */
 function lowerWork(id: string, { before, begun, after }: Times): string | null {
   const [first, then, now] = [before.jobs.get(id), begun.jobs.get(id), after.jobs.get(id)];
   if (then?.by_hand === true || now?.by_hand === true) return `${id} was placed by hand`;

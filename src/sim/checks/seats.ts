@@ -44,7 +44,7 @@ export class Seats {
     this.#forced.add(id);
   }
 
-  /** Called when the job may run although it waits for other jobs (K8). */
+  /** Called when somebody has allowed the job to run although it still waits for other jobs (K8). */
   letGo(id: string): void {
     this.#let_go.add(id);
   }

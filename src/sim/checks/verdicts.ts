@@ -31,8 +31,8 @@ export class Verdicts {
   }
 
   /**
-   * Checks new verdicts. late: the verdicts came after hooks, during which anything may have happened, or after preemptions.
-   * For verdicts after a preemption the present state counts.
+   * Checks new verdicts. late: they came only after hooks or preemptions. During hooks anything may have happened, so of late
+   * verdicts only those on starts behind a preemption are checked, against the present state.
    */
   check(core: Core, frames: readonly SchedFrame[], late: boolean): void {
     for (const frame of frames) {

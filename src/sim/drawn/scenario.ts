@@ -20,7 +20,7 @@ export type Limits = {
   /** kinds of faults: true: those that the seed draws; false: none; or only the listed ones */
   readonly faults: boolean | readonly Fault[];
   readonly ops: boolean;
-  /** for a larger complex: factor for the number of jobs and the time; there are also more hosts */
+  /** makes the complex larger: the number of jobs and the time are multiplied by this factor, and there are more hosts */
   readonly scale: number;
 };
 

@@ -4,7 +4,7 @@
 export type Way = "up" | "down";
 
 export type Cuts = {
-  /** Cuts off a host in these directions for a time. A longer cut that exists stays. */
+  /** Cuts off a host in these directions for a time. If the direction is already cut for longer, that does not change. */
   cut(host: string, ways: readonly Way[], for_ms: number): void;
   /** the time in ms for which the direction is still cut; 0: it is not */
   left_ms(host: string, way: Way): number;

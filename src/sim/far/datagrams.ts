@@ -5,7 +5,7 @@ import type { Prng } from "#support/prng.ts";
 import type { Cuts, Way } from "./cuts.ts";
 
 export type DatagramOptions = {
-  /** share of datagrams that are lost, and of those that arrive twice */
+  /** loss, doubled: the shares of datagrams that are lost, and that arrive twice */
   readonly loss: number;
   readonly doubled: number;
   readonly delay_ms_max: number;
@@ -17,7 +17,7 @@ export type Hears = (bytes: Uint8Array) => void;
 export type Datagrams = {
   /** Connects a mom, which then receives datagrams. Returns its end of the connection. */
   mom(host: string, hears: Hears): { send(bytes: Uint8Array): void; close(): void };
-  /** Connects the server, instead of an earlier one. answer: sends a datagram to the mom from which the first one came */
+  /** Connects a server in place of an earlier one. hears: called with each datagram that arrives; answer sends a datagram to its mom */
   serve(hears: (bytes: Uint8Array, answer: Hears) => void): void;
   /** number of datagrams sent, and of those that did not arrive */
   readonly counts: { readonly sent: number; readonly lost: number };

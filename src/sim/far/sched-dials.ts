@@ -63,7 +63,7 @@ export class SchedDials {
   }
 }
 
-/** Whether the host can make no connection now: that needs both directions. */
+/** Whether no connection with the host can be made now. A connection needs both directions, so one direction that is cut is enough. */
 const isCutOff = (cuts: Cuts, host: string): boolean => cuts.left_ms(host, "up") > 0 || cuts.left_ms(host, "down") > 0;
 
 class Dial {

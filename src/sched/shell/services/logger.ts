@@ -80,7 +80,7 @@ function sizeOf(path: string): number {
   }
 }
 
-/** Replaces a file by its compressed copy (G1). */
+/** Replaces a file by its compressed copy. */
 async function compress(path: string): Promise<void> {
   const part = `${path}.gz.part`;
   await unlink(part).catch(() => undefined);
