@@ -84,8 +84,8 @@ function isOwnName(name: string, own: readonly string[]): boolean {
 }
 
 /**
- * Makes a command from the function that does its work (body), for bin/ and the admin shell. The command handles `--version` and `--help` if they are its only argument. It reports a
- * configuration that cannot be used, and a server that becomes unreachable.
+ * Makes a command from the function that does its work (body), for bin/ and the admin shell. The command handles `--version` and `--help` if they are its
+ * only argument. It reports a configuration that cannot be used, and a server that becomes unreachable.
  */
 export function asCommand(name: string, usage: string, body: CommandBody): Command {
   return async (io) => {

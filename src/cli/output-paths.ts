@@ -5,7 +5,8 @@ import type { CommandIo } from "./command.ts";
 import type { Complex } from "./complex.ts";
 
 /**
- * Returns the working directory as the user knows it: PWD if it names the working directory, because PWD keeps the symbolic links in the path; otherwise the real path.
+ * Returns the working directory as the user knows it: PWD if it names the working directory, because PWD keeps the symbolic links in the path; otherwise the
+ * real path.
  */
 export function workingDirectory(io: Pick<CommandIo, "cwd" | "env">): string {
   const known = io.env["PWD"];

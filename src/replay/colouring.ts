@@ -6,7 +6,7 @@ import type { GanttBar } from "./gantt.ts";
 export const COLOURINGS = ["user", "queue", "partition", "job"] as const;
 export type Colouring = (typeof COLOURINGS)[number];
 
-/** The names of a job by which it can be coloured. */
+/** The names that can decide the colour of a job. */
 export type JobNames = { readonly user: string; readonly queue: string; readonly partition: string };
 
 /**

@@ -20,7 +20,7 @@ export type Metrics = {
   readonly makespan_s: number;
   /** histogram of waits: number of jobs that waited at most upto_s and longer than the bound of the row before; null: no upper bound */
   readonly waits: readonly { readonly upto_s: number | null; readonly jobs: number }[];
-  /** the same means for jobs by size: at most `upto` slots, and more than the bound of the row before; null: no upper bound */
+  /** means for jobs by size: those with at most `upto` slots, and more than the bound of the row before; null: no upper bound */
   readonly by_procs: readonly {
     readonly upto: number | null;
     readonly jobs: number;

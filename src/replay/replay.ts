@@ -91,7 +91,7 @@ type Schedule = {
   readonly colouring?: Colouring;
 };
 
-/** Returns the names by which a job of a trace can be coloured. */
+/** Returns the names (of user, queue and partition) that can decide the colour of a job of a trace in a picture. */
 export const namesOf = ({ user = -1, queue = -1, partition }: TraceJob): JobNames => ({
   user: user < 0 ? "no user" : `user ${user}`,
   queue: queue < 0 ? "no queue" : `queue ${queue}`,

@@ -19,7 +19,7 @@ const KEYS: Readonly<Record<keyof Settings, string>> = {
   memory_mb_max: "PARTITA_RESIDENT_MEMORY",
   at_once_max: "PARTITA_RESIDENT_AT_ONCE",
 };
-/** above any sensible value */
+/** Largest value that counts. A larger one counts as missing; no sensible value is so large. */
 const NUMBER_MAX = 86_400_000;
 
 /** Reads the limits from the environment. A value that is not a whole number above 0 counts as missing. */

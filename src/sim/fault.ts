@@ -10,8 +10,8 @@ import type { Way } from "./far/cuts.ts";
 const AWAY_MS = [10, 1500, 20_000, 400_000] as const;
 
 /**
- * Times in ms for which a daemon is stopped: too short to be noticed, noticed by the daemon, noticed by the server, and long
- * enough that the server gives it up.
+ * Longest times in ms for which a daemon is stopped: from too short to be noticed, over those that the daemon and then the
+ * server notices, to long enough that the server gives the daemon up.
  */
 const PAUSE_MS = [500, 5000, 20_000, 60_000, 400_000] as const;
 const pauseOf = (random: Prng): number => random.int(1, random.pick(PAUSE_MS));

@@ -3,7 +3,8 @@
 //
 // M1. As in the daemon, each event is one turn of the event loop: work that is to be done at the end of the turn is done before the next event.
 // M2. A mom can be killed before any of its effects: before it sends a frame, writes a record, or sends a request to its starter or file agent. A record that
-//     it was writing is then incomplete. Heartbeats do not count as effects, because a mom without jobs does nothing else.
+//     it was writing is then incomplete. Heartbeats do not count as effects: an idle mom has no others,
+//     and would be killed most often.
 
 import { runSequence } from "#hooks/run/hook-sequence.ts";
 import { DEFAULT_SETTINGS, type MomSettings } from "#mom/config/config.ts";

@@ -40,8 +40,9 @@ export function activity(complex: Complex, running: number, horizon_ms: number):
 }
 
 /**
- * Returns a record of something that should be over (checks/leftovers.ts), or the work that a scheduler still has to do; null: there is neither. Each scheduler is
- * compared with a fresh one that tries all jobs, so the call takes as long as a snapshot and a cycle.
+ * Returns a record of something that should be over (checks/leftovers.ts), or the work that a scheduler still has to do; null:
+ * there is neither. Each scheduler is compared with a fresh one that tries all jobs, so the call takes as long as a snapshot and
+ * a cycle.
  */
 export function unfinished(complex: Complex): string | null {
   const { core } = complex.server;

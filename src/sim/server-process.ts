@@ -269,7 +269,7 @@ class ServerLife {
   readonly #daemons = new Set<DaemonLink>();
   /** pids of the schedulers that this process has started */
   readonly #children = new Set<number>();
-  /** the batch that is being committed; null: there is none, or only a probe is being committed */
+  /** the batch that is being committed; null: there is none, or only a test of whether the disk works */
   #underway: Batch | null = null;
   readonly pulse = new Pulse();
 

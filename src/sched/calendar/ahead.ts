@@ -26,7 +26,7 @@ export type Moment = Planned & {
 type View = Cycle & { readonly server_taken: Map<string, number> };
 
 export type Ahead = {
-  /** Returns why a job may not start at the forecast's time, apart from vnodes. The times of successive calls must ascend. */
+  /** Returns why a job may not start at the forecast's time, without regard to vnodes; null: it may. The times of successive calls must ascend. */
   admits(candidate: Candidate, forecast: Forecast): Why | null;
   /** Returns the counts that limits use at the forecast's time, with a planned job that starts then. */
   moment(planned: Planned, forecast: Forecast): Moment;

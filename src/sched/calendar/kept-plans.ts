@@ -24,7 +24,7 @@ export type KeptPlans = {
    */
   stays(candidate: Candidate): boolean;
   readonly count: number;
-  /** Called at the end of the cycle. */
+  /** Called at the end of the cycle. If the cycle has not tried all jobs, lets the next one see what became free (Q3). */
   end(): void;
 };
 
@@ -125,7 +125,7 @@ function keepLate(cycle: Cycle, gone: readonly Published[], { kept, planner, kee
 /** Whether something became free that was not expected to become free when the plans were made (calendar.ts). */
 type Freed = { readonly loosened: boolean; readonly freed_s: number };
 
-/** Reads the facts from the calendar and resets them there, so that the next cycle sees only what happens from now on. */
+/** Reads from the calendar what became free, and resets it there, so that the next cycle sees only what happens from now on. */
 function takeFreed({ universe: { calendar } }: Cycle): Freed {
   const { loosened, freed_s } = calendar;
   calendar.loosened = false;
@@ -133,7 +133,7 @@ function takeFreed({ universe: { calendar } }: Cycle): Freed {
   return { loosened, freed_s };
 }
 
-/** Writes the facts back to the calendar, for the next cycle (Q3). */
+/** Writes back to the calendar what became free, so that the next cycle sees it too (Q3). */
 function giveBack({ universe: { calendar } }: Cycle, { loosened, freed_s }: Freed): void {
   calendar.loosened ||= loosened;
   calendar.freed_s = Math.max(calendar.freed_s, freed_s);

@@ -38,7 +38,7 @@ export type KeptPlan = { readonly from_s: number; readonly to_s: number; readonl
 
 export type Planner = {
   readonly moments: readonly Moment[];
-  /** Called when the cycle has started a job. */
+  /** Called when the cycle has started a job: counts it at the moments (ahead.ts A2) at which it will still run. */
   started(candidate: Candidate): void;
   /** Plans a job. From then until close(), the node sets show vnodes as they will be at a later time. */
   plan(candidate: Candidate): Plan | NoStart;

@@ -3,7 +3,7 @@
 // change nothing.
 //
 // M1. A matcher never decides whether a job can be placed, only where: every host that it considers can take at least one copy.
-// M2. Its result depends only on what the vnodes have left and on the chunk, so hosts of one bucket are equal.
+// M2. Its result depends only on what the vnodes have left and on the chunk, so it finds the hosts of one bucket equal.
 
 import { present } from "#support/assert.ts";
 import type { MatcherName } from "../shapes/policy.ts";

@@ -1,5 +1,5 @@
-// Reservations as a scheduler knows them. Types only: resv/resv-info.ts reads them, resv/resv-sets.ts keeps the node sets of running reservations (V1-V2,
-// W1-W3).
+// Reservations as a scheduler knows them. Types only: resv/resv-info.ts reads them (its rules V1-V2), resv/resv-sets.ts keeps the node sets of running
+// reservations (its rules W1-W3).
 
 import type { Occurrence, ResvAsk, SchedJob, SchedResv } from "#protocol/sched-link.ts";
 import type { Holding } from "./booking.ts";

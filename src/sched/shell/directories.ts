@@ -31,7 +31,7 @@ export type Directories = {
 export function schedDirectories(options: DirectoryOptions): Directories {
   const { log, fixed_log } = options;
   let { sched_priv, sched_log, lock } = options;
-  /** where the attributes name no directory: PBS_HOME of this host decides, if the server is on another one */
+  /** the directories at the start; used again when the attributes name none, as for a scheduler on another host than the server */
   const own = { sched_priv, sched_log };
 
   const record = (event: number, text: string): void => log.record(event, "Sched", "reconfigure", text);

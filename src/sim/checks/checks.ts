@@ -4,8 +4,8 @@
 // K1. The server's invariants hold at every step (src/server/core/invariants.ts).
 // K2. A job whose submission was answered exists after every restart, until it has ended. A restarted server finds exactly what
 //     was committed.
-// K3. A job has one process at a time over all hosts, unless the server had given up the earlier start of the job, because a
-//     host was silent too long or a request forced it to.
+// K3. A job has one process at a time over all hosts, unless the server had given up the earlier start of the job, because
+//     one of the job's hosts was silent too long or because a request forced it to.
 // K4. The processes that really run on a vnode never use more than it has, and a job that needs the vnode exclusively is alone.
 // K5. A job that a scheduler starts gets vnodes of the scheduler's partitions, and the job's queue belongs to one of these
 //     partitions. A suspended job continues on its old vnodes.

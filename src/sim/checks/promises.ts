@@ -8,9 +8,10 @@
 //     decisions of N. The comparison therefore contains every change in between, and no change that N - 1 already knew.
 // C2. Only a complex with a simple order of jobs is checked (judgedScenario): jobs are ordered by queue and submission, and
 //     there are no preemption, hooks, sort keys or changes of the clock.
-// C3. These are causes too: the server refused the start of the job (for an array, of a subjob) or of a preceding job. A job of a reservation keeps its vnodes after the
-//     reservation's end. A job was already past its end when the start was planned, and could have ended at any moment, but
-//     did not. A job started some time after the cycle that decided its start; starts behind it may move by that time.
+// C3. These are causes too: the server refused the start of the job (for an array, of a subjob) or of a preceding job. A job of
+//     a reservation keeps its vnodes after the reservation's end. A job was already past its end when the start was planned,
+//     and could have ended at any moment, but did not. A job started some time after the cycle that decided its start; the
+//     starts of other jobs may then move by that time.
 
 import { listOf } from "#model/attribute-reader.ts";
 import { arrayIdOf } from "#model/job-id.ts";
