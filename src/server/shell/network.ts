@@ -3,6 +3,8 @@
 // N1. While the authority cannot say which hosts are accepted, the port is closed.
 // N2. Every linked host has the list of revoked certificates. It gets the list after its first accepted frame, not before,
 //     because a daemon that has received anything counts its connection as good (daemon-link.ts D1).
+// N3. A list that cannot be written to the disk is sent to the hosts nevertheless, and the server tries to write it again at
+//     each review.
 
 import { keepRevoked } from "#identity/files/revoked.ts";
 import type { HostIdentity } from "#identity/peer.ts";
@@ -64,6 +66,8 @@ export class HostNetwork implements Door {
   #shown = "";
   /** the list of revoked certificates for hosts, and the links over which it was sent (N2) */
   #revoked: Revoked = { certificates: [] };
+  /** the list that was written to the disk last */
+  #written: Revoked | null = null;
   readonly #told = new WeakSet<ServerLink>();
 
   constructor(options: NetworkOptions) {
@@ -86,35 +90,50 @@ export class HostNetwork implements Door {
     const authority = this.#authority;
     if (authority === null) return;
     this.#options.reviewed();
+    // What needs no disk comes first, and a fault of the disk prevents none of the other steps (N3).
+    this.#try(() => this.#listener?.review());
+    this.#try(() => this.#tellRevoked(authority));
+    this.#try(() => this.#writeRevoked());
+    this.#try(() => this.#renew(authority));
+    this.#try(() => this.#show(authority));
+    if (this.#listener === null) this.open(authority).catch(() => undefined);
+    else if (this.#udp === null) void this.#listenUdp();
+    this.#tellDropped();
+  }
+
+  /** Does one step. Its fault is logged. */
+  #try(step: () => void): void {
     try {
-      if (authority.needsServerCertificate()) {
-        authority.renewServer();
-        this.#options.note(LOG_EVENT.SYSTEM, "the server's certificate was renewed");
-      }
-      this.#show(authority);
-      this.#listener?.review();
-      this.#tellRevoked(authority);
-      if (this.#listener === null) this.open(authority).catch(() => undefined);
-      else if (this.#udp === null) void this.#listenUdp();
-      this.#tellDropped();
+      step();
     } catch (error) {
       this.#fault(error);
     }
+  }
+
+  #renew(authority: CertificateAuthority): void {
+    if (!authority.needsServerCertificate()) return;
+    authority.renewServer();
+    this.#options.note(LOG_EVENT.SYSTEM, "the server's certificate was renewed");
   }
 
   /** Sends the list to all linked hosts if it has changed. */
   #tellRevoked(authority: CertificateAuthority): void {
     const certificates = authority.revocations();
     if (JSON.stringify(certificates) === JSON.stringify(this.#revoked.certificates)) return;
-    this.#noteRevoked(certificates);
+    this.#revoked = { certificates };
     for (const link of [...(this.#listener?.links ?? []), ...this.#options.dialled()])
       if (this.#told.has(link)) link.send(REVOKED, this.#revoked);
   }
 
-  /** Keeps the list for hosts that are linked later, and writes it to the disk for the mom of this host, to which other moms of a job connect. */
-  #noteRevoked(certificates: Revoked["certificates"]): void {
-    this.#revoked = { certificates };
-    if (certificates.length > 0) keepRevoked(this.#options.home, certificates, this.#options.now_s());
+  /**
+   * Writes the list to the disk for the mom of this host, to which other moms of a job connect. Does nothing if that list has
+   * been written. Throws if it cannot be written: the next call tries again (N3).
+   */
+  #writeRevoked(): void {
+    const revoked = this.#revoked;
+    if (revoked === this.#written) return;
+    if (revoked.certificates.length > 0) keepRevoked(this.#options.home, revoked.certificates, this.#options.now_s());
+    this.#written = revoked;
   }
 
   /** Called when a host has sent a frame: sends it the list, unless it has it (N2). */
@@ -187,7 +206,8 @@ export class HostNetwork implements Door {
     if (this.#closed) return opened.close();
     this.#listener = opened;
     this.#shown = "";
-    this.#noteRevoked(authority.revocations());
+    this.#revoked = { certificates: authority.revocations() };
+    this.#try(() => this.#writeRevoked());
     note(LOG_EVENT.SYSTEM, `listening on TCP port ${settings.port} for other hosts`);
     await this.#listenUdp();
   }

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { connect } from "node:tls";
 import { type Credentials, readCredentials, splitPem, writeCredentials } from "#identity/files/credentials.ts";
@@ -330,6 +330,45 @@ function dialAsMom({ port, closing }: Bed, home: string) {
   closing.push(() => link.close());
   return Object.assign(state, { link });
 }
+
+test("network: hosts hear of a revocation that the server cannot write to its disk, and it is written when that is possible", async () => {
+  await inNetwork(async (bed) => {
+    const { authority, network, home, hosts, notes } = bed;
+    const list = join(home, "identity/revoked.json");
+    await network.open(authority);
+    const own = join(home, "node7");
+    writeCredentials(own, await member(bed, "node7"));
+    const mom = dialAsMom(bed, own);
+    await until("the mom is linked", () => hosts.length === 1);
+    const { serial } = readCertificate(authority.serverCredentials().certificate);
+    mkdirSync(dirname(list), { recursive: true });
+    writeFileSync(list, "{}");
+    authority.revoke("head");
+    network.changed();
+    await until("the mom has left the revoked certificate", () => hosts.length === 2);
+    assert.deepEqual([...revokedSerials(own)], [serial]);
+    assert.ok(notes.some((text) => /^certificates: .*revoked\.json cannot be used/.test(text)));
+    rmSync(list);
+    network.changed();
+    assert.deepEqual([...revokedSerials(home)], [serial], "the next review writes the list");
+    mom.link.close();
+  });
+});
+
+test("network: a list of revoked certificates that cannot be written keeps no port closed", async () => {
+  await inNetwork(async ({ authority, network, home, notes }) => {
+    authority.revoke("head");
+    const list = join(home, "identity/revoked.json");
+    mkdirSync(dirname(list), { recursive: true });
+    writeFileSync(list, "{}");
+    await network.open(authority);
+    const ports = notes.filter((text) => text.startsWith("listening on")).map((text) => text.slice(0, 16));
+    assert.deepEqual(ports, ["listening on TCP", "listening on UDP"]);
+    rmSync(list);
+    network.changed();
+    assert.equal(revokedSerials(home).size, 1);
+  });
+});
 
 test("network: a port that is taken is reported, and opened when it is free", async () => {
   await inNetwork(async (bed) => {
