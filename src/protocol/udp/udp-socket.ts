@@ -9,6 +9,10 @@ import { codeOf } from "#support/caught.ts";
 const RECEIVE_BYTES = 4 * 1024 * 1024;
 /** How long an address of the server is used before it is looked up again. */
 const ADDRESS_MS = 60_000;
+/** How long it is used further after a lookup that failed. */
+const RETRY_MS = 5000;
+/** Number of datagrams that wait for the first address. */
+const WAITING_MAX = 64;
 
 export type UdpServer = { close(): void };
 
@@ -44,10 +48,26 @@ export async function listenUdp(
 
 export type UdpClient = { send(bytes: Uint8Array): void; close(): void };
 
-/** Opens a socket to a port of a host. A datagram that cannot be sent is lost. */
-export function dialUdp(target: { readonly host: string; readonly port: number }, onDatagram: (bytes: Uint8Array) => void): UdpClient {
+/** lookup: looks up the address of a host, as the function of node:dns does. now_ms: a clock that is never set */
+type Tools = { lookup(host: string, done: (error: Error | null, address: string) => void): void; now_ms(): number };
+
+const TOOLS: Tools = { lookup, now_ms: () => performance.now() };
+
+/**
+ * Opens a socket to a port of a host. A datagram that cannot be sent is lost. One lookup of the address is under way at a time,
+ * because each occupies a thread of the process. Meanwhile, and if the lookup fails, datagrams go to the former address; while
+ * no address is known, at most WAITING_MAX datagrams wait.
+ */
+export function dialUdp(
+  target: { readonly host: string; readonly port: number },
+  onDatagram: (bytes: Uint8Array) => void,
+  tools: Tools = TOOLS,
+): UdpClient {
   let socket: Socket | null = null;
   let address: { readonly address: string; readonly until_ms: number } | null = null;
+  let is_looking = false;
+  /** datagrams that are sent when the first address is known */
+  let waiting: Uint8Array[] = [];
   let closed = false;
 
   const socketFor = (family: number): Socket => {
@@ -63,23 +83,33 @@ export function dialUdp(target: { readonly host: string; readonly port: number }
     socket = made;
     return made;
   };
-  const send = (bytes: Uint8Array, to: string, family: number): void => {
-    if (!closed) socketFor(family).send(bytes, target.port, to, () => undefined);
+  const send = (bytes: Uint8Array, to: string): void => {
+    if (!closed) socketFor(familyOf(to)).send(bytes, target.port, to, () => undefined);
+  };
+  const lookUp = (): void => {
+    if (is_looking) return;
+    is_looking = true;
+    tools.lookup(target.host, (error, found) => {
+      is_looking = false;
+      if (closed) return;
+      const until_ms = tools.now_ms() + (error === null ? ADDRESS_MS : RETRY_MS);
+      if (error === null) {
+        if (address !== null && familyOf(address.address) !== familyOf(found)) {
+          socket?.close();
+          socket = null;
+        }
+        address = { address: found, until_ms };
+      } else if (address !== null) address = { ...address, until_ms };
+      if (address !== null) for (const bytes of waiting) send(bytes, address.address);
+      waiting = [];
+    });
   };
 
   return {
     send(bytes) {
-      const now_ms = performance.now();
-      if (address !== null && now_ms < address.until_ms) return send(bytes, address.address, address.address.includes(":") ? 6 : 4);
-      lookup(target.host, (error, found, family) => {
-        if (error !== null || closed) return;
-        if (address !== null && address.address.includes(":") !== (family === 6)) {
-          socket?.close();
-          socket = null;
-        }
-        address = { address: found, until_ms: now_ms + ADDRESS_MS };
-        send(bytes, found, family);
-      });
+      if (address === null || tools.now_ms() >= address.until_ms) lookUp();
+      if (address !== null) send(bytes, address.address);
+      else if (waiting.length < WAITING_MAX) waiting.push(bytes);
     },
     close() {
       closed = true;
@@ -88,3 +118,5 @@ export function dialUdp(target: { readonly host: string; readonly port: number }
     },
   };
 }
+
+const familyOf = (address: string): number => (address.includes(":") ? 6 : 4);
