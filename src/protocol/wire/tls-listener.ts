@@ -25,7 +25,7 @@ import { type Admission, acceptLinks, PBSE_BADCRED, PBSE_NOCONNECTS, startListen
 import type { LinkHandlers } from "./server-link.ts";
 import { sparingly } from "./sparingly.ts";
 import { refusedCertificate } from "./tls-fault.ts";
-import { unprovedConnections } from "./unproved.ts";
+import { plainAddress, unprovedConnections } from "./unproved.ts";
 
 export type Question = { readonly type: string; readonly data: unknown };
 export type Answer = { readonly type: string; readonly data: unknown };
@@ -163,7 +163,7 @@ function admission(door: Door, socket: TLSSocket): Admission {
     return { kind: "elsewhere" };
   }
   if (identity !== null && fault === null) {
-    const peer = { pid: 0, uid: NO_UID, gid: NO_UID, host: identity, address: plainAddress(socket) };
+    const peer = { pid: 0, uid: NO_UID, gid: NO_UID, host: identity, address: plainAddress(socket.remoteAddress ?? "") };
     if (socket.alpnProtocol === door.options.protocol && !isRemoteUser(peer)) {
       door.proved(socket);
       return { kind: "peer", peer };
@@ -222,9 +222,7 @@ function takeQuestion({ limits, say }: Door, questions: Questions, socket: TLSSo
   });
 }
 
-/** The address of the peer. An IPv4 address has its usual form, even if the socket listens to both versions of IP. */
-const plainAddress = ({ remoteAddress = "" }: Socket): string => remoteAddress.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/, "");
-const addressOf = (socket: Socket): string => plainAddress(socket) || "an address that has gone";
+const addressOf = ({ remoteAddress = "" }: Socket): string => plainAddress(remoteAddress) || "an address that has gone";
 
 /** The authority's certificate is sent too, so that a new host can compare it with its token. Without tickets, no session can be resumed (S4). */
 const contextOf = ({ key, certificate, authority }: Credentials): SecureContextOptions => ({

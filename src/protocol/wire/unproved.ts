@@ -4,8 +4,10 @@
 // U1. If there are too many, a new connection ends the oldest connection of the address that has the most (waiting-room.ts).
 // U2. An address whose connections end without proof again and again is not served for a while: a handshake costs the server more than its peer. Connections
 //     that proved themselves do not count, so that a storm of moms behind one address is served.
+// U3. All IPv6 addresses of a /64 network count as one address, because one host can use all of them. An IPv4 address counts
+//     as itself, also on a socket for both versions of IP.
 
-import type { Socket } from "node:net";
+import { isIPv6, type Socket } from "node:net";
 import type { Limits } from "./limits.ts";
 import { waitingRoom } from "./waiting-room.ts";
 
@@ -68,7 +70,31 @@ export function unprovedConnections(limits: UnprovedLimits, say: (text: string) 
 
 /** Address and port of the peer: the same for a connection and for the TLS socket over it. */
 const keyOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress ?? ""} ${remotePort ?? ""}`;
-const addressIn = (key: string): string => key.slice(0, key.indexOf(" "));
+const addressIn = (key: string): string => peerAddress(key.slice(0, key.indexOf(" ")));
+
+/** What counts as the address of a peer (U3): `2001:db8:0:1:*` stands for the network. address: as the socket has it */
+export function peerAddress(address: string): string {
+  const plain = plainAddress(address);
+  if (!isIPv6(plain)) return plain;
+  const [front = "", back] = (plain.split("%")[0] ?? "").split("::");
+  const groups = groupsIn(front);
+  if (back !== undefined) {
+    const rest = groupsIn(back);
+    while (groups.length + rest.length < 8) groups.push("0");
+    groups.push(...rest);
+  }
+  return `${groups
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(":")}:*`;
+}
+
+/** The address in the usual form of IPv4, if it is one that a socket for both versions of IP shows. */
+export const plainAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, "");
+
+/** The groups of a part of an IPv6 address. An IPv4 address at the end counts as two groups, which are not read. */
+const groupsIn = (part: string): string[] =>
+  part === "" ? [] : part.split(":").flatMap((group) => (group.includes(".") ? ["0", "0"] : [group]));
 
 /** Counts failures of each address in successive spans of time. */
 function recentFailures({ unproved_ends_max, unproved_ends_ms }: UnprovedLimits) {
