@@ -4,7 +4,7 @@
 //     checked before anything is decrypted, and at most one text of DATAGRAM_BYTES_MAX is decrypted. Every datagram that
 //     does not count is dropped and counted, and nobody gets an answer to it.
 // S2. A key is replaced after some time (rotation). The mom gets the next key over its link. The former key is accepted
-//     until the mom uses the new one, but not longer than GRACE_MS.
+//     until the mom uses the new one, but not longer than GRACE_MS. A link has at most two channels.
 // S3. A channel ends with the link over which its key was handed out.
 
 import {
@@ -89,6 +89,8 @@ export class StatusDesk {
     };
     this.#channels.set(name, channel);
     this.#of_link.set(link, [...former, channel]);
+    const latest = former.at(-1);
+    this.#forget(link, (other) => other !== channel && other !== latest);
     this.#forget(link, (other) => other.retired_ms !== null && now_ms - other.retired_ms > GRACE_MS);
     return channel.keys;
   }

@@ -5,6 +5,10 @@ export type Limits = {
   readonly request_frame_chars_max: number;
   /** longest frame between daemons, or from the server to a client */
   readonly daemon_frame_chars_max: number;
+  /** longest frame of a mom on another host to the server */
+  readonly far_mom_frame_chars_max: number;
+  /** time that a daemon on another host has to close a link that the server has ended (server-link.ts L4) */
+  readonly drop_ms_max: number;
   /**
    * length of all incomplete frames and of all complete frames not served yet, over all connections of one user; above this the
    * connections are not read (server-link.ts L3)
@@ -99,6 +103,8 @@ const MI = 1024 * 1024;
 export const LIMITS: Limits = Object.freeze({
   request_frame_chars_max: 16 * MI,
   daemon_frame_chars_max: 400 * MI,
+  far_mom_frame_chars_max: 32 * MI,
+  drop_ms_max: 1000,
   user_pending_chars_max: 64 * MI,
   frame_ms_max: 30_000,
   connections_max: 4096,

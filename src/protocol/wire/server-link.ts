@@ -7,13 +7,15 @@
 // L3. All connections of a user together hold a limited amount of text of incomplete and waiting requests; one request may
 //     exceed it. When the limit is reached, no connection is read while a complete request waits, because serving it makes
 //     room. If no request is complete, one connection is read until its request is complete.
+// L4. When the server ends the link of a daemon on another host, it takes no further frame from the link, and destroys the
+//     link after drop_ms_max even if the peer does not close it.
 
 import type { Socket } from "node:net";
 import { encodeFrame, encodePartFrame, type Frame, FrameError, frameDecoder } from "./frame.ts";
 import { allowedOf, type IpcWriter, setInbox } from "./ipc.ts";
 import type { Limits } from "./limits.ts";
 import { type Outbox, type OutboxLimits, outbox } from "./link.ts";
-import type { LinkPeer } from "./link-peer.ts";
+import { isRemoteUser, type LinkPeer } from "./link-peer.ts";
 import type { Reply } from "./reply.ts";
 
 export { type LinkPeer, NO_UID } from "./link-peer.ts";
@@ -121,6 +123,8 @@ export class ServerConnection implements ServerLink {
   #frame_timer: NodeJS.Timeout | null = null;
   /** checks whether the client has read enough replies (L2) */
   #room_timer: NodeJS.Timeout | null = null;
+  /** destroys a link that the server has ended (L4); null: it has not */
+  #drop_timer: NodeJS.Timeout | null = null;
 
   constructor(ipc: IpcWriter, socket: Socket, peer: LinkPeer, limits: Limits, user: UserLoad, handlers: LinkHandlers) {
     this.peer = peer;
@@ -141,7 +145,7 @@ export class ServerConnection implements ServerLink {
   }
 
   get open(): boolean {
-    return !this.#refused && !this.#socket.destroyed;
+    return !this.#refused && this.#drop_timer === null && !this.#socket.destroyed;
   }
 
   get refused(): boolean {
@@ -185,11 +189,15 @@ export class ServerConnection implements ServerLink {
 
   welcome(): void {
     this.#welcomed = true;
-    this.#decoder.limit = this.#limits.daemon_frame_chars_max;
+    const { host, sched } = this.peer;
+    const is_far_mom = host !== undefined && sched === undefined;
+    this.#decoder.limit = is_far_mom ? this.#limits.far_mom_frame_chars_max : this.#limits.daemon_frame_chars_max;
   }
 
   end(): void {
     this.#out.end();
+    if (this.peer.host === undefined || isRemoteUser(this.peer) || this.#drop_timer !== null) return;
+    this.#drop_timer = setTimeout(() => this.#socket.destroy(), this.#limits.drop_ms_max).unref();
   }
 
   destroy(): void {
@@ -226,6 +234,7 @@ export class ServerConnection implements ServerLink {
     const user = this.#user;
     if (this.#frame_timer !== null) clearTimeout(this.#frame_timer);
     if (this.#room_timer !== null) clearTimeout(this.#room_timer);
+    if (this.#drop_timer !== null) clearTimeout(this.#drop_timer);
     this.#rate.stop();
     this.#requests.clear();
     user.not_read.delete(this);
@@ -254,6 +263,8 @@ export class ServerConnection implements ServerLink {
   }
 
   #take(chunk: string, dispatch: (frame: Frame) => void): void {
+    // The text of an ended link is read, so that the end of the peer is noticed, and not kept.
+    if (this.#drop_timer !== null) return;
     this.#receive = dispatch;
     this.#decoder.add(chunk);
     this.#countText();

@@ -9,6 +9,8 @@
 // G3. Moms of other hosts report by datagrams (src/protocol/datagram) or, while these do not arrive, over their links. The
 //     reports are the same in both cases. Each is answered in the way in which it came.
 // G4. Frames to one mom keep their order (start-frames.ts). Replies to clients are in replies.ts.
+// G5. A mom of another host says hello once on each link. One that says hello again counts as an intruder, because each hello
+//     costs the server much work.
 
 import { limitOf } from "#model/limits/server-limits.ts";
 import { PBSE, pbseText } from "#model/pbse.ts";
@@ -160,6 +162,8 @@ export class Gate implements LinksPort, ClientsPort {
     const { frame } = parsed;
     if (frame.type === "mom-hello") {
       if (!this.#connections.mayBeMom(connection, frame.data.host)) return this.#intruder(connection, `${type} of ${frame.data.host}`);
+      // G5
+      if (connection.link.peer.host !== undefined && connection.role === "mom") return this.#intruder(connection, `a second ${type}`);
       connection.role = "mom";
       connection.link.welcome();
       return this.#hello(connection, frame.data);

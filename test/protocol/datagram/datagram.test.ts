@@ -168,3 +168,10 @@ test("a channel ends with its link", () => {
   const words = keys.map((each) => arrives(mom(each).seal("report"), 2));
   assert.deepEqual(words, ["unknown", "unknown", "report"]);
 });
+
+test("a link has at most two channels, however often its mom gets a key", () => {
+  const { desk, mom } = bed();
+  const channels = [0, 1, 2, 3].map((at_ms) => mom(desk.admit(LINK, "n1", at_ms)));
+  const opened = channels.map((channel) => desk.open(channel.seal("report"), 4) !== null);
+  assert.deepEqual(opened, [false, false, true, true]);
+});

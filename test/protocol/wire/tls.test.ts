@@ -486,3 +486,39 @@ test("tls listener: a crowd of strangers fills the log with a few lines only", a
     assert.match(world.problems.at(-1) ?? "", /more of this kind is not logged for a minute/);
   });
 });
+
+test("tls listener: a link that the server ends is closed, even if the peer keeps it open and goes on sending (L4)", async () => {
+  await inTlsWorld(
+    CA,
+    async (world) => {
+      const { key, certificate, authority: ca } = MEMBERS.good;
+      const options = { key, cert: certificate, ca, rejectUnauthorized: false, ALPNProtocols: ["partita/1"], allowHalfOpen: true };
+      const stubborn = connectTls({ ...here(world), ...options });
+      stubborn.on("error", () => undefined).resume();
+      const closed = ended(stubborn);
+      stubborn.write(encodeFrame("hello", {}));
+      await until("it is welcome", () => world.frames.length === 1);
+      for (const link of world.links) link.end();
+      stubborn.write(encodeFrame("tell", {}));
+      await until("the server has closed the link", () => world.links.size === 0);
+      stubborn.destroy();
+      await closed;
+      assert.equal(world.frames.length, 1, "nothing is read from a link that was ended");
+    },
+    { limits: { drop_ms_max: 200 } },
+  );
+});
+
+test("tls listener: the frames of a welcome mom on another host have a limit of their own", async () => {
+  await inTlsWorld(
+    CA,
+    async (world) => {
+      const daemon = dial(world, () => MEMBERS.good);
+      await until("it is welcome", () => daemon.heard.length === 1);
+      daemon.link.send("tell", { text: "x".repeat(1000) });
+      await until("the link is closed", () => world.problems.length > 0);
+      assert.deepEqual(world.problems, ["a frame is longer than 1000 characters"]);
+    },
+    { limits: { far_mom_frame_chars_max: 1000 } },
+  );
+});

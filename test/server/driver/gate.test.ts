@@ -110,6 +110,22 @@ test("a mom on another host is welcome under the name in its certificate only", 
   }
 });
 
+test("a mom on another host says hello once on each link", () => {
+  for (const [peer, destroyed] of [
+    [host("node7"), true],
+    [LOCAL, false],
+  ] as const) {
+    const h = harness();
+    addVnode(h, "node7");
+    const { gate, link, notes, fate } = gateFor(peer, h);
+    gate.frame(link, "mom-hello", hello("node7"));
+    assert.equal(fate.destroyed, false);
+    gate.frame(link, "mom-hello", hello("node7"));
+    assert.equal(fate.destroyed, destroyed);
+    assert.equal(notes.includes("a second mom-hello refused from host node7"), destroyed);
+  }
+});
+
 test("the socket for tasks that a mom on another host names is not passed on to other moms, the address that it comes from is", () => {
   for (const [peer, tasks, address] of [
     [{ ...host("node7"), address: "10.0.0.7" }, undefined, "10.0.0.7"],
