@@ -131,7 +131,7 @@ const SERVER_TO_SCHED = {
 
 // --- frames from a mom to the server
 
-const vnodes = items(z.strictObject({ name, attrs: record }));
+const vnodes = z.array(z.strictObject({ name, attrs: record })).max(LIMITS.mom_vnodes_max);
 const run = { job: name, run_count: count };
 const usages = items(z.strictObject({ ...run, used: usage }));
 const texts = scalarRecord<string>((value) => typeof value === "string");

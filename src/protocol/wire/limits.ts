@@ -75,6 +75,8 @@ export type Limits = {
   readonly mom_connections_max: number;
   /** wait of a daemon whose certificate the server refused */
   readonly refused_retry_ms: number;
+  /** largest number of vnodes that one mom reports */
+  readonly mom_vnodes_max: number;
   /** longest interval at which a mom on another host may report */
   readonly status_interval_s_max: number;
   /** TLS: silence after which the kernel probes whether the other host is there */
@@ -139,6 +141,7 @@ export const LIMITS: Limits = Object.freeze({
   sched_retry_ms: 1000,
   mom_connections_max: 64,
   refused_retry_ms: 30_000,
+  mom_vnodes_max: 10_000,
   status_interval_s_max: 300,
   keepalive_ms: 10_000,
   write_ahead_bytes: 1 * MI,

@@ -126,6 +126,17 @@ test("a mom on another host says hello once on each link", () => {
   }
 });
 
+test("a mom that reports too many vnodes loses its link", () => {
+  for (const [count, destroyed] of [
+    [10_000, false],
+    [10_001, true],
+  ] as const) {
+    const { gate, link, fate } = gateFor(host("node7"));
+    gate.frame(link, "mom-hello", { ...hello("node7"), vnodes: Array.from({ length: count }, (_, at) => ({ name: `v${at}`, attrs: {} })) });
+    assert.equal(fate.destroyed, destroyed);
+  }
+});
+
 test("the socket for tasks that a mom on another host names is not passed on to other moms, the address that it comes from is", () => {
   for (const [peer, tasks, address] of [
     [{ ...host("node7"), address: "10.0.0.7" }, undefined, "10.0.0.7"],
