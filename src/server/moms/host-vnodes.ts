@@ -3,6 +3,7 @@
 // I1. Values that an administrator has set on a vnode take precedence over reported values (docs/reference/execution.md 1).
 // I2. A partition that a mom reports must follow the rules of qmgr (partition-rules.ts). Otherwise the partition is ignored,
 //     and the log says why.
+// I3. A mom creates no vnode with the name of another host whose mom is connected: only an administrator does.
 
 import { defaultAttributes } from "#model/attribute.ts";
 import { listOf, resourcesOf } from "#model/attribute-reader.ts";
@@ -48,8 +49,9 @@ function reportVnodes(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
   const several = vnodes.length > 1;
   for (const reported of vnodes) {
     const vnode = kernel.state.vnodes.get(reported.name);
-    // The natural vnode is created only by an administrator; the further vnodes of a definition file are created here.
-    if (vnode === undefined && reported.name.toLowerCase() !== mom.host.toLowerCase()) createVnode(tx, mom, reported, several);
+    // Natural vnodes are created only by an administrator (I3); the further vnodes of a definition file are created here.
+    const is_natural = reported.name.toLowerCase() === mom.host.toLowerCase() || kernel.moms.by_host.has(reported.name.toLowerCase());
+    if (vnode === undefined && !is_natural) createVnode(tx, mom, reported, several);
     else if (vnode !== undefined && hostOf(vnode).toLowerCase() === mom.host.toLowerCase()) updateVnode(tx, mom, vnode, reported, several);
   }
   const names = new Set(vnodes.map((vnode) => vnode.name));

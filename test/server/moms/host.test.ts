@@ -109,6 +109,21 @@ test("a lost mom: down with the reason as comment and in the log; the comment go
   assert.deepEqual([statesOf(h, "n1"), vnodeAttrs(h, "n1")["comment"]], ["", undefined]);
 });
 
+test("a mom creates no vnode with the name of another host whose mom is connected (I3)", () => {
+  const h = harness();
+  addVnode(h, "n1");
+  momHello(h, LINK + 1, "n9");
+  mom(h, LINK, "mom-hello", {
+    host: "n1",
+    port: 15002,
+    pid: 5,
+    version: "1",
+    jobs: [],
+    vnodes: ["n1", "N9", "n8"].map((name) => ({ name, attrs: {} })),
+  });
+  assert.deepEqual([...h.core.state.vnodes.keys()], ["n1", "n8"]);
+});
+
 test("vnodes of a definition file come by themselves, and are stale when no longer reported", () => {
   const h = world();
   const hello = (...names: string[]): void =>
