@@ -253,7 +253,7 @@ const JOIN = call(
       .option("login", { type: "boolean", default: false, describe: "a host for users and their commands, without a mom" }),
   async (argv) => {
     const { server, port, name, home, prefix, login } = argv;
-    // Every user of this host can read the arguments of a running command, and another user who has the token could join with it.
+    // Hides the token: every user of this host can read the arguments of a running command, and could join with the token.
     process.title = "partita join";
     const token = argv.token === "-" ? readFileSync(0, "utf8") : argv.token;
     const { joinComplex } = await import("./hosts/join.ts");

@@ -41,8 +41,8 @@ export function identityIn(names: CertificateNames, serial: string): HostIdentit
 }
 
 /**
- * Reads the alternative names as Node prints them (`DNS:a, URI:b`). Node quotes a name with unusual characters; no such name is one of ours, so it counts as
- * another.
+ * Reads the alternative names as Node prints them (`DNS:a, URI:b`). Node quotes a name with unusual characters; no such name is one of ours, so it is counted in
+ * `other`.
  */
 export function namesIn(subjectAltName: string | undefined): CertificateNames {
   const dns: string[] = [];

@@ -86,7 +86,7 @@ export async function connectPlace(place: ServerPlace, options: ConnectOptions =
   }
 }
 
-/** EAGAIN: the listen queue of a unix socket is full at the moment. `again`: the server closed a connection over TLS before it was proved. */
+/** EAGAIN: the listen queue of a unix socket is full at the moment. `again`: the server closed a TLS connection before the client had proved its user. */
 const isBusy = (error: unknown): boolean => codeOf(error) === "EAGAIN" || (error instanceof ServerUnreachable && error.again);
 
 function unreachable(error: unknown): ServerUnreachable {

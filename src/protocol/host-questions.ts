@@ -20,7 +20,7 @@ export type AskingHost = { readonly home: string; readonly place: Place; readonl
 export type CertificateCheck = { readonly host: string; readonly until_s: number; readonly now_s: number; readonly current: boolean };
 
 /**
- * Asks the server whether it accepts this host. Also stores the server's own certificates that were revoked. Throws
+ * Asks the server whether it accepts this host. Also adds the server's revoked certificates to this host's list. Throws
  * QuestionError, CredentialsError, or the file system's error.
  */
 export async function checkCertificate(host: AskingHost): Promise<CertificateCheck> {

@@ -15,7 +15,7 @@ export type ComplexSettings = { readonly server: string; readonly port: number; 
 export type HostToAuthority = {
   /** asked by a host without a certificate. token, secret: hexadecimal digits, as in its token (src/identity/token.ts) */
   join: { readonly version: string; readonly token: string; readonly secret: string; readonly request: string };
-  /** of a host that has shown its present certificate */
+  /** asked by a host that has shown its present certificate: a new certificate */
   renew: { readonly version: string; readonly request: string };
   /** asked by such a host: a certificate for the commands of its users */
   login: { readonly version: string; readonly request: string };

@@ -7,6 +7,10 @@
 // I4. A mom confirms the start of a job before it starts any process of the job, and it starts nothing before it is welcomed. A
 //     mom that was silent for too long ends the connection and sends hello again, because a start that it had not confirmed may
 //     have been given to other hosts by then (src/server/moms/heartbeat.ts, src/mom/driver/stall.ts).
+// I5. The server answers the confirmation of a mom on another host (mom-confirmed). Such a mom starts no process of the job before
+//     this answer, because a network can fail in one direction only.
+// I6. A mom on another host reports usage and other values that change by datagrams, and over the connection while datagrams are
+//     not answered (src/mom/driver/status-reports.ts).
 
 export type MomVnode = {
   readonly name: string;

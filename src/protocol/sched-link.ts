@@ -262,8 +262,7 @@ export type Verdict =
   | { readonly ok: true; readonly method?: PreemptMethod }
   | { readonly ok: false; readonly code: number; readonly text: string };
 
-// --- frames between scheduler and server, by type
-/** Frames that a scheduler sends to the server. */
+// --- data of the frames between scheduler and server
 /** pongs: the scheduler answers sched-ping. A scheduler of an earlier release does not know that frame. */
 export type SchedHello = { readonly name: string; readonly pid: number; readonly version: string; readonly pongs?: true };
 /** more: further frames of the same cycle follow. The server sends changes only with the verdicts on the last frame. */
@@ -274,7 +273,6 @@ export type SchedCycleEnd = { readonly cycle: number; readonly jobs_considered: 
  * switches its scheduling off. fault null: there is no fault any more, and the server removes the comment.
  */
 export type SchedFault = { readonly fault: string | null };
-/** A text for the administrator, which the server shows in the comment of the scheduler object while scheduling continues. null: the text no longer applies. */
 /** A client's question to a scheduler, passed on by the server. sees_others: the answer may contain the ids of other users' jobs. */
 export type SchedQuestion =
   | { readonly kind: "explain"; readonly job: string; readonly sees_others: boolean }
@@ -285,8 +283,8 @@ export type SchedAsk = { readonly token: number; readonly question: SchedQuestio
 export type SchedAnswer = { readonly token: number; readonly value: unknown };
 /** number: chosen by the server; sched-pong repeats it. */
 export type SchedPing = { readonly number: number };
+/** A text for the administrator, which the server shows in the comment of the scheduler object while scheduling continues. null: the text no longer applies. */
 export type SchedProblem = { readonly problem: string | null };
-/** Frames that the server sends to a scheduler. */
 export type SchedRefused = { readonly code: number; readonly text: string };
 export type SchedCycle = { readonly cycle: number; readonly command: SchedCommand; readonly job?: string };
 export type SchedVerdicts = { readonly cycle: number; readonly verdicts: readonly Verdict[] };

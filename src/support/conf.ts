@@ -50,7 +50,7 @@ export class ConfError extends Error {
   override readonly name = "ConfError";
 }
 
-/** PBS_BATCH_SERVICE_PORT. */
+/** Default of PBS_BATCH_SERVICE_PORT. */
 export const SERVER_PORT_DEFAULT = 15001;
 export const CONF_FILE_DEFAULT = "/etc/pbs.conf";
 const REQUIRED = ["PBS_HOME", "PBS_EXEC", "PBS_SERVER"] as const;

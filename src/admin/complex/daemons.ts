@@ -19,7 +19,7 @@ export type DaemonName = "comm" | "mom" | "server";
 /** The daemons in the order in which they are started. */
 export const DAEMONS: readonly DaemonName[] = ["comm", "mom", "server"];
 const LOCK: Record<DaemonName, string> = { comm: "server_priv/comm.lock", mom: "mom_priv/mom.lock", server: "server_priv/server.lock" };
-/** If the server takes longer for an answer, it counts as not answering (its process may be stopped, for example). */
+/** If the server takes longer for an answer, it counts as not answering (its process may be suspended by SIGSTOP, for example). */
 const ANSWER_S_MAX = 20;
 /** If a scheduler has been down for this long and has reported a reason, the caller stops waiting for it. */
 const SCHED_DOWN_S_MAX = 10;
@@ -267,7 +267,7 @@ export async function stopDaemons(
     name.startsWith("pbs_sched") ? wanted.includes("server") : wanted.some((daemon) => name === `pbs_${daemon}`);
   const pids = new Map([...runningProcesses(conf)].filter(([name]) => isWanted(name)));
   const server = pids.get("pbs_server");
-  // A process that is stopped receives the signal only after it has been continued.
+  // A process that is suspended (SIGSTOP) receives the signal only after it has been continued.
   for (const [name, pid] of pids)
     if (isStopped(pid)) {
       waits(`${name} (pid ${pid}) was stopped: it is continued to end`);
@@ -310,7 +310,7 @@ export async function killDaemons(conf: Conf): Promise<void> {
   const mom = pids.get("pbs_mom");
   // Children of the server are included: a scheduler that was just started does not have its lock yet.
   const roots = [starter, mom, pids.get("pbs_server")].filter((pid) => pid !== null && pid !== undefined);
-  // These processes are stopped first. They then cannot start others, so that the list of descendants is complete.
+  // SIGSTOP suspends these processes first. They then cannot start others, so that the list of descendants is complete.
   for (const pid of roots) kill(pid, "SIGSTOP");
   for (const pid of pids.values()) kill(pid, "SIGKILL");
   for (const [index, pid] of descendants(roots).entries()) pids.set(`child process ${index}`, pid);

@@ -20,7 +20,7 @@ function lifeOf(pid: number): Life {
   return /[ZX]/.test(state) ? "zombie" : "runs";
 }
 
-/** Whether a process is stopped, by SIGSTOP or by a debugger. */
+/** Whether a process is suspended, by SIGSTOP or by a debugger. */
 export function isStopped(pid: number): boolean {
   return /^[Tt]$/.test(stateOf(pid) ?? "");
 }

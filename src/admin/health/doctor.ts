@@ -159,7 +159,7 @@ function disk(conf: Conf): Finding[] {
   return findings;
 }
 
-/** Compares the clock of the machine with the clock that gives files their times. On a file server that may be another one. */
+/** Compares the clock of this machine with the clock that gives files their times. If PBS_HOME is on a file server, that is the clock of the file server. */
 function clock(conf: Conf): Finding[] {
   const probe = join(conf.home, "spool", `.doctor-${process.pid}`);
   try {

@@ -50,7 +50,10 @@ function beneficiary({ user, host }: { readonly user: string | null; readonly ho
   return `user ${user} on ${host ?? "any host"}`;
 }
 
-/** A token to make. host null: for any name that has no certificate, or for any host of the user. user null: for a host that joins. */
+/**
+ * A token to make. user null: it is for a host that joins; host null then means any name that has no certificate. Otherwise it is for a certificate of this
+ * user; host null then means any host.
+ */
 export type TokenWish = { readonly host: string | null; readonly user: string | null; readonly hours: number };
 
 export async function certToken(conf: Conf, { host, user, hours }: TokenWish): Promise<string> {
@@ -110,7 +113,10 @@ export async function certRenew(conf: Conf, due: boolean): Promise<string> {
   return `The server has a new certificate, until ${time(until_s)}.`;
 }
 
-/** Creates a new authority. finish: instead, the one created before replaces the present one. force: even if some hosts have no certificate of the new one. */
+/**
+ * Creates a new authority. finish: creates none; instead, the new authority that was created before replaces the present one. force: finishes even if some
+ * hosts have no certificate of the new authority.
+ */
 export async function certRotate(conf: Conf, finish: boolean, force: boolean): Promise<string> {
   if (force && !finish) throw new AdminError("--force goes with --finish");
   if (!finish) {

@@ -37,7 +37,7 @@ export async function copyToFile(from: Store, file: string): Promise<RowCounts> 
   }
 }
 
-/** Does the same for a file that must not exist. It gets its name only when it is complete. */
+/** Does the same as copyToFile, but refuses to overwrite a file. The new file gets its name only when it is complete. */
 export async function copyToNewFile(from: Store, file: string): Promise<RowCounts> {
   if (existsSync(file)) throw new AdminError(`${file}: a backup does not overwrite a file`);
   if (!existsSync(dirname(file))) throw new AdminError(`${file}: the directory does not exist`);

@@ -78,7 +78,7 @@ export function writeJoinKey(home: string, key: string): void {
 }
 
 function makeDirectory(home: string): void {
-  // PBS_HOME may be new, too. The directories made here must survive a crash of the host, because a token can be used with one key only.
+  // The key must survive a crash of the host, because a token can be used with one key only. So all directories made here are synced (PBS_HOME may be one).
   const first = mkdirSync(directoryOf(home), { recursive: true, mode: 0o755 });
   chmodSync(directoryOf(home), 0o755);
   if (first === undefined) return;

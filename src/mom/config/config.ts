@@ -336,7 +336,7 @@ const DIRECTIVES: { readonly [name: string]: Directive } = {
   reject_root_scripts: truth("reject_root_scripts"),
   cgroups,
   cgroups_pids_max,
-  // These two allow clients in PBS. Here the mom listens only to its own server, so no other clients exist.
+  // In PBS, these two directives name the hosts whose clients may query the mom. Here the mom takes no such queries.
   clienthost: () => "",
   restricted: () => "",
   action,

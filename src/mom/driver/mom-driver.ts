@@ -319,7 +319,7 @@ export class MomDriver {
     this.#server?.send({ type: "mom-hello", data });
   }
 
-  /** Asks the server again if the mom has stood still (D3). Returns false if it stood still for so long that the server may have given it up. */
+  /** If the mom has stood still, asks the server which runs are still wanted (D3). Returns false if the server may have given it up meanwhile. */
   readonly #isInTime = (): boolean => {
     const stood_ms = this.#stall.look(this.#ports.clock.steady_ms());
     if (stood_ms === 0 || this.#phase !== "up" || this.#server === null) return true;

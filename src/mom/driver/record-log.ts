@@ -50,7 +50,7 @@ export class RecordLog {
   #waiting = "";
   #fault: string | null = null;
 
-  /** Reads the file and writes it anew. complain: called about a file that was put aside, and when the disk begins or stops to refuse writes. */
+  /** Reads the file and writes it anew. complain: called about a file that was put aside, and when the disk begins to refuse writes or accepts them again. */
   constructor(file: RecordFile, complain: (text: string) => void) {
     this.#file = file;
     this.#complain = complain;

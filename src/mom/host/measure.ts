@@ -5,8 +5,8 @@ import { loadavg } from "node:os";
 import type { Measure } from "../config/node-load.ts";
 
 /**
- * Names of terminals at which people work: consoles and serial lines (remote and graphical sessions have theirs in /dev/pts). The kernel notes in a terminal
- * when its input was last read.
+ * Names of terminals at which people work: consoles and serial lines (remote and graphical sessions have theirs in /dev/pts). The access time of a
+ * terminal's device file is the time at which its input was last read.
  */
 const CONSOLE = /^tty(?:\d+|S\d+|USB\d+)$/;
 

@@ -57,7 +57,7 @@ function goOn(cx: Context, run: Run): void {
   tellIdled(cx, run);
 }
 
-/** Tells the server, at this moment and at every welcome, whether the run is suspended because of its host's load. */
+/** Tells the server whether the run is suspended because its host is in use. Called when that changes, and at every welcome while it is suspended. */
 export function tellIdled(cx: Context, run: Run): void {
   if (cx.state.welcomed && run.phase.name === "running")
     cx.actions.push({ kind: "send", type: "mom-idled", data: { ...keyOf(run), idled: run.idled } });

@@ -4,7 +4,7 @@
 //   checkpoint_abort  for qhold and preemption; then the job ends with CHKP, and the checkpoint stays on this host
 //   restart           at the next start of the job; the script is then the job's top process
 //
-// I1. A checkpoint counts once its script has ended with 0; until then the previous one counts (the shell makes a new directory and replaces the old one with it).
+// I1. A checkpoint counts once its script has ended with 0; until then the previous one counts (../shell/action-run.ts F1).
 // I2. If a job ends while a script saves it, the mom reports the end only after the script: its exit status says whether the job was saved.
 // I3. A checkpoint is removed when its job ends. Only after the exit statuses CHKP and INITRST does it stay, for the job's next run.
 // I4. Interactive jobs and jobs on several hosts are not saved.

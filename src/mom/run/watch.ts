@@ -110,7 +110,7 @@ export function pursueEnding(cx: Context, run: Run): void {
     return;
   }
   const { host, actions } = cx.state.config;
-  // Sisters have no script, because they end with their mother superior. A run whose terminal is gone has no script either.
+  // The site's terminate script does not run on sisters, which end with their mother superior, and not for a run whose terminal is gone.
   const scripted = run.ending.why !== "hang-up" && !isSister(run.job, host);
   const limit_s = !scripted || actions.terminate === undefined ? 0 : actionLimit_s(actions.terminate);
   if (limit_s > 0 && askAction(cx, run, "terminate", { kind: "terminate", run: keyOf(run) })) {

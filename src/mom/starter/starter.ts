@@ -185,7 +185,7 @@ export class Starter {
 
   /** Kills the process group of a top process that has ended but is not reaped (T1). */
   #endGroup(pid: number, child: Child): void {
-    // Relay and top process are both dead. The terminal must have gone first: a living job keeps its relay, which forwards the output until the job is over.
+    // If the job's relay has also ended, it ended first, because a relay forwards output until its job is over: the job has lost its terminal.
     if (this.#terminals.hasDied(child.job)) this.#hangUp(child);
     // Processes that a task leaves, such as a server in the background, live as long as the job.
     if (taskOf(child.job) === null) signalQuietly(-pid, SIGKILL);
@@ -204,7 +204,7 @@ export class Starter {
     this.#link?.send("starter-hung-up", { runs: [{ job, run_count }] });
   }
 
-  /** Kills all jobs, because no mom can ask for them again (M2). */
+  /** Kills all jobs, because no mom can ask for them again (starter-main.ts M2). */
   killAll(): void {
     signalSessions(new Map([...this.#children.byPid.keys()].map((pid) => [pid, SIGKILL])));
     if (this.#options.groups !== null) clearGroups(this.#options.groups);

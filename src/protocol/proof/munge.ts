@@ -22,7 +22,7 @@ export type Munge = {
 };
 
 export type MungeOptions = {
-  /** munged's socket; null: that of the library */
+  /** munged's socket; null: the default of libmunge */
   readonly socket: string | null;
   /** largest numbers of calls under way (M1) and of calls that wait for them; further calls are refused */
   readonly calls_max: number;

@@ -35,7 +35,7 @@ export type UserTarget = {
   readonly here: string;
   /** PBS_AUTH_METHOD: `munge` is used even if the user has a certificate; null: unset */
   readonly method: string | null;
-  /** munged's socket; null: that of the library */
+  /** munged's socket; null: the default of libmunge */
   readonly munge_socket: string | null;
 };
 
@@ -148,7 +148,7 @@ function dialFault({ host, port }: UserTarget, error: Error): ServerUnreachable 
 
 let opened: { readonly munge: Munge; readonly socket: string | null } | null = null;
 
-/** C2. */
+/** Makes a credential for one connection (C2). binding: identifies the connection. */
 async function mungeCredential({ server, munge_socket }: UserTarget, binding: string): Promise<string> {
   if (opened === null || opened.socket !== munge_socket) {
     const { munge_calls_max: calls_max, munge_waiting_max: waiting_max } = LIMITS;

@@ -26,7 +26,7 @@ export type ListenOptions = LinkHandlers & {
 
 export type LinkServer = {
   readonly links: ReadonlySet<ServerLink>;
-  /** Changes limits, for existing connections too. */
+  /** Changes the limits of new and of existing connections. */
   setLimits(changed: Partial<Limits>): void;
   /** Ends all links and stops listening. */
   close(): Promise<void>;

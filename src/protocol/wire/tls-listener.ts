@@ -2,9 +2,8 @@
 // host. The rules of link-server.ts apply, and these:
 //
 // S1. A link needs a certificate of the authority that fault() accepts. A peer without one can ask one question, for a
-//     certificate; nothing else that it sends is read.
+//     certificate; nothing else that it sends is read. A scheduler takes no questions.
 // S2. Connections that have proved nothing are bounded (unproved.ts), and each has little time.
-//     A scheduler takes no questions.
 // S3. An open link ends when its certificate is no longer accepted (review()).
 // S4. Each connection proves itself by the key of its certificate: no session is resumed.
 
@@ -245,6 +244,6 @@ function certificateFault(socket: TLSSocket): string | null {
   return socket.authorized ? "the certificate names no host" : refusedCertificate(messageOf(socket.authorizationError));
 }
 
-/** Why a peer gets no link that has no certificate, or whose certificate fault() accepts. */
+/** Why a peer gets no link although its certificate has no fault: it speaks no protocol of ours, or it has shown no certificate. */
 const noIdentity = ({ alpnProtocol }: TLSSocket): string =>
   alpnProtocol === false || alpnProtocol === null ? "a peer that speaks no protocol of ours" : "a peer without certificate";

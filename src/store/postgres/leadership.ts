@@ -36,7 +36,7 @@ export function seen(before: Sighting | null, row: LeaderRow, now_ms: number): S
 const isUnchanged = (a: LeaderRow, b: LeaderRow): boolean =>
   a.store === b.store && a.term === b.term && a.last_commit === b.last_commit && a.beat === b.beat && a.instance === b.instance;
 
-/** take: the candidate may take the row as it was seen. again: the candidate leads already. wait: the leader has until then to change the row. */
+/** take: the candidate may take the row as it was seen. again: the candidate leads already. wait: the leader has until until_ms to change the row. */
 export type Decision =
   | { readonly kind: "take"; readonly why: "nobody leads" | "same PBS_HOME" | "silence" }
   | { readonly kind: "again" }

@@ -1,8 +1,8 @@
 // The store in PostgreSQL. It has the same rows as the SQLite store. One connection writes (writer.ts), and one reads the
 // history and scripts, so that a long listing delays no commit.
 //
-// P1. The mark beside PBS_HOME (../mark.ts) names the store and its last commit here, too: a database without acknowledged
-//     commits, or of another complex, is refused, and nothing is changed in it.
+// P1. A store in PostgreSQL also has a mark (../mark.ts), a file in PBS_HOME that names the store and its last commit. A
+//     database of another complex, or one that lacks acknowledged commits, is refused, and nothing is changed in it.
 
 import { randomUUID } from "node:crypto";
 import { lack, type Mark, openMark, readMark } from "../mark.ts";
