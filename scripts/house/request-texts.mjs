@@ -28,6 +28,7 @@ const OTHER_GRAMMARS = new Map([
   ["sched-attributes.ts", "preempt_prio"],
   ["sched-config.ts", "durations"],
   ["tokens.ts", "requests of qmgr"],
+  ["unproved.ts", "IPv6 addresses"],
 ]);
 
 /** `path:line text` for each place outside PARSER that cuts a request text up. files: [{path, text}] */
