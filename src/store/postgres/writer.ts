@@ -55,6 +55,9 @@ export class Writer {
   /** when the statement that confirmed the term last was sent */
   #confirmed_ms = now_ms();
   #noticed_ms: number | null = null;
+  /** why the last attempt to connect again has failed; null: it has not */
+  #trouble: StoreError | null = null;
+  #is_beating = false;
   readonly #beats: NodeJS.Timeout;
 
   private constructor(options: WriterOptions, connection: Connection, leader: LeaderRow) {
@@ -117,8 +120,7 @@ export class Writer {
   commit(batch: Batch): Promise<number | null> {
     const texts = textsOf(batch);
     if (texts === null) return Promise.resolve(null);
-    return this.#inTurn(async () => {
-      const deadline_ms = now_ms() + this.#options.settings.patience_s * 1000;
+    return this.#inTime(async (deadline_ms) => {
       await this.#connected(deadline_ms);
       const number = this.#leader.last_commit + 1;
       for (;;) {
@@ -144,13 +146,13 @@ export class Writer {
 
   /** Does reads on the writing connection, after everything that was written before. */
   read<T>(work: (reader: Reader) => Promise<T>): Promise<T> {
-    return this.#inTurn(async () => work(await this.#connected(now_ms() + this.#options.settings.patience_s * 1000)));
+    return this.#inTime(async (deadline_ms) => work(await this.#connected(deadline_ms)));
   }
 
   /** Does work as one transaction, in which the term cannot end. */
   transaction<T>(work: (writer: Reader) => Promise<T>): Promise<T> {
-    return this.#inTurn(async () => {
-      const connection = await this.#connected(now_ms() + this.#options.settings.patience_s * 1000);
+    return this.#inTime(async (deadline_ms) => {
+      const connection = await this.#connected(deadline_ms);
       try {
         await connection.exec("BEGIN");
         await connection.exec(fence(this.#leader.term));
@@ -188,18 +190,34 @@ export class Writer {
     return result;
   }
 
+  /**
+   * Does work in its turn. The time of patience begins now. If it ends before the turn comes and the connection is lost, the work
+   * fails without an attempt to connect: otherwise each piece of waiting work would add the time of an attempt.
+   */
+  #inTime<T>(work: (deadline_ms: number) => Promise<T>): Promise<T> {
+    const deadline_ms = now_ms() + this.#options.settings.patience_s * 1000;
+    return this.#inTurn(async () => {
+      const is_lost = this.#connection?.isLost() !== false;
+      if (this.#ended === null && is_lost && this.#trouble !== null && now_ms() > deadline_ms) throw awayFor(this.#trouble);
+      return work(deadline_ms);
+    });
+  }
+
   /** The connection. If it is lost, connects again until the deadline. */
   async #connected(deadline_ms: number): Promise<Connection> {
     for (let pause_ms = RETRY_MS; ; pause_ms = Math.min(2 * pause_ms, RETRY_MS_MAX)) {
       if (this.#ended !== null) throw this.#ended;
       if (this.#connection?.isLost() === false) return this.#connection;
+      if (this.#closing.signal.aborted)
+        throw awayFor(this.#trouble ?? new StoreError("away", `${this.#name}: the connection to the database was lost`));
       try {
         return await this.#reconnect();
       } catch (error) {
         if (this.#ended !== null || !isStoreError(error)) throw error;
         // The server has started, and an administrator may repair any fault of the login: so the login is tried again, whatever the fault.
         this.#noticed_ms = noticed(this.#noticed_ms, error.message, this.#options.onNotice);
-        if (this.#closing.signal.aborted || now_ms() + pause_ms > deadline_ms) throw new StoreError("away", error.message, error);
+        this.#trouble = error;
+        if (this.#closing.signal.aborted || now_ms() + pause_ms > deadline_ms) throw awayFor(error);
         await pause(pause_ms, this.#closing.signal);
       }
     }
@@ -220,6 +238,7 @@ export class Writer {
       this.#connection = connection;
       if (this.#noticed_ms !== null) this.#options.onNotice(`${connection.name} answers again`);
       this.#noticed_ms = null;
+      this.#trouble = null;
       return connection;
     } catch (error) {
       await connection.close();
@@ -256,9 +275,12 @@ export class Writer {
 
   async #beat(): Promise<void> {
     const beat_ms = this.#options.settings.beat_s * 1000;
-    if (this.#ended !== null || now_ms() - this.#confirmed_ms < beat_ms / 2) return;
+    // While the database does not answer, a beat takes longer than the interval. At most one beat waits for its turn.
+    if (this.#is_beating || this.#ended !== null || now_ms() - this.#confirmed_ms < beat_ms / 2) return;
+    this.#is_beating = true;
     // A fault is reported by #connected, or by the next commit.
     await this.#inTurn(() => this.#confirm(now_ms())).catch(() => undefined);
+    this.#is_beating = false;
   }
 
   /** The error for a statement that the database has undone. A database that accepts no writes may have a successor: the connection is made again. */
@@ -277,6 +299,8 @@ export class Writer {
     return error;
   }
 }
+
+const awayFor = (error: StoreError): StoreError => new StoreError("away", error.message, error);
 
 /** When the log was last told that the server waits; null: it was not. */
 type Waited = number | null;

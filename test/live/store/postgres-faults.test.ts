@@ -119,6 +119,48 @@ test("postgres store: a server that closes does not wait for its database", how,
   relay.back();
 });
 
+/** Opens a store, and lets the network lose all packets until several beats have tried to connect. A beat is much shorter than an attempt. */
+async function cutOff(lines: readonly string[]): Promise<PostgresStore> {
+  const store = await overRelay(newSchema(), ["beat = 0.1", "silence = 0.6", "statement_timeout = 1", "connect_timeout = 1", ...lines]);
+  const before = relay.connections;
+  relay.swallow(true);
+  await until("several beats have tried to connect", () => relay.connections >= before + 3);
+  return store;
+}
+
+test("postgres store: close() makes no attempt to connect, however many beats the database has not answered", how, async () => {
+  const store = await cutOff(["patience = 3600"]);
+  try {
+    const before = relay.connections;
+    await store.close();
+    // The relay may see the attempt that was under way only now.
+    assert.ok(relay.connections <= before + 1, `${relay.connections - before} attempts`);
+  } finally {
+    relay.swallow(false);
+  }
+});
+
+test("postgres store: the time of patience contains the wait for beats and for other commits", how, async () => {
+  const store = await cutOff(["patience = 1"]);
+  try {
+    const before = relay.connections;
+    const refused = Array.from({ length: 10 }, (_none, at) => assert.rejects(store.commit({ counters: { at } }), isFault("away", /./)));
+    await Promise.all([...refused, assert.rejects(store.load(), isFault("away", /./))]);
+    // Each attempt takes a second: that of a beat, that of the first commit, and those between which the patience ends.
+    assert.ok(relay.connections <= before + 4, `${relay.connections - before} attempts`);
+  } finally {
+    relay.swallow(false);
+  }
+  await until("the database answers again", () =>
+    store.commit(batch(1)).then(
+      () => true,
+      () => false,
+    ),
+  );
+  assert.equal(await seqs(store), "1");
+  await store.close();
+});
+
 test("postgres store: a start waits for its database, and says so", how, async () => {
   const notices: string[] = [];
   relay.away();

@@ -8,6 +8,10 @@ export type Relay = {
   next(text: string, fault: Fault): void;
   /** delays all answers; 0: passes them on at once */
   slow(delay_ms: number): void;
+  /** takes connections and passes nothing on, as a network that loses all packets does; false: the messages of new connections are passed on */
+  swallow(is_on: boolean): void;
+  /** number of connections that were made */
+  readonly connections: number;
   /** ends all connections, and refuses new ones until back() is called */
   away(): void;
   back(): void;
@@ -27,9 +31,12 @@ export async function startRelay(socket: string): Promise<Relay> {
   let wanted: { readonly text: Buffer; readonly fault: Fault } | null = null;
   let held: { readonly inner: Socket; readonly message: Buffer } | null = null;
   let is_away = false;
+  let is_swallowing = false;
+  let connections = 0;
   let delay_ms = 0;
   const sockets = new Set<Socket>();
   const server = createServer((outer) => {
+    connections++;
     const inner = createConnection(socket);
     for (const one of [outer, inner]) {
       sockets.add(one);
@@ -39,6 +46,7 @@ export async function startRelay(socket: string): Promise<Relay> {
     if (is_away) return void outer.destroy();
     let fault: Fault | null = null;
     outer.on("data", (message) => {
+      if (is_swallowing) return;
       if (wanted === null || !message.includes(wanted.text)) return void inner.write(message);
       fault = wanted.fault;
       wanted = null;
@@ -49,6 +57,7 @@ export async function startRelay(socket: string): Promise<Relay> {
       } else inner.write(message);
     });
     inner.on("data", (message) => {
+      if (is_swallowing) return;
       if (fault === "unanswered") outer.destroy();
       else if (fault === null && delay_ms === 0) outer.write(message);
       else if (fault === null) setTimeout(() => outer.write(message), delay_ms);
@@ -68,6 +77,12 @@ export async function startRelay(socket: string): Promise<Relay> {
     },
     slow(by_ms) {
       delay_ms = by_ms;
+    },
+    swallow(is_on) {
+      is_swallowing = is_on;
+    },
+    get connections() {
+      return connections;
     },
     away() {
       is_away = true;
