@@ -34,8 +34,11 @@ export type ClockPort = {
 export type StorePort = {
   /** Writes all rows or none. fault: the reason why the store could not write. Only such faults are passed to done; any other error ends the program. */
   commit(rows: Rows, done: (fault: Error | null) => void): void;
-  /** loads the state from the stored rows */
-  load(done: (state: ServerState) => void): void;
+  /**
+   * Loads the state from the stored rows. Only faults that may pass are passed to done; any other error, and a store that is
+   * damaged, newer, without acknowledged commits or taken by another server, ends the program.
+   */
+  load(done: Done<ServerState>): void;
   readonly history: HistoryPort;
   /** makes a copy of the store in a new file */
   backup(file: string, done: Done<void>): void;

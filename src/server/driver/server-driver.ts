@@ -32,6 +32,8 @@ import { createTurns, type Turns } from "./turns.ts";
 /** Delay of the next commit after a failed one, to spare a full disk. While the core cannot start, the delay is doubled up to FAULT_PAUSE_MS_MAX. */
 const FAULT_PAUSE_MS = 200;
 const FAULT_PAUSE_MS_MAX = 30_000;
+/** Longest delay of the next attempt to load the store: when a database works again, the server soon goes on. */
+const LOAD_PAUSE_MS_MAX = 5000;
 /** Interval at which a store that refused a write is tried again. */
 const PROBE_MS = 1000;
 /** Requests that can be answered without a write; shutdown is one of them, because it must always be possible. */
@@ -360,14 +362,27 @@ export class ServerDriver {
   #startOver(code: number, text: string): void {
     if (this.#phase !== "serving") return;
     this.#phase = "reloading";
-    const { clients, links, clock, store } = this.#ports;
+    const { clients, links } = this.#ports;
     const open = clients.open();
     // A write may be under way. If it succeeds, its answers are sent as they are.
     this.#whenWritten(() => {
       for (const token of open) this.#refuse(token, code, text);
       links.dropDaemons();
-      const pause_ms = Math.min(FAULT_PAUSE_MS * 2 ** this.#failed_starts, FAULT_PAUSE_MS_MAX);
-      clock.after(pause_ms, () => store.load((state) => this.#goOnWith(state)));
+      this.#loadSoon(Math.min(FAULT_PAUSE_MS * 2 ** this.#failed_starts, FAULT_PAUSE_MS_MAX));
+    });
+  }
+
+  /** Loads the store after a pause. If that fails, tries again after twice the pause. told: the fault that the log has already. */
+  #loadSoon(pause_ms: number, told = ""): void {
+    const { clock, store, log } = this.#ports;
+    clock.after(pause_ms, () => {
+      if (this.#phase !== "reloading") return;
+      store.load((result) => {
+        if (result.ok) return this.#goOnWith(result.value);
+        const { message } = result.error;
+        if (message !== told) log.note(LOG_EVENT.ERROR, `the state cannot be loaded from the store: ${message}`);
+        this.#loadSoon(Math.min(2 * pause_ms, LOAD_PAUSE_MS_MAX), message);
+      });
     });
   }
 

@@ -1,6 +1,6 @@
 // Turns a store, whose methods return promises, into the port that the driver uses.
 
-import { isStoreError, type Loaded, type Store } from "#store/store.ts";
+import { isStoreError, type Loaded, type Store, type StoreFault } from "#store/store.ts";
 import { shared } from "../state/intern.ts";
 import { stateOfRows } from "../state/load.ts";
 import { jobOfHistory } from "../state/rows.ts";
@@ -26,11 +26,9 @@ export function storePort(store: Store, name: string, settle: Settle): StorePort
     settle(
       () => loadFromStore(store, name),
       (result) => {
-        if (result.ok) return done(result.value);
-        if (is_closed) return;
-        // The store itself has waited for its database for a while. A server that cannot reach its database goes on waiting.
-        if (isStoreError(result.error) && result.error.fault === "away") return load(done);
-        throw result.error;
+        if (is_closed && !result.ok) return;
+        if (!result.ok && !mayPass(result.error)) throw result.error;
+        done(result);
       },
     );
   return {
@@ -54,6 +52,12 @@ export function storePort(store: Store, name: string, settle: Settle): StorePort
     },
   };
 }
+
+/** The faults of a store with which a server must not go on. */
+const LASTING: ReadonlySet<StoreFault> = new Set(["corrupt", "newer", "lost", "deposed"]);
+
+/** Whether the store may work later without a new start of the server: the database answers again, a disk has room, a right is granted. */
+const mayPass = (error: Error): boolean => isStoreError(error) && !LASTING.has(error.fault);
 
 /** Loads the state from the store. onLoaded: called with the rows that were read. */
 export async function loadFromStore(store: Store, name: string, onLoaded?: (loaded: Loaded) => void): Promise<ServerState> {

@@ -5,9 +5,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HandClock } from "#server/driver/hand-clock.ts";
 import { immediatePorts } from "#server/driver/immediate-ports.ts";
-import type { HistoryPort } from "#server/driver/ports.ts";
+import type { Done, HistoryPort } from "#server/driver/ports.ts";
 import { ServerDriver } from "#server/driver/server-driver.ts";
 import { freshState } from "#server/state/load.ts";
+import type { ServerState } from "#server/state/state.ts";
 import { addJob, CONFIG, HOST, harness, holdCommits, outcome, ROOT, release, START_S, settle, stateOf } from "../harness.ts";
 
 /** A server whose commits and loads wait for the test. */
@@ -17,7 +18,7 @@ function world() {
   const answers = new Map<number, string>();
   const bugs: unknown[] = [];
   const seen = { commits: 0, loads: 0, dropped: 0 };
-  const planted = { in_start: false };
+  const planted: { in_start: boolean; in_load: Error | null } = { in_start: false, in_load: null };
   const ports = immediatePorts(clock, {
     links: {
       toSched: () => undefined,
@@ -49,11 +50,12 @@ function world() {
       seen.commits++;
       commits.push(done);
     },
-    load(done: (state: ReturnType<typeof freshState>) => void): void {
+    load(done: Done<ServerState>): void {
       seen.loads++;
+      if (planted.in_load !== null) return done({ ok: false, error: planted.in_load });
       const state = freshState(HOST, CONFIG);
       if (planted.in_start) state.scheds.values = fail;
-      done(state);
+      done({ ok: true, value: state });
     },
   };
   const driver = new ServerDriver({ ...ports, store }, CONFIG, freshState(HOST, CONFIG));
@@ -120,6 +122,24 @@ test("a commit that fails refuses its batch and all open requests; the state is 
   pass(200);
   assert.deepEqual([seen.loads, driver.core === before], [1, false]);
   assert.equal(driver.core.state.server["comment"], undefined);
+});
+
+test("a store that cannot be loaded for a while is loaded again, after pauses that are doubled; then the server goes on", () => {
+  const { driver, answers, seen, planted, change, written, pass } = world();
+  const before = driver.core;
+  change("a");
+  planted.in_load = new Error("the database has taken too long");
+  written(new Error("connection lost"));
+  pass(200);
+  assert.deepEqual([seen.loads, driver.core === before], [1, true]);
+  pass(399);
+  assert.equal(seen.loads, 1, "not without a pause");
+  pass(1);
+  assert.equal(seen.loads, 2);
+  assert.equal(answers.get(change("b")), "15010 System error: connection lost");
+  planted.in_load = null;
+  pass(800);
+  assert.deepEqual([seen.loads, driver.core === before], [3, false]);
 });
 
 test("while the disk is full changes are refused and questions answered; it is probed every second and taken again", () => {
