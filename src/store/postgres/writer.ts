@@ -8,7 +8,7 @@
 //     promise of the commit settles.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Reader } from "../sql-history.ts";
+import type { Parameter, Reader } from "../sql-history.ts";
 import { type Batch, isStoreError, StoreError } from "../store.ts";
 import { BATCH_FUNCTION, textsOf, WRITE_BATCH } from "./batch-function.ts";
 import { type Connection, connectDatabase, weaknesses } from "./connection.ts";
@@ -144,9 +144,28 @@ export class Writer {
     });
   }
 
-  /** Does reads on the writing connection, after everything that was written before. */
+  /** Does reads on the writing connection, after everything that was written before. The leader shows between them that it is alive. */
   read<T>(work: (reader: Reader) => Promise<T>): Promise<T> {
-    return this.#inTime(async (deadline_ms) => work(await this.#connected(deadline_ms)));
+    return this.#inTime(async (deadline_ms) => {
+      const connection = await this.#connected(deadline_ms);
+      try {
+        return await work(this.#livingReader(connection));
+      } catch (error) {
+        throw this.#failed(error, connection);
+      }
+    });
+  }
+
+  /** A reader for many reads in one turn, during which no beat has its turn: it does the beats itself, over the same connection. */
+  #livingReader(connection: Connection): Reader {
+    const beat_ms = this.#options.settings.beat_s * 1000;
+    return {
+      name: connection.name,
+      all: async <T>(sql: string, ...values: readonly Parameter[]): Promise<T[]> => {
+        if (now_ms() - this.#confirmed_ms > beat_ms) await this.#confirmOver(connection);
+        return connection.all<T>(sql, ...values);
+      },
+    };
   }
 
   /** Does work as one transaction, in which the term cannot end. */
@@ -262,7 +281,10 @@ export class Writer {
   }
 
   async #confirm(deadline_ms: number): Promise<void> {
-    const connection = await this.#connected(deadline_ms);
+    await this.#confirmOver(await this.#connected(deadline_ms));
+  }
+
+  async #confirmOver(connection: Connection): Promise<void> {
     const begun_ms = now_ms();
     try {
       const rows = await connection.all("UPDATE leader SET beat = beat + 1 WHERE term = ? RETURNING term", this.#leader.term);

@@ -119,6 +119,26 @@ test("postgres store: a server that closes does not wait for its database", how,
   relay.back();
 });
 
+test("postgres store: a leader shows that it is alive while it loads for a long time", how, async () => {
+  const schema = newSchema();
+  // The silence is longer than any pause of a slow machine.
+  const store = await overRelay(schema, ["beat = 0.1", "silence = 300"]);
+  const beats = (): number => Number(postgres.sql(`SELECT beat FROM ${schema}.leader`));
+  await store.commit(batch(1));
+  relay.slow(150);
+  try {
+    const before = beats();
+    const { jobs } = await store.load();
+    // Every statement of the load takes longer than the interval of beats. Without beats of its own, a beat before the load and one after it were counted.
+    const during = beats() - before;
+    assert.ok(during >= 5, `${during} beats`);
+    assert.equal(jobs.length, 1);
+  } finally {
+    relay.slow(0);
+    await store.close();
+  }
+});
+
 /** Opens a store, and lets the network lose all packets until several beats have tried to connect. A beat is much shorter than an attempt. */
 async function cutOff(lines: readonly string[]): Promise<PostgresStore> {
   const store = await overRelay(newSchema(), ["beat = 0.1", "silence = 0.6", "statement_timeout = 1", "connect_timeout = 1", ...lines]);
