@@ -37,7 +37,8 @@ test("munge: what was made by another user is that user's, whatever it says", { 
 test("munge: damaged credentials are refused, and a missing munged is named", { skip }, async () => {
   const munge = open();
   const credential = await munge.encode("x");
-  for (const at of [6, 20, credential.length >> 1, credential.length - 3]) {
+  // Not the last characters: some bits of the last one before the padding mean nothing.
+  for (const at of [6, 20, credential.length >> 1, credential.length - 8]) {
     const changed = credential.slice(0, at) + (credential[at] === "A" ? "B" : "A") + credential.slice(at + 1);
     await assert.rejects(munge.decode(changed), { name: "MungeError" }, `character ${at}`);
   }
