@@ -16,3 +16,9 @@ export function isHostNamed(host: string, name: string): boolean {
   const is_address = /^[0-9.]+$/.test(asked);
   return asked === host || (!is_address && asked.split(".")[0] === host);
 }
+
+/**
+ * Whether two names can mean the same host: they are equal, or one is the other without its domain. Access lists treat such
+ * names as equal.
+ */
+export const mayBeOneHost = (a: string, b: string): boolean => a === b || a.startsWith(`${b}.`) || b.startsWith(`${a}.`);

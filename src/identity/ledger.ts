@@ -9,6 +9,8 @@
 // A5. Requests of hosts cannot fill the ledger: for one token a host gets a bounded number of certificates. The ledger keeps
 //     each until its last day is over.
 
+import { mayBeOneHost } from "./host-name.ts";
+
 /** host: identifies a mom's host. login: identifies the host from which a user calls, but not the user. user: identifies both. */
 export type Role = "host" | "server" | "login" | "user";
 
@@ -122,22 +124,31 @@ export function judgeJoin(ledger: Ledger, ask: JoinAsk, now_s: number): Verdict 
   const { used } = token;
   const present = living(ledger, ask.host, now_s);
   if (present.some(({ role }) => role === "server")) return no("name-of-server");
-  const is_present = present.some(({ key_sha256 }) => key_sha256 === ask.key_sha256);
+  // Only a certificate for the role host proves the host: every user of the host can read the key of its role login.
+  const is_present = present.some(({ role, key_sha256 }) => role === "host" && key_sha256 === ask.key_sha256);
   // The key may have been revoked or replaced after it joined. The token that it used then does not bring it back (A4).
   if (used !== null && !is_present) return no("token-used");
   if (token.host === null && present.length > 0 && !is_present) return no("name-taken");
+  if (token.host === null && isHalfTaken(ledger, ask.host, now_s)) return no("name-taken");
   return used === null ? YES : judgeNumber(ledger, ask, "host", now_s);
 }
+
+/** Whether another host has a certificate for a name that can mean the same host. */
+const isHalfTaken = (ledger: Ledger, host: string, now_s: number): boolean =>
+  ledger.certificates.some(
+    (each) => each.host !== host && mayBeOneHost(each.host, host) && ["valid", "early"].includes(standingOf(each, now_s)),
+  );
 
 /** Whether a host that has a certificate may have another one with that role for a new key. */
 export const judgeRenewal = (ledger: Ledger, host: string, role: Role, now_s: number): Verdict =>
   judgeNumber(ledger, { host, key_sha256: null }, role, now_s);
 
-type Holder = { readonly host: string; readonly key_sha256: string | null };
+type Holder = { readonly host: string; readonly key_sha256: string | null; readonly user?: string };
 
 /** Decides whether the host may have one more certificate (A5). Certificates of that key count even if a later one for the same key has replaced them. */
-function judgeNumber(ledger: Ledger, { host, key_sha256 }: Holder, role: Role, now_s: number): Verdict {
-  const counts = (each: Certificate): boolean => each.host === host && each.role === role && now_s < each.until_s;
+function judgeNumber(ledger: Ledger, { host, key_sha256, user }: Holder, role: Role, now_s: number): Verdict {
+  const counts = (each: Certificate): boolean =>
+    each.host === host && each.role === role && (user === undefined || each.user === user) && now_s < each.until_s;
   const had = ledger.certificates.filter((each) => counts(each) && (each.end === null || each.key_sha256 === key_sha256));
   return had.length < CERTIFICATES_MAX ? YES : no("too-many");
 }
@@ -147,8 +158,11 @@ export function judgeUser(ledger: Ledger, ask: JoinAsk, now_s: number): UserVerd
   const token = goodToken(ledger, ask, now_s);
   if ("why" in token) return token;
   if (token.user === null) return no("token-for-host");
-  const is_present = living(ledger, ask.host, now_s).some(({ key_sha256 }) => key_sha256 === ask.key_sha256);
-  return token.used !== null && !is_present ? no("token-used") : { ok: true, user: token.user };
+  const { user, used } = token;
+  const mine = living(ledger, ask.host, now_s).filter((each) => each.role === "user" && each.user === user);
+  if (used !== null && !mine.some(({ key_sha256 }) => key_sha256 === ask.key_sha256)) return no("token-used");
+  const number = used === null ? YES : judgeNumber(ledger, { ...ask, user }, "user", now_s);
+  return number.ok ? { ok: true, user } : number;
 }
 
 /** Notes that a user has got a certificate, after judgeUser has accepted the request: the token is used. */
@@ -184,10 +198,10 @@ export function revokeCertificates(ledger: Ledger, serials: ReadonlySet<string>,
   return { ...ledger, certificates: end(ledger, ({ serial }) => serials.has(serial), "revoked", now_s).certificates };
 }
 
-/** Ends all certificates of a user, on every host, and unused tokens for that user. */
+/** Ends all certificates of a user, on every host, and the tokens for that user. */
 export function revokeUser(ledger: Ledger, user: string, now_s: number): Ledger {
   const { certificates } = end(ledger, (each) => each.user === user, "revoked", now_s);
-  return { certificates, tokens: withdraw(ledger.tokens, (each) => each.user === user && each.used === null, now_s) };
+  return { certificates, tokens: withdraw(ledger.tokens, (each) => each.user === user, now_s) };
 }
 
 /** Notes that another authority has taken over: certificates of other authorities end, and so do unused tokens, which name the former authority. */

@@ -65,7 +65,7 @@ test("ledger: a token for a user gives that user a certificate for one key, on o
     ["the same key again",           ledger,  ask("used", "login1", "K1"),  100,  "bob"],
     ["another key",                  ledger,  ask("used", "login1", "K2"),  100,  "token-used"],
     ["the same key on another host", ledger,  ask("used", "login2", "K1"),  100,  "token-used"],
-    ["after a revocation",           revoked, ask("used", "login1", "K1"),  100,  "token-used"],
+    ["after a revocation",           revoked, ask("used", "login1", "K1"),  100,  "token-unknown"],
   ];
   for (const [name, in_ledger, asked, now_s, expected] of rows) {
     const verdict = judgeUser(in_ledger, asked, now_s);
@@ -99,4 +99,36 @@ test("peer: a certificate counts for the user that the ledger names, and for no 
   assert.equal(peerFault(ledger, { ...identity, user: "alice" }, 10), null);
   assert.match(peerFault(ledger, { ...identity, user: "root" }, 10) ?? "", /was signed for login1/);
   assert.match(peerFault(ledger, { ...identity, role: "login" }, 10) ?? "", /was signed for login1/);
+});
+
+test("ledger: the key of a host's role login, which all its users can read, proves neither the host nor a user", () => {
+  let ledger: Ledger = addToken(addToken(EMPTY_LEDGER, token("any", null)), token("used", "alice"));
+  ledger = recordCertificate(ledger, certificate("01", "node7", "LOGIN", null));
+  assert.deepEqual(judgeJoin(ledger, ask("any", "node7", "LOGIN"), 100), { ok: false, why: "name-taken" });
+  ledger = recordUser(ledger, digits("used", 16), certificate("02", "node7", "LOGIN", "bob"), 10);
+  assert.deepEqual(judgeUser(ledger, ask("used", "node7", "LOGIN"), 100), { ok: false, why: "token-used" });
+});
+
+test("ledger: a used token gives its user a bounded number of certificates, whatever other users have", () => {
+  let ledger: Ledger = addToken(EMPTY_LEDGER, token("used", "alice"));
+  for (let at = 0; at < 40; at++) ledger = recordCertificate(ledger, certificate(`b${at}`, "login1", `B${at}`, "bob"));
+  const given = [];
+  while (judgeUser(ledger, ask("used", "login1", "K1"), 100).ok && given.length < 100) {
+    given.push(1);
+    ledger = recordUser(ledger, digits("used", 16), certificate(`a${given.length}`, "login1", "K1", "alice"), 100);
+  }
+  assert.equal(given.length, 16);
+  assert.deepEqual(judgeUser(ledger, ask("used", "login1", "K1"), 100), { ok: false, why: "too-many" });
+});
+
+test("ledger: a token for any name does not give a name that access lists could take for another host's", () => {
+  for (const [had, wanted, verdict] of [
+    ["login1", "login1.example.com", "name-taken"],
+    ["login1.example.com", "login1", "name-taken"],
+    ["login1", "login10", null],
+  ] as const) {
+    const ledger = recordCertificate(addToken(EMPTY_LEDGER, token("any", null)), certificate("01", had, "K1", null));
+    const answer = judgeJoin(ledger, ask("any", wanted, "K2"), 100);
+    assert.equal(answer.ok ? null : answer.why, verdict, wanted);
+  }
 });

@@ -1,5 +1,6 @@
 // Command `partita cert` with its verbs. The code of a verb is loaded only when it is called.
 
+import { readFileSync } from "node:fs";
 import type { ArgumentsCamelCase, Argv, CommandModule } from "yargs";
 import type { Conf } from "#support/conf.ts";
 import { AdminError, complexConf, mustBeRoot } from "../complex/complex-home.ts";
@@ -48,8 +49,18 @@ const VERBS = [
   verb(
     "user",
     "get a certificate of your own on this host, with a token of the administrator; commands then need no munge",
-    (y) => y.option("token", { type: "string", requiresArg: true, demandOption: true, describe: "what partita cert token --user printed" }),
-    (cert, conf, argv) => cert.certUser(conf, argv.token),
+    (y) =>
+      y.option("token", {
+        type: "string",
+        requiresArg: true,
+        demandOption: true,
+        describe: "what partita cert token --user printed; -: read it from standard input",
+      }),
+    (cert, conf, { token }) => {
+      // Hides the token: every user of this host can read the arguments of a running command.
+      process.title = "partita cert user";
+      return cert.certUser(conf, token === "-" ? readFileSync(0, "utf8").trim() : token);
+    },
     true,
   ),
   verb(

@@ -7,7 +7,7 @@
 
 import { createPublicKey, randomBytes } from "node:crypto";
 import { type Credentials, CredentialsError, readCredentials, writeCredentials } from "#identity/files/credentials.ts";
-import { hostName } from "#identity/host-name.ts";
+import { hostName, mayBeOneHost } from "#identity/host-name.ts";
 import {
   addToken,
   CERTIFICATES_MAX,
@@ -136,7 +136,7 @@ export class CertificateAuthority {
 
   #isOwn(host: string): boolean {
     const { server, own_names } = this.#options;
-    return [server, ...own_names].some((name) => hostName(name) === host);
+    return [server, ...own_names].some((name) => mayBeOneHost(hostName(name) ?? name, host));
   }
 
   // --- what hosts ask

@@ -201,6 +201,7 @@ const namesHere = (conf: Conf): readonly string[] => [
   conf.mom_node_name,
   hostname(),
   shortHostName(hostname()),
+  conf.server_host,
 ];
 
 const epoch_s = (): number => Math.floor(Date.now() / 1000);
