@@ -4,8 +4,8 @@ import { createConnection, createServer, type Socket } from "node:net";
 
 export type Relay = {
   readonly port: number;
-  /** what happens to the next message that contains this text: see Fault */
-  next(text: string, fault: Fault): void;
+  /** what happens to the next message that contains this text: see Fault. stays_away: the relay is away from the moment at which it cuts the connection */
+  next(text: string, fault: Fault, options?: { readonly stays_away: boolean }): void;
   /** delays all answers; 0: passes them on at once */
   slow(delay_ms: number): void;
   /** takes connections and passes nothing on, as a network that loses all packets does; false: the messages of new connections are passed on */
@@ -15,6 +15,8 @@ export type Relay = {
   /** ends all connections, and refuses new ones until back() is called */
   away(): void;
   back(): void;
+  /** ends every fault: new connections are as if there had been none */
+  heal(): void;
   /** passes on what was held back. Resolves when PostgreSQL has ended the connection */
   release(): Promise<void>;
   close(): Promise<void>;
@@ -28,7 +30,7 @@ export type Fault = "unsent" | "unanswered" | "held" | "silent";
 
 /** Starts a relay to a unix socket. */
 export async function startRelay(socket: string): Promise<Relay> {
-  let wanted: { readonly text: Buffer; readonly fault: Fault } | null = null;
+  let wanted: { readonly text: Buffer; readonly fault: Fault; readonly stays_away: boolean } | null = null;
   let held: { readonly inner: Socket; readonly message: Buffer } | null = null;
   let is_away = false;
   let is_swallowing = false;
@@ -45,20 +47,25 @@ export async function startRelay(socket: string): Promise<Relay> {
     }
     if (is_away) return void outer.destroy();
     let fault: Fault | null = null;
+    let stays_away = false;
+    const cut = (): void => {
+      if (stays_away) is_away = true;
+      outer.destroy();
+    };
     outer.on("data", (message) => {
       if (is_swallowing) return;
       if (wanted === null || !message.includes(wanted.text)) return void inner.write(message);
-      fault = wanted.fault;
+      ({ fault, stays_away } = wanted);
       wanted = null;
-      if (fault === "unsent") outer.destroy();
+      if (fault === "unsent") cut();
       else if (fault === "held") {
         held = { inner, message };
-        outer.destroy();
+        cut();
       } else inner.write(message);
     });
     inner.on("data", (message) => {
       if (is_swallowing) return;
-      if (fault === "unanswered") outer.destroy();
+      if (fault === "unanswered") cut();
       else if (fault === null && delay_ms === 0) outer.write(message);
       else if (fault === null) setTimeout(() => outer.write(message), delay_ms);
     });
@@ -72,8 +79,8 @@ export async function startRelay(socket: string): Promise<Relay> {
   if (address === null || typeof address === "string") throw new Error("the relay has no port");
   return {
     port: address.port,
-    next(text, fault) {
-      wanted = { text: Buffer.from(text), fault };
+    next(text, fault, { stays_away } = { stays_away: false }) {
+      wanted = { text: Buffer.from(text), fault, stays_away };
     },
     slow(by_ms) {
       delay_ms = by_ms;
@@ -89,6 +96,12 @@ export async function startRelay(socket: string): Promise<Relay> {
       for (const one of sockets) one.destroy();
     },
     back() {
+      is_away = false;
+    },
+    heal() {
+      wanted = null;
+      delay_ms = 0;
+      is_swallowing = false;
       is_away = false;
     },
     async release() {
