@@ -1,5 +1,6 @@
 // Common code of tests of links over TLS: authorities, hosts, and a server on a free port of the loopback interface.
 
+import { randomInt } from "node:crypto";
 import { createServer } from "node:net";
 import type { Credentials } from "#identity/files/credentials.ts";
 import type { Role } from "#identity/ledger.ts";
@@ -33,14 +34,25 @@ export function member(of: Authority, host: string, role: Role = "host", life_s 
   return { key, certificate, authority: of.certificate };
 }
 
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
+/** Ports below those that Linux gives to outgoing connections and to listeners without a port of their own (ip_local_port_range begins at 32768). */
+const OWN_PORTS = { from: 16_000, below: 32_000 };
+
+/**
+ * A port of the loopback address on which nothing listens. A port that the system chose could be given to another process
+ * between its release and its use here; these ports are given to nobody, and two tests rarely draw the same one.
+ */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(OWN_PORTS.from, OWN_PORTS.below);
+    if (await isFree(port)) return port;
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
     const probe = createServer();
-    probe.once("error", reject);
-    probe.listen(0, "127.0.0.1", () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
-    });
+    probe.once("error", () => resolve(false));
+    probe.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
   });
 }
 
