@@ -16,7 +16,7 @@ import { Problem, runInOurPlace, say, tail } from "./lib/run.mjs";
 import { watchSilence } from "./lib/silence.mjs";
 
 /**
- * folder: where the layer's tests lie (pure: everything that no other layer has); also: names of files elsewhere that take seconds. isolated: a process per file, with fresh bundles.
+ * folder: where the layer's tests lie (pure: everything that no other layer has; a folder in the folder of another layer belongs to its own layer only); also: names of files elsewhere that take seconds. isolated: a process per file, with fresh bundles.
  * processes: files that share a process are dealt out to so many. at_once: isolated files at a time.
  * silence_min: a run in which no test ends for so many minutes hangs; it is ended and counts as a failure. A busy machine takes longer over the whole
  * run, but every test ends some time, so the limit is on the pause between two tests and not on the run.
@@ -25,6 +25,7 @@ const LAYERS = [
   { name: "pure", in: "check", isolated: false, processes: 2, silence_min: 10 },
   { name: "sim", in: "test", folder: "test/sim", also: /(properties|golden)\.test\.ts$/, isolated: false, processes: 2, silence_min: 20 },
   { name: "live", in: "test", folder: "test/live", isolated: true, at_once: 2, silence_min: 20 },
+  { name: "hosts", in: "all", folder: "test/live/hosts/long", isolated: true, at_once: 2, silence_min: 20 },
   { name: "transcripts", in: "all", folder: "test/transcripts", isolated: true, at_once: 1, silence_min: 30 },
   { name: "kill", in: "all", folder: "test/kill", isolated: true, at_once: 1, silence_min: 20 },
   { name: "clients", in: "all", folder: "test/clients", isolated: true, at_once: 1, silence_min: 20 },
@@ -88,8 +89,11 @@ function testFiles(paths) {
   });
 }
 
+/** The layer with the longest folder that holds the file; without one, the layer to which the name of the file belongs. */
 function layerOf(file) {
-  return LAYERS.find((layer) => (layer.folder !== undefined && file.startsWith(`${layer.folder}/`)) || layer.also?.test(file)) ?? LAYERS[0];
+  const holders = LAYERS.filter(({ folder }) => folder !== undefined && file.startsWith(`${folder}/`));
+  const [nearest] = holders.sort((a, b) => b.folder.length - a.folder.length);
+  return nearest ?? LAYERS.find((layer) => layer.also?.test(file)) ?? LAYERS[0];
 }
 
 /** One line for each step, and all its output if it failed. */
