@@ -204,6 +204,8 @@ export type MomToServer = {
 export type MomHeard = { readonly number: number };
 export type ServerToMom = {
   "mom-welcome": {
+    /** the leader that sends this (failover/leader.ts); absent: the complex has one server */
+    readonly leader?: string;
     readonly keep: readonly string[];
     readonly kill: readonly string[];
     readonly acknowledged: readonly { readonly job: string; readonly run_count: number }[];

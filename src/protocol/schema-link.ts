@@ -8,6 +8,7 @@ import * as z from "zod";
 import { isPrintableText, printableText } from "#model/attribute-checks.ts";
 import { isRecord } from "#support/guards.ts";
 import { CHANNEL_DIGITS, KEY_BYTES } from "./datagram/packet.ts";
+import { LEADER_CHARS_MAX, parseLeader } from "./failover/leader.ts";
 import type { MomToServer, ServerToMom } from "./mom-link.ts";
 import type { Change, Decision, SchedCommand, SchedToServer, ServerToSched, Verdict, Why } from "./sched-link.ts";
 import { SCHED_COMMAND } from "./sched-link.ts";
@@ -220,8 +221,15 @@ const CHANNEL_NAME = new RegExp(`^[0-9a-f]{${CHANNEL_DIGITS}}$`);
 const KEY_CHARS = 4 * Math.ceil(KEY_BYTES / 3);
 const hookContent = z.string().max(LIMITS.hook_chars_max);
 
+/** The text of a leader. */
+const leader = z
+  .string()
+  .max(LEADER_CHARS_MAX)
+  .refine((value) => parseLeader(value) !== null);
+
 const SERVER_TO_MOM = {
   "mom-welcome": z.strictObject({
+    leader: leader.exactOptional(),
     keep: items(name),
     kill: items(name),
     acknowledged: items(z.strictObject(run)),

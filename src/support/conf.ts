@@ -10,6 +10,9 @@ import { present } from "./assert.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
+/** Where a server is: the name or address of its host, and its TCP port. */
+export type ServerAt = { readonly host: string; readonly port: number };
+
 export type Conf = {
   /** path of the configuration file */
   readonly file: string;
@@ -23,6 +26,10 @@ export type Conf = {
   readonly own_server: string;
   /** the host of the server, to which programs connect */
   readonly server_host: string;
+  /** the hosts on which a server of the complex may be active: PBS_PRIMARY and PBS_SECONDARY if both are set, otherwise server_host */
+  readonly servers: readonly ServerAt[];
+  /** PBS_PRIMARY and PBS_SECONDARY; null unless both are set */
+  readonly pair: { readonly primary: ServerAt; readonly secondary: ServerAt } | null;
   /**
    * user: the complex runs as one user, who is also its manager. system: the daemons run as root, and jobs run as their owners. Set by the key PARTITA_MODE;
    * without that key, it is `system` if root owns PBS_HOME
@@ -206,13 +213,18 @@ function fromValues(file: string, values: Record<string, string>, own: string | 
   const stated = values["PARTITA_MODE"];
   const owner = (): number => machine.ownerOf?.(home) ?? machine.uid;
   const mode = stated === "user" || stated === "system" ? stated : owner() === 0 ? "system" : "user";
+  const server_host = values["PBS_SERVER_HOST_NAME"] ?? server;
+  const server_port = port("PBS_BATCH_SERVICE_PORT", SERVER_PORT_DEFAULT);
+  const pair = pairIn(values, server_port);
   return Object.freeze({
     file,
     exec: present(values["PBS_EXEC"], "PBS_EXEC"),
     home,
     server,
     own_server: own ?? server,
-    server_host: values["PBS_SERVER_HOST_NAME"] ?? server,
+    server_host,
+    servers: Object.freeze(pair === null ? [{ host: server_host, port: server_port }] : [pair.primary, pair.secondary]),
+    pair,
     mode,
     start: Object.freeze({
       server: flag("PBS_START_SERVER"),
@@ -221,7 +233,7 @@ function fromValues(file: string, values: Record<string, string>, own: string | 
       comm: flag("PBS_START_COMM"),
     }),
     port: Object.freeze({
-      server: port("PBS_BATCH_SERVICE_PORT", SERVER_PORT_DEFAULT),
+      server: server_port,
       mom: port("PBS_MOM_SERVICE_PORT", 15002),
       manager: port("PBS_MANAGER_SERVICE_PORT", 15003),
       sched: port("PBS_SCHEDULER_SERVICE_PORT", 15004),
@@ -237,6 +249,18 @@ function fromValues(file: string, values: Record<string, string>, own: string | 
     service_user: values["PBS_DAEMON_SERVICE_USER"] || null,
     values: Object.freeze(values),
   });
+}
+
+function pairIn(values: Readonly<Record<string, string>>, port: number): Conf["pair"] {
+  const [primary, secondary] = [values["PBS_PRIMARY"], values["PBS_SECONDARY"]];
+  return primary && secondary ? Object.freeze({ primary: serverAt(primary, port), secondary: serverAt(secondary, port) }) : null;
+}
+
+/** Reads HOST or HOST:PORT; an IPv6 address with a port is in brackets. port: the port if none is given. */
+function serverAt(text: string, port: number): ServerAt {
+  const [, bracketed, plain, digits] = /^(?:\[([^\]]+)\]|([^:]+))(?::([0-9]{1,5}))?$/.exec(text.trim()) ?? [];
+  const given = Number(digits ?? port);
+  return { host: bracketed ?? plain ?? text.trim(), port: given > 0 && given < 65536 ? given : port };
 }
 
 /** Returns the part of a host name before the first dot: `svr.example.org` -> `svr`. */

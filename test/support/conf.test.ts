@@ -101,3 +101,23 @@ test("pbs.conf: jobs' temporary directories lie in the user's own PBS_HOME in us
   ];
   for (const [text, tmpdir] of rows) assert.equal(makeConf("/etc/pbs.conf", BASE + text, {}, machine).tmpdir, tmpdir, text);
 });
+
+test("pbs.conf: where the servers are", () => {
+  const at = (host: string, port = 15001) => ({ host, port });
+  const rows: [lines: string, servers: unknown, pair: unknown][] = [
+    ["", [at("svr")], null],
+    ["PBS_SERVER_HOST_NAME=h.example.org\nPBS_BATCH_SERVICE_PORT=7", [at("h.example.org", 7)], null],
+    ["PBS_PRIMARY=a\nPBS_SECONDARY=b", [at("a"), at("b")], { primary: at("a"), secondary: at("b") }],
+    ["PBS_PRIMARY=a:7\nPBS_SECONDARY=b", [at("a", 7), at("b")], { primary: at("a", 7), secondary: at("b") }],
+    ["PBS_BATCH_SERVICE_PORT=9\nPBS_PRIMARY=10.0.0.1\nPBS_SECONDARY=[fd00::2]:8", [at("10.0.0.1", 9), at("fd00::2", 8)], undefined],
+    ["PBS_PRIMARY=fd00::1\nPBS_SECONDARY=b:70000", [at("fd00::1"), at("b")], undefined],
+    ["PBS_PRIMARY=a", [at("svr")], null],
+    ["PBS_SECONDARY=b", [at("svr")], null],
+    ["PBS_PRIMARY=\nPBS_SECONDARY=b", [at("svr")], null],
+  ];
+  for (const [lines, servers, pair] of rows) {
+    const conf = makeConf("/c", `${BASE}${lines}\n`, {}, machine);
+    assert.deepEqual(conf.servers, servers, lines);
+    if (pair !== undefined) assert.deepEqual(conf.pair, pair, lines);
+  }
+});
