@@ -52,7 +52,8 @@ export class FileAgent implements AgentLink {
         for (const request of data.jobs) this.#do((heard) => this.#finish(request, heard));
         return;
       case "agent-append":
-        for (const { for: run } of data.files) this.#do((heard) => heard["agent-appended"]({ runs: run === undefined ? [] : [run] }));
+        for (const { for: run, asked } of data.files)
+          this.#do((heard) => heard["agent-appended"]({ runs: run === undefined ? [] : [run], asked: asked === undefined ? [] : [asked] }));
         return;
       case "agent-drop":
         for (const { job } of data.jobs) this.#do((heard) => heard["agent-dropped"]({ jobs: [job] }));

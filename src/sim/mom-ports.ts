@@ -407,6 +407,7 @@ function configOf(host: string, boot: number, settings: MomSettings): MomConfig 
     prologalarm_s: settings.prologalarm_s,
     reject_root_scripts: false,
     tasks_max: settings.tasks_max,
+    task_text_max: settings.task_text_max,
     server: "server",
     kill_found: false,
   };

@@ -35,6 +35,7 @@ export const CONFIG: MomConfig = {
   prologalarm_s: 30,
   reject_root_scripts: false,
   tasks_max: 4096,
+  task_text_max: 1_000_000,
   server: "server",
   kill_found: false,
 };

@@ -66,7 +66,8 @@ function main(lane: string | undefined): void {
           (file) => file.path,
         );
         const runs = files.flatMap((file) => file.for ?? []);
-        if (runs.length > 0) link.send("agent-appended", { runs });
+        const asked = files.flatMap((file) => file.asked ?? []);
+        if (runs.length + asked.length > 0) link.send("agent-appended", { runs, asked });
       },
       "agent-drop": ({ jobs }) => {
         for (const { paths } of jobs) each(paths, dropFile, (path) => path);

@@ -61,6 +61,8 @@ export type MomSettings = {
    * job's other hosts and were requested from here
    */
   readonly tasks_max: number;
+  /** $task_text_max: the largest length of the arguments and the environment of a task, in characters */
+  readonly task_text_max: number;
   /** `name value` and `name !command` lines: resources reported to clients that query the mom */
   readonly site: { readonly [name: string]: string };
 };
@@ -97,8 +99,12 @@ export const DEFAULT_SETTINGS: MomSettings = Object.freeze({
   cgroups: { track: true, enforce: new Set<CgroupLimit>(), pids_max: 16_384 },
   patience: {},
   tasks_max: 4096,
+  task_text_max: LIMITS.task_text_chars_max,
   site: {},
 });
+
+/** Smallest value of $task_text_max. */
+const TASK_TEXT_CHARS_MIN = 4096;
 
 type Draft = { -readonly [K in keyof MomSettings]: MomSettings[K] };
 /**
@@ -297,6 +303,14 @@ function tasks_max(draft: Draft, [text]: readonly string[]): string {
   return "";
 }
 
+function task_text_max(draft: Draft, [text]: readonly string[]): string {
+  const most = number(text, TASK_TEXT_CHARS_MIN);
+  if (most === null || !Number.isInteger(most) || most > LIMITS.task_text_chars_max)
+    return `must be a number of characters from ${TASK_TEXT_CHARS_MIN} to ${LIMITS.task_text_chars_max}`;
+  draft.task_text_max = most;
+  return "";
+}
+
 function status_interval(draft: Draft, [text]: readonly string[]): string {
   const value = parseDuration(text ?? "");
   if (value === null || value < 1 || value > LIMITS.status_interval_s_max) return `must be 1 to ${LIMITS.status_interval_s_max} seconds`;
@@ -348,6 +362,7 @@ const DIRECTIVES: { readonly [name: string]: Directive } = {
   restart_transmogrify: truth("restart_transmogrify"),
   ...restrict,
   tasks_max,
+  task_text_max,
   job_launch_delay: patience("launch_s"),
   max_poll_downtime: patience("downtime_s"),
   sister_join_job_alarm: patience("join_s"),

@@ -116,6 +116,8 @@ class Lane {
   #is_scheduled = false;
   #pause_ms = AGAIN_MS;
   #ended: (() => void) | null = null;
+  /** requests of sisters whose output is being added: they must be answered (../run/tasks.ts) */
+  readonly #adding = new Set<number>();
   /** time of the oldest request without an answer; null: there is none */
   #waits_since_ms: number | null = null;
 
@@ -142,6 +144,7 @@ class Lane {
   }
 
   append(file: AppendRequest): void {
+    if (file.asked !== undefined) this.#adding.add(file.asked);
     this.#beginRound("append");
     this.#waiting.append.push(file);
   }
@@ -179,7 +182,10 @@ class Lane {
         handlers["agent-finished"](data);
         this.#restWhenIdle();
       },
-      "agent-appended": handlers["agent-appended"],
+      "agent-appended": (data) => {
+        for (const asked of data.asked) this.#adding.delete(asked);
+        handlers["agent-appended"](data);
+      },
       "agent-dropped": handlers["agent-dropped"],
       "agent-bulky": ({ jobs }) => this.#isBulky(jobs),
       "agent-complaint": handlers["agent-complaint"],
@@ -215,6 +221,10 @@ class Lane {
     if (this.#ended !== null) return this.#ended();
     const { clock, handlers } = this.#surroundings;
     handlers.complain("the file agent ended and is started again");
+    // Output that the agent had not added is lost. The sisters go on with their next pieces.
+    const asked = [...this.#adding];
+    this.#adding.clear();
+    if (asked.length > 0) handlers["agent-appended"]({ runs: [], asked });
     clock.after(this.#pause_ms, () => this.#repeat());
     this.#pause_ms = Math.min(this.#pause_ms * 2, AGAIN_MS_MAX);
   }

@@ -371,7 +371,10 @@ export class MomDriver {
     return {
       "agent-prepared": ({ jobs }) => this.#each(jobs, (outcome) => ({ kind: "prepared", outcome })),
       "agent-finished": ({ jobs }) => this.#each(jobs, (outcome) => ({ kind: "finished", outcome })),
-      "agent-appended": ({ runs }) => this.#each(runs, (run) => ({ kind: "told", run })),
+      "agent-appended": ({ runs, asked }) => {
+        for (const each of asked) this.#tasks.say(each, { type: "task-done" });
+        this.#each(runs, (run) => ({ kind: "told", run }));
+      },
       "agent-dropped": ({ jobs }) => this.#each(jobs, (job) => ({ kind: "purged", job })),
       "agent-complaint": ({ job, text }) => this.#ports.log.record(LOG_EVENT.ERROR, "Fil", job, text),
       complain: this.#fault,

@@ -9,6 +9,8 @@ type Messages = { readonly [type: string]: unknown };
 
 export type Link<Out extends Messages> = {
   send<T extends keyof Out & string>(type: T, data: Out[T]): void;
+  /** Length of what was sent and has not left this process. */
+  readonly unsent: number;
   /** Sends nothing more. The link closes when the peer has ended. */
   finish(): void;
   close(): void;
@@ -29,6 +31,7 @@ export function frameLink<In extends Messages, Out extends Messages>(
   const { input, output } = "input" in streams ? streams : { input: streams, output: streams };
   const decoder = frameDecoder(frame_chars_max, new Set(Object.keys(handlers)));
   let waiting: string[] = [];
+  let waiting_chars = 0;
   let open = true;
   const end = (error: Error | null): void => {
     if (!open) return;
@@ -40,6 +43,7 @@ export function frameLink<In extends Messages, Out extends Messages>(
   const flush = (): void => {
     const text = waiting.join("");
     waiting = [];
+    waiting_chars = 0;
     if (open) output.write(text);
   };
   input.setEncoding("utf8");
@@ -61,7 +65,12 @@ export function frameLink<In extends Messages, Out extends Messages>(
     send(type, data) {
       if (!open) return;
       if (waiting.length === 0) queueMicrotask(flush);
-      waiting.push(encodeFrame(type, data));
+      const text = encodeFrame(type, data);
+      waiting_chars += text.length;
+      waiting.push(text);
+    },
+    get unsent() {
+      return waiting_chars + output.writableLength;
     },
     finish: () => {
       if (waiting.length > 0) flush();

@@ -104,6 +104,8 @@ export type MomToAgent = {
       readonly base64?: true;
       /** the run that waits for the answer `agent-appended` */
       readonly for?: { readonly job: string; readonly run_count: number };
+      /** the request of a sister that waits for the same answer */
+      readonly asked?: number;
     }[];
   };
   /** removes files in spool that are no longer needed */
@@ -112,8 +114,8 @@ export type MomToAgent = {
 export type AgentToMom = {
   "agent-prepared": { readonly jobs: readonly Prepared[] };
   "agent-finished": { readonly jobs: readonly Finished[] };
-  /** the text for these runs was written, or cannot be written */
-  "agent-appended": { readonly runs: readonly { readonly job: string; readonly run_count: number }[] };
+  /** the text for these runs and requests was written, or cannot be written */
+  "agent-appended": { readonly runs: readonly { readonly job: string; readonly run_count: number }[]; readonly asked: readonly number[] };
   /** the jobs whose files were removed */
   "agent-dropped": { readonly jobs: readonly string[] };
   /**

@@ -109,6 +109,8 @@ export type Run = {
   /** running tasks besides the top process, by number */
   tasks: Map<number, Task>;
   next_task: number;
+  /** length of the text of the tasks that are being started (task-bounds.ts) */
+  starting_chars: number;
   /** tasks that moms of other hosts have requested, by the name of the request (named-tasks.ts) */
   named_tasks: Map<string, NamedTask>;
   /** true: some of these names have been forgotten */
@@ -130,9 +132,9 @@ export type Adopted = { readonly owner: number; cput_s: number };
 
 /**
  * A running task. asked: number of the request that started it (tasks.ts); null: no client waits for its end. pid 0: the
- * task is being started. name: its key in named_tasks.
+ * task is being started. name: its key in named_tasks. chars: length of its text (task-bounds.ts).
  */
-export type Task = { asked: number | null; pid: number; readonly name?: string };
+export type Task = { asked: number | null; pid: number; readonly name?: string; readonly chars?: number };
 
 /** A task that was requested with a name. end: how it ended; null: it has not ended. */
 export type NamedTask = { readonly task: number; end: TaskAnswer | null };
@@ -187,6 +189,8 @@ export type MomConfig = {
   readonly reject_root_scripts: boolean;
   /** $tasks_max */
   readonly tasks_max: number;
+  /** $task_text_max */
+  readonly task_text_max: number;
   /** name of the server */
   readonly server: string;
   /** pbs_mom -r: jobs that are running when the mom starts are killed */
@@ -309,7 +313,10 @@ export type MomAction =
       readonly place: TaskPlace;
       readonly run: RunKey;
       readonly wanted: TaskWanted;
+      /** uid of the job's owner */
+      readonly owner: number;
       readonly most: number;
+      readonly text_max: number;
     }
   /** makes the processes of a session part of the job */
   | { readonly kind: "adopt"; readonly run: RunKey; readonly pid: number }
@@ -324,6 +331,8 @@ export type MomAction =
       readonly base64?: true;
       /** the event `told` follows when the text has been written, or cannot be written */
       readonly for?: RunKey;
+      /** the request that is answered by task-done when the text has been written, or cannot be written */
+      readonly asked?: number;
     }
   | { readonly kind: "save"; readonly record: SavedRun }
   /** writes a note about tasks to the record of the run */

@@ -19,6 +19,7 @@ import { endNamed, namedBefore, nameFor, nameTask } from "./named-tasks.ts";
 import { type Context, FIRST_TASK, tasksSoFar } from "./record.ts";
 import { fullSpec, isSisters } from "./start.ts";
 import type { NamedTask, Run, SavedTasks, Task } from "./state.ts";
+import { taskChars, textFault, type Waiting } from "./task-bounds.ts";
 import type { TaskAnswer, TaskAsker, TaskWanted } from "./task-question.ts";
 
 const SIGNALLED = 256;
@@ -26,8 +27,9 @@ const SIGNALLED = 256;
 /** Returns the fields of a run that has no running task. saved: what an earlier mom has written to the record of the run; null: this mom has begun the run. */
 export const noTasks = (
   saved: Partial<SavedTasks> | null,
-): Pick<Run, "tasks" | "named_tasks" | "names_lost" | "taken_output" | "next_task" | "tasks_cput_s" | "adopted"> => ({
+): Pick<Run, "tasks" | "starting_chars" | "named_tasks" | "names_lost" | "taken_output" | "next_task" | "tasks_cput_s" | "adopted"> => ({
   tasks: new Map<number, Task>(),
+  starting_chars: 0,
   named_tasks: new Map(),
   names_lost: saved !== null,
   taken_output: new Map(),
@@ -120,7 +122,9 @@ function spawn(cx: Context, asked: number, run: Run, by: TaskAsker, wanted: Spaw
       place,
       run: keyOfRun(run),
       wanted: { ...wanted, host: name, run_count: run.job.run_count, cookie },
+      owner: uidOf(cx, run),
       most: cx.state.config.tasks_max,
+      text_max: cx.state.config.task_text_max,
     });
     return;
   }
@@ -131,8 +135,26 @@ function spawn(cx: Context, asked: number, run: Run, by: TaskAsker, wanted: Spaw
     return say(cx, asked, { type: "task-refused", text: `the mom of ${name} does not know the task (any more)` });
   if (run.tasks.size >= cx.state.config.tasks_max)
     return say(cx, asked, { type: "task-refused", text: tooManyTasks(run.job.id, name, cx.state.config.tasks_max) });
+  const chars = taskChars(wanted);
+  const fault = textFault(run.job.id, chars, startingChars(cx, run), cx.state.config.task_text_max);
+  if (fault !== null) return say(cx, asked, { type: "task-refused", text: fault });
   if (named !== null) nameTask(run, named, run.next_task, cx.state.config.tasks_max);
-  start(cx, run, node, { asked, pid: 0, ...(named === null ? {} : { name: named }) }, wanted);
+  start(cx, run, node, { asked, pid: 0, chars, ...(named === null ? {} : { name: named }) }, wanted);
+}
+
+/** Length of the text of all tasks of the run and of its owner that are being started here. */
+function startingChars(cx: Context, run: Run): Waiting {
+  const owner = uidOf(cx, run);
+  let user_chars = 0;
+  for (const each of cx.state.runs.values()) if (each.starting_chars > 0 && uidOf(cx, each) === owner) user_chars += each.starting_chars;
+  return { job_chars: run.starting_chars, user_chars };
+}
+
+const uidOf = (cx: Context, { owner }: Run): number => owner.identity?.uid ?? cx.state.config.own.uid;
+
+/** Called when a task has been started, or will not be: its text is no longer held. */
+function started(run: Run, { pid, chars = 0 }: Task): void {
+  if (pid === 0) run.starting_chars -= chars;
 }
 
 /** Answers a repeated request: the answers about its task will come, or are already known and sent now. */
@@ -151,6 +173,7 @@ function start(cx: Context, run: Run, node: number, entry: Task, wanted: Spawn):
   if (run.phase.name !== "running") return;
   const task = run.next_task++;
   run.tasks.set(task, entry);
+  run.starting_chars += entry.chars ?? 0;
   const spec = fullSpec(cx, run, run.phase.files, { node, task });
   const { shell } = run.owner;
   const argv = wanted.shell ? [shell === "" ? "/bin/sh" : shell, "-c", wanted.argv.join(" ")] : wanted.argv;
@@ -188,9 +211,10 @@ function takeOutput(
   // After its restart, a mother superior does not know which output it has, so it accepts every piece (T4).
   const known = Math.max(0, (run.taken_output.get(key) ?? offset) - offset);
   const fresh = known === 0 ? content : bytes.subarray(known).toString("base64");
-  if (known < bytes.length) cx.actions.push({ kind: "append", owner: run.plan.owner, path, text: fresh, base64: true });
   run.taken_output.set(key, offset + Math.max(known, bytes.length));
-  say(cx, asked, { type: "task-done" });
+  if (known >= bytes.length) return say(cx, asked, { type: "task-done" });
+  // The sister sends the next piece after the answer. A slow disk here thus slows the sisters down and fills no memory.
+  cx.actions.push({ kind: "append", owner: run.plan.owner, path, text: fresh, base64: true, asked });
 }
 
 // ---- starts and ends of tasks
@@ -207,6 +231,7 @@ const forget = (cx: Context, { job, run_count }: RunKey): void => void cx.action
 export function taskStarted(cx: Context, key: StartedRun): void {
   withTask(cx, key, (run, number, task) => {
     if (task.pid > 0) return;
+    started(run, task);
     task.pid = key.pid;
     say(cx, task.asked, { type: "task-started", task: number });
     if (run.phase.name !== "running" || run.phase.suspended_ms === null) return;
@@ -217,6 +242,7 @@ export function taskStarted(cx: Context, key: StartedRun): void {
 export function taskFailed(cx: Context, key: StarterToMom["starter-failed"]["runs"][number]): void {
   withTask(cx, key, (run, number, task) => {
     run.tasks.delete(number);
+    started(run, task);
     const answer = { type: "task-refused", text: key.text } as const;
     endNamed(run, task, answer);
     // On a sister, the answer is sent only after the task's output has reached the mother superior: the output also says why the task could not start.
@@ -228,6 +254,7 @@ export function taskExited(cx: Context, exit: ExitedRun): void {
   forget(cx, exit);
   withTask(cx, exit, (run, number, task) => {
     run.tasks.delete(number);
+    started(run, task);
     run.tasks_cput_s += exit.cput_s;
     run.sample = { ...run.sample, mem_kb: Math.max(run.sample.mem_kb, exit.peak_kb ?? 0) };
     saveTasks(cx, run);
@@ -251,6 +278,7 @@ export function desertTasks(cx: Context, run: Run): void {
   run.adopted.clear();
   for (const { asked } of run.tasks.values()) say(cx, asked, { type: "task-refused", text: `job ${run.job.id} is over` });
   run.tasks.clear();
+  run.starting_chars = 0;
 }
 
 export function signalTask(cx: Context, asked: number, signal: number): void {
@@ -286,6 +314,7 @@ export function missTasks(cx: Context, run: Run, known: ReadonlyMap<string, Star
   for (const [number, task] of [...run.tasks]) {
     if (known.has(taskName(run.job.id, number))) continue;
     run.tasks.delete(number);
+    started(run, task);
     const answer = { type: "task-refused", text: "the starter was lost" } as const;
     endNamed(run, task, answer);
     say(cx, task.asked, answer);

@@ -176,6 +176,7 @@ export class Mom {
           server: own_server,
           types: frameTypes("task-to-mom"),
           complain,
+          reviewed: () => others.review(),
         });
         const output = carryOutput(home, state, others, complain);
         removeOldOffsets(home, state);

@@ -3,7 +3,11 @@
 //
 // M1. The other end must be the mom that the server has named. On this machine, the kernel must say that it runs as root or
 //     as this mom's user; on another host, its certificate must name that host (docs/identity.md).
+//     Open connections are reviewed: one whose certificate was revoked or has expired ends (review()).
 // M2. Each request gets either its answers or a call of lost(), unless it is closed before.
+// M3. A frame is made only when the other mom has taken almost everything that was sent before. Until then its request waits, and
+//     the jobs that share the connection take turns. A slow mom thus costs this mom no memory besides the requests, which the
+//     callers bound (task-server.ts, task-output.ts), and no job can shut out another one.
 
 import { connect, type Socket } from "node:net";
 import type { Credentials } from "#identity/files/credentials.ts";
@@ -25,8 +29,8 @@ import type { TaskPlace } from "../job/sister.ts";
 const IDLE_MS = 10_000;
 
 export type Answer = FrameOf<"mom-to-task">;
-/** Makes the frame of a request with that token. */
-type Request = (token: number) => FrameOf<"task-to-mom">;
+/** A request of a job to the mom of another host. frame: makes the frame with that token. */
+export type Request = { readonly job: string; readonly frame: (token: number) => FrameOf<"task-to-mom"> };
 
 export type Answers = {
   answered(answer: Answer): void;
@@ -75,16 +79,34 @@ export class OtherMoms {
     for (const link of [...this.#links.values()]) link.end("the mom ends");
   }
 
-  #dial(place: TaskPlace): Promise<Socket> {
-    if (place.kind === "socket") return dialSocket(place.path);
+  /** Ends the connections whose certificates are no longer accepted. */
+  review(): void {
+    for (const link of [...this.#links.values()]) link.review();
+  }
+
+  /** Begins to connect. The result has a function that says why the peer is not (or no longer) accepted; null: it is. */
+  #dial(place: TaskPlace): Dialling {
+    if (place.kind === "socket") return { socket: dialSocket(place.path), fault: () => null };
     const { server_host, server, credentials, revoked } = this.#options;
     const target = { host: place.address ?? server_host, port: place.port, protocol: ALPN.mom };
-    return Promise.resolve().then(() => {
+    let shown: HostIdentity | null = null;
+    let until_ms = Number.POSITIVE_INFINITY;
+    const faultOf = (peer: HostIdentity | null): string | null => {
+      shown = peer;
       const refused = revoked();
-      const fault = (peer: HostIdentity | null): string | null =>
-        place.address === null ? serverFault(peer, server, refused) : hostFault(peer, place.host, refused);
-      return dialTls({ ...target, fault }, credentials(), LIMITS);
-    });
+      return place.address === null ? serverFault(peer, server, refused) : hostFault(peer, place.host, refused);
+    };
+    const socket = Promise.resolve()
+      .then(() => dialTls({ ...target, fault: faultOf }, credentials(), LIMITS))
+      .then((opened) => {
+        until_ms = opened.getPeerX509Certificate()?.validToDate.getTime() ?? until_ms;
+        return opened;
+      });
+    const fault = (): string | null => {
+      if (Date.now() >= until_ms) return `the certificate of ${place.host} has expired`;
+      return shown === null ? null : faultOf(shown);
+    };
+    return { socket, fault };
   }
 }
 
@@ -120,20 +142,26 @@ function dialSocket(path: string): Promise<Socket> {
 }
 
 type Refused = { readonly refused: unknown };
+type Dialling = { readonly socket: Promise<Socket>; readonly fault: () => string | null };
+
+/** A request without its last answer. is_sent: its frame was made. signals: those that wait until the frame has been made or until there is room. */
+type Question = { readonly request: Request; readonly answers: Answers; is_sent: boolean; readonly signals: number[] };
 
 /** One connection to another mom. */
 class MomLink {
-  readonly #questions = new Map<number, Answers>();
+  readonly #questions = new Map<number, Question>();
+  readonly #fault: () => string | null;
   readonly #onEnd: () => void;
   #link: Link<TaskToMom> | null = null;
-  /** requests that wait for the connection */
-  #early: (() => void)[] = [];
+  /** tokens of questions that have something to send, by job; the job whose turn is next comes first (M3) */
+  readonly #waiting = new Map<string, Set<number>>();
   #next = 1;
   #idle: NodeJS.Timeout | null = null;
   #ended = false;
 
-  constructor(dialling: Promise<Socket>, onEnd: () => void) {
+  constructor({ socket: dialling, fault }: Dialling, onEnd: () => void) {
     this.#onEnd = onEnd;
+    this.#fault = fault;
     dialling.then(
       (socket) => (this.#ended ? void socket.destroy() : this.#open(socket)),
       (error: unknown) => this.end(messageOf(error)),
@@ -142,33 +170,78 @@ class MomLink {
 
   ask(request: Request, answers: Answers): Asked {
     const token = this.#next++;
-    this.#questions.set(token, answers);
+    const question: Question = { request, answers, is_sent: false, signals: [] };
+    this.#questions.set(token, question);
     if (this.#idle !== null) clearTimeout(this.#idle);
     this.#idle = null;
-    const { type, data } = request(token);
-    this.#send(() => this.#link?.send(type, data));
+    this.#send(token, request.job);
     return {
-      signal: (signal) => this.#send(() => this.#link?.send("task-signal", { token, signal })),
+      signal: (signal) => {
+        if (!this.#questions.has(token) || question.signals.length >= LIMITS.task_signals_max) return;
+        question.signals.push(signal);
+        this.#send(token, request.job);
+      },
       close: () => this.#forget(token),
     };
   }
 
-  /** Ends the connection, and all its requests. */
-  end(why: string): void {
+  /** Ends the connection, and all its requests. was_read false: the other mom has read none of them. */
+  end(why: string, was_read = true): void {
     if (this.#ended) return;
     this.#ended = true;
     this.#onEnd();
-    const wasOpen = this.#link !== null;
     this.#link?.close();
     if (this.#idle !== null) clearTimeout(this.#idle);
     const questions = [...this.#questions.values()];
     this.#questions.clear();
-    for (const { lost } of questions) lost(why, wasOpen);
+    this.#waiting.clear();
+    for (const { answers, is_sent } of questions) answers.lost(why, is_sent && was_read);
   }
 
-  #send(write: () => void): void {
-    if (this.#link !== null) write();
-    else if (!this.#ended) this.#early.push(write);
+  review(): void {
+    if (this.#link === null) return;
+    let fault: string | null;
+    try {
+      fault = this.#fault();
+    } catch (error) {
+      fault = `nobody is trusted: ${messageOf(error)}`;
+    }
+    if (fault !== null) this.end(fault);
+  }
+
+  /** Lets a question wait for its turn to send. */
+  #send(token: number, job: string): void {
+    if (this.#ended) return;
+    const tokens = this.#waiting.get(job);
+    if (tokens === undefined) this.#waiting.set(job, new Set([token]));
+    else tokens.add(token);
+    this.#goOn();
+  }
+
+  /** Sends what waits, as long as there is room (M3). */
+  #goOn(): void {
+    while (this.#link !== null && this.#link.unsent <= LIMITS.write_ahead_bytes) {
+      const [turn] = this.#waiting;
+      if (turn === undefined) return;
+      const [job, tokens] = turn;
+      this.#waiting.delete(job);
+      const [token] = tokens;
+      if (token === undefined) continue;
+      tokens.delete(token);
+      if (tokens.size > 0) this.#waiting.set(job, tokens);
+      this.#sendNow(this.#link, token);
+    }
+  }
+
+  #sendNow(link: Link<TaskToMom>, token: number): void {
+    const question = this.#questions.get(token);
+    if (question === undefined) return;
+    if (!question.is_sent) {
+      question.is_sent = true;
+      const { type, data } = question.request.frame(token);
+      link.send(type, data);
+    }
+    for (const signal of question.signals.splice(0)) link.send("task-signal", { token, signal });
   }
 
   #open(socket: Socket): void {
@@ -181,14 +254,13 @@ class MomLink {
         "task-exited": take("task-exited"),
         "task-done": take("task-done"),
         "task-refused": take("task-refused"),
-        refused: (data) => this.end(isRecord(data) && typeof data["text"] === "string" ? data["text"].slice(0, 1000) : "it refuses"),
+        refused: (data) => this.end(isRecord(data) && typeof data["text"] === "string" ? data["text"].slice(0, 1000) : "it refuses", false),
       },
       (error) => this.end(error === null ? "the connection was lost" : `the connection was lost: ${error.message}`),
       LIMITS.request_frame_chars_max,
     );
-    const early = this.#early;
-    this.#early = [];
-    for (const write of early) write();
+    socket.on("drain", () => this.#goOn());
+    this.#goOn();
     this.#watchIdle();
   }
 
@@ -197,14 +269,17 @@ class MomLink {
     if (!parsed.ok) return this.end(parsed.text);
     const { frame } = parsed;
     const token = frame.type === "task-hosts" ? null : frame.data.token;
-    const answers = token === null ? undefined : this.#questions.get(token);
-    if (token === null || answers === undefined) return;
+    const question = token === null ? undefined : this.#questions.get(token);
+    if (token === null || question === undefined) return;
     if (frame.type !== "task-started") this.#forget(token);
-    answers.answered(frame);
+    question.answers.answered(frame);
   }
 
   #forget(token: number): void {
+    const job = this.#questions.get(token)?.request.job ?? "";
     this.#questions.delete(token);
+    const tokens = this.#waiting.get(job);
+    if (tokens?.delete(token) && tokens.size === 0) this.#waiting.delete(job);
     this.#watchIdle();
   }
 

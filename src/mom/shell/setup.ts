@@ -64,6 +64,7 @@ export function momConfig(conf: Conf, home: string, settings: MomSettings, optio
     prologalarm_s: settings.prologalarm_s,
     reject_root_scripts: settings.reject_root_scripts,
     tasks_max: settings.tasks_max,
+    task_text_max: settings.task_text_max,
     server: conf.server,
     kill_found: options.kill_found,
   };

@@ -75,10 +75,15 @@ export function carryOutput(home: string, state: MomState, others: OtherMoms, co
     const cookie = place.kind === "host" ? (sisters?.secret ?? null) : null;
     const piece = { job: id, run_count, cookie, letter, from: state.config.host, offset, content: bytes.toString("base64") };
     return new Promise((resolve) => {
-      others.ask(place, (token) => ({ type: "task-output", data: { ...piece, token } }), {
-        answered: ({ type }) => resolve(type === "task-done" ? "accepted" : "refused"),
-        lost: () => resolve("unreachable"),
-      });
+      const frame = (token: number) => ({ type: "task-output", data: { ...piece, token } }) as const;
+      others.ask(
+        place,
+        { job: id, frame },
+        {
+          answered: ({ type }) => resolve(type === "task-done" ? "accepted" : "refused"),
+          lost: () => resolve("unreachable"),
+        },
+      );
     });
   };
   const carry = async (run: Run, upTo: Carried): Promise<Carriage> => {

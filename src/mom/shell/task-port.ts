@@ -3,6 +3,8 @@
 //
 // P1. A peer needs a certificate of the complex that was not revoked, as far as this host knows. What a host may ask for is decided for each request
 //     (../run/tasks.ts).
+//     Open links are reviewed, at once when this host hears of a revocation: a link whose certificate was revoked or has
+//     expired ends.
 // P2. When the files of this host's identity change, new connections are shown the new certificate.
 
 import { statSync } from "node:fs";
@@ -30,6 +32,8 @@ export type TaskPortOptions = LinkHandlers & {
   /** accepted frame types */
   readonly types: readonly string[];
   readonly complain: (text: string) => void;
+  /** called when open links are reviewed: the mom's links to other hosts must be reviewed, too */
+  readonly reviewed: () => void;
 };
 
 export class TaskPort {
@@ -39,6 +43,9 @@ export class TaskPort {
   #seen = "";
   #is_opening = false;
   #retry_ms = 0;
+  /** the list of revoked certificates at the last review, and the time of the next one */
+  #reviewed = "";
+  #review_ms = 0;
   #closed = false;
 
   constructor(options: TaskPortOptions) {
@@ -46,10 +53,14 @@ export class TaskPort {
     this.look();
   }
 
-  /** Opens the port if this host has an identity now, and reads the identity again if its files have changed. Called every second. */
-  look(): void {
+  /**
+   * Opens the port if this host has an identity now, reads the identity again if its files have changed, and reviews the open
+   * links when it is time. Called every second.
+   */
+  look(now_ms = performance.now()): void {
+    this.#review(now_ms);
     const stamp = stampOf(this.#options.home);
-    if (stamp === "" || stamp === this.#seen || this.#is_opening || performance.now() < this.#retry_ms) return;
+    if (stamp === "" || stamp === this.#seen || this.#is_opening || now_ms < this.#retry_ms) return;
     this.#is_opening = true;
     void this.#use(stamp).finally(() => {
       this.#is_opening = false;
@@ -59,6 +70,15 @@ export class TaskPort {
   close(): void {
     this.#closed = true;
     void this.#listener?.close();
+  }
+
+  #review(now_ms: number): void {
+    const revoked = stampOf(this.#options.home, ["revoked.json"]);
+    if (revoked === this.#reviewed && now_ms < this.#review_ms) return;
+    this.#reviewed = revoked;
+    this.#review_ms = now_ms + LIMITS.mom_review_ms;
+    this.#listener?.review();
+    this.#options.reviewed();
   }
 
   async #use(stamp: string): Promise<void> {
@@ -114,9 +134,9 @@ function peerFault({ role, host, serial }: HostIdentity, server: string, home: s
 }
 
 /** A text that changes when the files of the identity change; "": there are none. */
-function stampOf(home: string): string {
+function stampOf(home: string, names = ["host.pem", "ca.crt"]): string {
   try {
-    const stats = ["host.pem", "ca.crt"].map((name) => statSync(join(home, "identity", name)));
+    const stats = names.map((name) => statSync(join(home, "identity", name)));
     return stats.map(({ ino, mtimeMs }) => `${ino} ${mtimeMs}`).join();
   } catch {
     return "";

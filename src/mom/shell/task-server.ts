@@ -8,12 +8,14 @@ import { randomBytes } from "node:crypto";
 import { type FrameOf, frameTypes, parseFrame } from "#protocol/schema-link.ts";
 import { taskSocketPath } from "#protocol/task-link.ts";
 import { type LinkServer, listenLinks, type ServerLink } from "#protocol/wire/ipc-transport.ts";
+import { LIMITS } from "#protocol/wire/limits.ts";
 import type { LinkHandlers, LinkPeer } from "#protocol/wire/server-link.ts";
 import { messageOf } from "#support/caught.ts";
 import { ownerOf } from "../host/session-end.ts";
 import type { TaskPlace } from "../job/sister.ts";
 import type { MomEvent } from "../run/event.ts";
 import type { MomAction } from "../run/state.ts";
+import { taskChars, textFault } from "../run/task-bounds.ts";
 import type { TaskAnswer, TaskAsker, TaskWanted } from "../run/task-question.ts";
 import { tooManyTasks } from "../run/tasks.ts";
 import type { Answer, Asked, OtherMoms } from "./other-moms.ts";
@@ -27,12 +29,14 @@ const RETRY_MS_MAX = 10_000;
 /** A request that is not finished. remote: the task that was requested for it from another mom; null: this mom answers it. */
 type Question = { readonly link: ServerLink; readonly token: number | null; remote: Remote | null };
 
-/** A task that was requested from another mom. */
+/** A task that was requested from another mom. owner: uid of the job's owner. chars: length of its text; 0: it was started, and the text is gone. */
 type Remote = {
   readonly job: string;
+  readonly owner: number;
+  chars: number;
   readonly host: string;
   readonly place: TaskPlace;
-  readonly wanted: TaskWanted & { readonly kind: "spawn" };
+  wanted: TaskWanted & { readonly kind: "spawn" };
   /** null: the connection was lost, and the request will be repeated */
   asked: Asked | null;
   /** the request may have arrived */
@@ -66,6 +70,9 @@ export class TaskServer {
   readonly #questions = new Map<number, Question>();
   /** number of requests forwarded to other hosts, by job */
   readonly #forwarded = new Map<string, number>();
+  /** length of the text of those whose tasks have not been started, by job and by owner (task-bounds.ts) */
+  readonly #job_chars = new Map<string, number>();
+  readonly #user_chars = new Map<number, number>();
   /** makes the names of this mom's requests differ from those of a mom that ran here before */
   readonly #prefix = randomBytes(8).toString("hex");
   #next = 1;
@@ -138,8 +145,8 @@ export class TaskServer {
     for (const [asked, { link: of, token: own, remote }] of this.#questions) {
       if (of !== link || own !== token) continue;
       if (remote === null) this.#options.happen({ kind: "task-signal", asked, signal });
-      else if (remote.asked === null) remote.signals.push(signal);
-      else remote.asked.signal(signal);
+      else if (remote.asked !== null) remote.asked.signal(signal);
+      else if (remote.signals.length < LIMITS.task_signals_max) remote.signals.push(signal);
     }
   }
 
@@ -158,6 +165,7 @@ export class TaskServer {
     if (remote === null) return;
     remote.asked?.close();
     if (remote.timer !== null) clearTimeout(remote.timer);
+    this.#letGo(remote);
     const left = (this.#forwarded.get(remote.job) ?? 1) - 1;
     if (left > 0) this.#forwarded.set(remote.job, left);
     else this.#forwarded.delete(remote.job);
@@ -172,14 +180,22 @@ export class TaskServer {
   }
 
   /** Passes a request on to the mom of another host of the job, unless too many such requests of the job are open. */
-  forward({ asked, place, run, wanted, most }: Extract<MomAction, { kind: "task-forward" }>): void {
+  forward({ asked, place, run, wanted, owner, most, text_max }: Extract<MomAction, { kind: "task-forward" }>): void {
     const question = this.#questions.get(asked);
     if (question === undefined || wanted.kind !== "spawn") return;
     const open = this.#forwarded.get(run.job) ?? 0;
     if (open >= most) return this.say(asked, { type: "task-refused", text: tooManyTasks(run.job, "other hosts", most) });
+    const chars = taskChars(wanted);
+    const waiting = { job_chars: this.#job_chars.get(run.job) ?? 0, user_chars: this.#user_chars.get(owner) ?? 0 };
+    const fault = textFault(run.job, chars, waiting, text_max);
+    if (fault !== null) return this.say(asked, { type: "task-refused", text: fault });
     this.#forwarded.set(run.job, open + 1);
+    this.#job_chars.set(run.job, waiting.job_chars + chars);
+    this.#user_chars.set(owner, waiting.user_chars + chars);
     const remote: Remote = {
       job: run.job,
+      owner,
+      chars,
       host: wanted.host,
       place,
       wanted: { ...wanted, name: `${this.#prefix}.${asked}` },
@@ -195,13 +211,28 @@ export class TaskServer {
     this.#request(asked, remote);
   }
 
+  /** The text of the task was sent and read, or nobody waits for it. */
+  #letGo(remote: Remote): void {
+    if (remote.chars === 0) return;
+    reduceBy(this.#job_chars, remote.job, remote.chars);
+    reduceBy(this.#user_chars, remote.owner, remote.chars);
+    remote.chars = 0;
+  }
+
   #request(asked: number, remote: Remote): void {
-    const { kind: _, ...wanted } = remote.wanted;
     const again = remote.is_sent ? { again: true as const } : {};
-    const sent = this.#options.others.ask(remote.place, (token) => ({ type: "task-spawn", data: { ...wanted, ...again, token } }), {
-      answered: (answer) => this.#pass(asked, remote, answer),
-      lost: (why, is_sent) => this.#lost(asked, remote, why, is_sent),
-    });
+    const frame = (token: number): FrameOf<"task-to-mom"> => {
+      const { kind: _, ...wanted } = remote.wanted;
+      return { type: "task-spawn", data: { ...wanted, ...again, token } };
+    };
+    const sent = this.#options.others.ask(
+      remote.place,
+      { job: remote.job, frame },
+      {
+        answered: (answer) => this.#pass(asked, remote, answer),
+        lost: (why, is_sent) => this.#lost(asked, remote, why, is_sent),
+      },
+    );
     remote.asked = sent;
     for (const signal of remote.signals.splice(0)) sent.signal(signal);
   }
@@ -214,6 +245,9 @@ export class TaskServer {
       case "task-started":
         if (!remote.is_started) this.say(asked, { type: "task-started", task: answer.data.task });
         remote.is_started = true;
+        // A repeated request is recognised by its name, so the text is not needed again.
+        remote.wanted = { ...remote.wanted, argv: remote.wanted.argv.slice(0, 1).map((text) => text.slice(0, 1)), env: [] };
+        this.#letGo(remote);
         return;
       case "task-exited":
         return this.say(asked, { type: "task-exited", status: answer.data.status });
@@ -243,6 +277,12 @@ export class TaskServer {
     for (const asked of [...this.#questions.keys()]) this.#forget(asked);
     void this.#server?.close();
   }
+}
+
+function reduceBy<K>(totals: Map<K, number>, key: K, chars: number): void {
+  const left = (totals.get(key) ?? 0) - chars;
+  if (left > 0) totals.set(key, left);
+  else totals.delete(key);
 }
 
 function askerOf({ uid, host }: LinkPeer): TaskAsker {

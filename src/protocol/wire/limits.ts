@@ -73,6 +73,15 @@ export type Limits = {
   readonly sched_retry_ms: number;
   /** connections of one other host to a mom */
   readonly mom_connections_max: number;
+  /**
+   * length of the arguments and the environment of a task: the largest bound that a mom can have, and its default. Linux starts no
+   * program with more text, and as a frame it is never longer than request_frame_chars_max
+   */
+  readonly task_text_chars_max: number;
+  /** signals for a task that wait for the connection to its mom; further ones are dropped */
+  readonly task_signals_max: number;
+  /** interval at which a mom checks the certificates of its open links to other moms */
+  readonly mom_review_ms: number;
   /** wait of a daemon whose certificate the server refused */
   readonly refused_retry_ms: number;
   /** largest number of vnodes that one mom reports */
@@ -140,6 +149,9 @@ export const LIMITS: Limits = Object.freeze({
   sched_ports_max: 20,
   sched_retry_ms: 1000,
   mom_connections_max: 64,
+  task_text_chars_max: 2 * MI,
+  task_signals_max: 16,
+  mom_review_ms: 30_000,
   refused_retry_ms: 30_000,
   mom_vnodes_max: 10_000,
   status_interval_s_max: 300,

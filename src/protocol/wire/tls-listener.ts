@@ -19,7 +19,7 @@ import { encodeFrame, FrameError, frameDecoder } from "./frame.ts";
 import { createIpc, serverOf, setInbox } from "./ipc.ts";
 import type { LinkServer } from "./ipc-transport.ts";
 import { LIMITS, type Limits } from "./limits.ts";
-import { isRemoteUser, NO_UID } from "./link-peer.ts";
+import { isRemoteUser, type LinkPeer, NO_UID } from "./link-peer.ts";
 import { type Admission, acceptLinks, PBSE_BADCRED, PBSE_NOCONNECTS, startListening, type Verdict } from "./link-server.ts";
 import type { LinkHandlers } from "./server-link.ts";
 import { sparingly } from "./sparingly.ts";
@@ -116,7 +116,7 @@ export async function listenTls(options: TlsListenOptions): Promise<TlsLinkServe
     setLimits: (changed) => void Object.assign(limits, changed),
     review() {
       for (const link of links.values()) {
-        const fault = link.peer.host === undefined ? null : options.fault(link.peer.host);
+        const fault = reviewFault(link.peer, options);
         if (fault === null) continue;
         options.onProblem?.(fault, link.peer);
         link.destroy();
@@ -131,6 +131,12 @@ export async function listenTls(options: TlsListenOptions): Promise<TlsLinkServe
       });
     },
   };
+}
+
+/** Why an open link is no longer accepted (S3); null: it is. */
+function reviewFault({ host, until_s = Number.POSITIVE_INFINITY }: LinkPeer, { fault }: TlsListenOptions): string | null {
+  if (host === undefined) return null;
+  return fault(host) ?? (Date.now() / 1000 < until_s ? null : `the certificate ${host.serial} of ${host.host} has expired`);
 }
 
 /**
@@ -162,7 +168,8 @@ function admission(door: Door, socket: TLSSocket): Admission {
     return { kind: "elsewhere" };
   }
   if (identity !== null && fault === null) {
-    const peer = { pid: 0, uid: NO_UID, gid: NO_UID, host: identity, address: plainAddress(socket.remoteAddress ?? "") };
+    const until_s = expiryOf(socket);
+    const peer = { pid: 0, uid: NO_UID, gid: NO_UID, host: identity, address: plainAddress(socket.remoteAddress ?? ""), until_s };
     if (socket.alpnProtocol === door.options.protocol && !isRemoteUser(peer)) {
       door.proved(socket);
       return { kind: "peer", peer };
@@ -237,6 +244,12 @@ export function identityOf(socket: TLSSocket): HostIdentity | null {
   const certificate = socket.authorized ? socket.getPeerX509Certificate() : undefined;
   return certificate === undefined ? null : certificateFacts(certificate).identity;
 }
+
+/** The end of the certificate that the peer has shown, in seconds since the epoch. */
+const expiryOf = (socket: TLSSocket): number => {
+  const until = socket.getPeerX509Certificate()?.validToDate;
+  return until === undefined ? Number.POSITIVE_INFINITY : until.getTime() / 1000;
+};
 
 /** What is wrong with a certificate that gives no identity, for the log and for its holder; null: the peer has shown none. */
 function certificateFault(socket: TLSSocket): string | null {

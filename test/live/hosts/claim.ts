@@ -11,7 +11,12 @@ const others = new OtherMoms({ credentials: () => ownCredentials(home), revoked:
 const tell = (words: string): void => {
   process.stdout.write(`${words}\n`, () => process.exit(0));
 };
-others.ask({ kind: "host", host, address, port: Number(port) }, (token) => ({ type: "task-spawn", data: { ...data, token } }), {
-  answered: ({ type, data: answer }) => tell(`${type} ${JSON.stringify(answer)}`),
-  lost: (why) => tell(`lost: ${why}`),
-});
+const frame = (token: number) => ({ type: "task-spawn", data: { ...data, token } }) as const;
+others.ask(
+  { kind: "host", host, address, port: Number(port) },
+  { job: data.job, frame },
+  {
+    answered: ({ type, data: answer }) => tell(`${type} ${JSON.stringify(answer)}`),
+    lost: (why) => tell(`lost: ${why}`),
+  },
+);

@@ -90,7 +90,17 @@ export function bed(): Bed {
     },
     scripts: { run: (_action, _running, done) => done({ kind: "none" }), act: idle },
     hooks: { kept: () => null, keep: idle, run: idle, reboot: idle, close: idle },
-    tasks: { open: () => ({ path: "/sock", say: idle, forward: idle, drain: idle, drainLast: idle, tick: idle, close: idle }) },
+    tasks: {
+      open: () => ({
+        path: "/sock",
+        say: (asked, { type }) => void words.push(`say ${asked} ${type}`),
+        forward: idle,
+        drain: idle,
+        drainLast: idle,
+        tick: idle,
+        close: idle,
+      }),
+    },
     host: {
       measure: () => ({ load: 0, idle_s: null }),
       look: () => new Map(),

@@ -278,3 +278,26 @@ test("output of tasks on a sister is dropped at the end of the run if it has rea
     assert.ok(finish.endsWith(`"output":"${output}"}]}`), what);
   }
 });
+
+test("output of a sister is answered when the file agent has written it, or has ended", () => {
+  const b = bed();
+  const driver = new MomDriver(b.ports, IDENTITY, DEFAULT_SETTINGS);
+  driver.start();
+  b.starter?.heard["starter-state"]({ pid: 1, runs: [], last: [], pongs: true });
+  b.server?.opened();
+  b.server?.frame("mom-welcome", { keep: [], kill: [], acknowledged: [] });
+  b.clock.endTurn();
+  twoPrepared(b);
+  b.clock.endTurn();
+  b.starter?.heard["starter-started"]({ runs: [{ job: "1.n1", run_count: 1, pid: 5, at_ms: 1 }] });
+  const output = (offset: number) =>
+    ({ kind: "output", job: "1.n1", run_count: 1, cookie: null, letter: "o", from: "n2", offset, content: "dGV4dA==" }) as const;
+  const said = (): string[] => b.words.filter((word) => word.startsWith("say "));
+  for (const asked of [1, 2]) driver.happen({ kind: "task-asked", asked, by: { uid: 0, daemon: true }, wanted: output(4 * asked) });
+  b.clock.endTurn();
+  assert.deepEqual(said(), []);
+  b.agents[0]?.heard["agent-appended"]({ runs: [], asked: [1] });
+  assert.deepEqual(said(), ["say 1 task-done"]);
+  b.agents[0]?.closed();
+  assert.deepEqual(said(), ["say 1 task-done", "say 2 task-done"]);
+});

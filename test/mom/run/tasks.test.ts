@@ -54,7 +54,7 @@ test("who may ask for what", () => {
     [ME, { kind: "attach", ...of, pid: 9, owner_uid: 1002 }, "task-refused process 9 is not alice's"],
     [ME, { kind: "attach", ...of, pid: 9, owner_uid: null }, "task-refused there is no process 9"],
     [ME, output("n2"), "task-refused no place for output"],
-    [MOM, output("n2"), "append,task-done"],
+    [MOM, output("n2"), "append"],
     [hostOf("n2"), spawn("n1", { cookie: null, run_count: 1 }), no],
   ];
   for (const [by, wanted, expected] of rows) assert.equal(ask(w, by, wanted).join(), expected, JSON.stringify({ by, wanted }));
@@ -94,7 +94,7 @@ test("between hosts, a mom speaks for its own host, for runs that this host belo
     ["a host with the server's name",  hostOf("n0"),            spawn("n1", shared),                           no],
     ["a server with a host's name",    hostOf("n2", "server"),  spawn("n1", shared),                           "start"],
     ["for a third host",               hostOf("n2"),            spawn("n3", shared),                           no],
-    ["its own output",                 hostOf("n2"),            output("n2", shared),                          "append,task-done"],
+    ["its own output",                 hostOf("n2"),            output("n2", shared),                          "append"],
     ["output of another host",         hostOf("n2"),            output("n3", shared),                          no],
     ["output of this host",            hostOf("n2"),            output("n1", shared),                          no],
     ["output, wrong secret",           hostOf("n2"),            output("n2", { ...shared, cookie: "secret" }), no],
@@ -166,15 +166,15 @@ test("a piece of output that comes twice is added once", () => {
     w.actions.flatMap((action) => (action.kind === "append" ? [Buffer.from(action.text, "base64").toString()] : [])).join("|");
   const send = (from: string, content: string, offset: number): string =>
     ask(w, hostOf(from), output(from, shared, content, offset)).join();
-  assert.equal(send("n2", "abc", 0), "append,task-done");
+  assert.equal(send("n2", "abc", 0), "append");
   assert.equal(send("n2", "abc", 0), "task-done");
-  assert.equal(send("n3", "xyz", 0), "append,task-done");
-  assert.equal(send("n2", "abcdef", 0), "append,task-done");
-  assert.equal(send("n2", "g", 6), "append,task-done");
+  assert.equal(send("n3", "xyz", 0), "append");
+  assert.equal(send("n2", "abcdef", 0), "append");
+  assert.equal(send("n2", "g", 6), "append");
   assert.equal(text(), "abc|xyz|def|g");
   // A mother superior that was restarted takes what comes.
   w.state.runs.get("1.n1")?.taken_output.clear();
-  assert.equal(send("n2", "h", 7), "append,task-done");
+  assert.equal(send("n2", "h", 7), "append");
 });
 
 test("a task's life: its numbers, its answers, its cpu time in the job's", () => {
@@ -318,4 +318,38 @@ test("a job has no more tasks on a host at a time than $tasks_max", () => {
   assert.deepEqual([ask(w, ME, spawn("n1"), 1), ask(w, ME, spawn("n1"), 2), ask(w, ME, spawn("n1"), 3)], [["start"], ["start"], [no]]);
   w.on({ kind: "exited", run: { job: "1.n1#2", run_count: 1, status: { code: 0 }, cput_s: 0, at_ms: w.now_ms } });
   assert.deepEqual(ask(w, ME, spawn("n1"), 4), ["start"]);
+});
+
+test("the text of tasks that are being started is bounded: for each task, for the job and for its owner", () => {
+  const text_max = 100;
+  const w = world({ config: { task_text_max: text_max } });
+  const more = job({ ...TWO, id: "2.n1" });
+  run(w, job(TWO));
+  run(w, more, 4712);
+  const long = (chars: number, of = "1.n1"): TaskWanted => spawn("n1", { job: of, argv: ["a".repeat(chars - 1)] });
+  const start = (of: string, times: number): void => {
+    for (let at = 0; at < times; at++) assert.deepEqual(ask(w, ME, long(text_max, of)), ["start"]);
+  };
+  const refused = (of: string, chars: number): string => ask(w, ME, long(chars, of))[0] ?? "";
+  assert.equal(
+    refused("1.n1", 101),
+    "task-refused arguments and environment of a task of job 1.n1 are longer than 100 characters ($task_text_max)",
+  );
+  const full = (whose: string, chars: number): string =>
+    `task-refused tasks of ${whose} that are not started yet have ${chars} characters of arguments and environment already`;
+  start("1.n1", 16);
+  assert.equal(refused("1.n1", 2), full("job 1.n1", 1600));
+  start("2.n1", 16);
+  // Both jobs are alice's.
+  w.on({ kind: "started", run: { job: "1.n1#2", run_count: 1, pid: 90, at_ms: w.now_ms } });
+  start("1.n1", 1);
+  w.on({ kind: "start-failed", run: { job: "2.n1#2", run_count: 1, exit_status: 254, text: "no", at_ms: w.now_ms } });
+  w.on({ kind: "exited", run: { job: "2.n1#3", run_count: 1, status: { code: 0 }, cput_s: 0, at_ms: w.now_ms } });
+  assert.deepEqual([w.state.runs.get("1.n1")?.starting_chars, w.state.runs.get("2.n1")?.starting_chars], [1600, 1400]);
+  start("2.n1", 2);
+  const third = job({ ...TWO, id: "3.n1" });
+  run(w, third, 4713);
+  assert.equal(refused("3.n1", 2), full("the owner of job 3.n1", 3200));
+  w.on(exited(job(TWO), w.now_ms, { code: 0 }));
+  assert.deepEqual(ask(w, ME, long(100, "3.n1")), ["start"], "the tasks of a job end with it");
 });

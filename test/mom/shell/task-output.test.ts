@@ -113,7 +113,9 @@ test("of a run only so many questions to its other hosts are open at a time", as
           place: { kind: "socket", path: other.path },
           run: key,
           wanted: event.wanted,
+          owner: 1000,
           most: 2,
+          text_max: 1_000_000,
         });
     },
     complain: (text) => assert.fail(text),

@@ -6,7 +6,7 @@ import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { connect as connectTls } from "node:tls";
+import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { type Credentials, writeCredentials } from "#identity/files/credentials.ts";
 import { keepRevoked, revokedSerials } from "#identity/files/revoked.ts";
 import { readCertificate } from "#identity/x509/certificate.ts";
@@ -68,7 +68,15 @@ async function inBed(work: (bed: Bed) => Promise<void>): Promise<void> {
     };
     const patience = { start_ms: 0, lost_ms: 60_000 };
     const server: TaskServer = new TaskServer({ home, mode: "user", happen, complain, others, patience });
-    const listener = new TaskPort({ ...server.handlers, home, port, server: "head", types: frameTypes("task-to-mom"), complain });
+    const listener = new TaskPort({
+      ...server.handlers,
+      home,
+      port,
+      server: "head",
+      types: frameTypes("task-to-mom"),
+      complain,
+      reviewed: () => others.review(),
+    });
     closing.push(() => {
       server.close();
       listener.close();
@@ -243,7 +251,7 @@ test("between moms, only hosts of the complex and of the run are served, and onl
       new Promise((resolve) => {
         by.others.ask(
           { kind: "host", host: "n2", ...at(n2.port) },
-          (token) => ({ type: "task-spawn", data: { ...shared, ...data, token } }),
+          { job: RUN.job, frame: (token) => ({ type: "task-spawn", data: { ...shared, ...data, token } }) },
           {
             answered: ({ type, data: answer }) => resolve(`${type} ${"text" in answer ? answer.text : ""}`),
             lost: (why) => resolve(`lost: ${why}`),
@@ -343,5 +351,115 @@ test("the port opens when the host has an identity, and shows a renewed one", as
     n2.listener.look();
     while ((await serialOf()) === before);
     me.close();
+  });
+});
+
+/** Asks the mom at the port for a task, as the mom of n1. */
+function askOver(n1: Mom, port: number, job_id: string = RUN.job, text = "true") {
+  const data = { ...RUN, job: job_id, cookie: "shared", host: "n2", argv: [text], env: [], shell: false };
+  const state = { made: 0, lost: "", is_sent: true, answer: "" };
+  n1.others.ask(
+    { kind: "host", host: "n2", ...at(port) },
+    {
+      job: job_id,
+      frame: (token) => {
+        state.made = token;
+        return { type: "task-spawn", data: { ...data, token } };
+      },
+    },
+    {
+      answered: ({ type }) => {
+        state.answer = type;
+      },
+      lost: (why, is_sent) => Object.assign(state, { lost: why, is_sent }),
+    },
+  );
+  return state;
+}
+
+test("an open link ends when a certificate is revoked, on either side; a refused link has carried nothing", async () => {
+  await inBed(async ({ mom }) => {
+    const [n1, n2] = [await mom("n1", member(CA, "n1")), await mom("n2", member(CA, "n2"))];
+    begin(n1, n2);
+    const revoke = (at_home: string, of: Mom): void => {
+      const { serial, until_s } = readCertificate(ownCredentials(of.home).certificate);
+      keepRevoked(at_home, [{ serial, until_s }], Math.floor(Date.now() / 1000));
+    };
+    const first = askOver(n1, n2.port);
+    await until("it has arrived", () => n2.started.length === 1);
+    revoke(n2.home, n1);
+    n2.listener.look();
+    await until("n2 ends the link", () => first.lost !== "");
+    assert.deepEqual([first.lost, first.is_sent], ["the connection was lost", true]);
+    assert.match(n2.notes.join(), /the certificate \w+ of n1 was revoked/);
+    const again = askOver(n1, n2.port);
+    await until("n2 refuses", () => again.lost !== "");
+    assert.match(again.lost, /was revoked/);
+    assert.equal(again.is_sent, false);
+
+    const n3 = await mom("n2", member(CA, "n2"));
+    run(
+      n3.w,
+      job({ exec_host: "n1/0+n2/0", exec_vnode: "(n1:ncpus=1)+(n2:ncpus=1)", sisters: { secret: "shared", hosts: { n1: at(n1.port) } } }),
+    );
+    const other = askOver(n1, n3.port);
+    await until("it has arrived at the other one", () => n3.started.length === 1);
+    revoke(n1.home, n3);
+    n1.listener.look();
+    assert.match(other.lost, /the certificate \w+ of n2 was revoked/);
+    assert.equal(other.is_sent, true);
+  });
+});
+
+test("an open link ends when a certificate expires, on either side", async (t) => {
+  await inBed(async ({ mom }) => {
+    const [n1, n2] = [await mom("n1", member(CA, "n1")), await mom("n2", member(CA, "n2"))];
+    begin(n1, n2);
+    const asked = askOver(n1, n2.port);
+    await until("it has arrived", () => n2.started.length === 1);
+    const later_ms = Date.now() + 1_000_000;
+    t.mock.method(Date, "now", () => later_ms);
+    n2.listener.look(performance.now() + 31_000);
+    await until("n2 ends the link", () => asked.lost !== "");
+    assert.match(n2.notes.join(), /the certificate \w+ of n1 has expired/);
+    t.mock.restoreAll();
+
+    const again = askOver(n1, n2.port, "1.n1", "again");
+    await until("it has arrived again", () => n2.started.length === 2);
+    t.mock.method(Date, "now", () => later_ms);
+    n1.listener.look(performance.now() + 31_000);
+    assert.equal(again.lost, "the certificate of n2 has expired");
+  });
+});
+
+test("a mom that reads nothing: few frames are made for it, and jobs take turns when it reads again", async () => {
+  await inBed(async ({ mom }) => {
+    const n1 = await mom("n1", member(CA, "n1"));
+    const { key, certificate, authority: ca } = member(CA, "n2");
+    const tokens: number[] = [];
+    const peers: TLSSocket[] = [];
+    const decoder = frameDecoder(16_000_000);
+    const server = createTlsServer({ key, cert: certificate, ca, requestCert: true, ALPNProtocols: ["partita-mom/1"] }, (peer) => {
+      peers.push(peer);
+      peer.pause();
+      peer.setEncoding("utf8");
+      peer.on("error", () => undefined);
+      peer.on("data", (chunk: string) => decoder.push(chunk, ({ data }) => tokens.push((data as { readonly token: number }).token)));
+    });
+    const port = await freePort();
+    await new Promise<void>((done) => server.listen(port, "127.0.0.1", done));
+    const large = Array.from({ length: 40 }, () => askOver(n1, port, "1.n1", "x".repeat(1_000_000)));
+    const small = askOver(n1, port, "2.n1");
+    await until("it is connected", () => peers.length === 1);
+    await until("the first frames are made", () => large.some(({ made }) => made > 0));
+    // The kernel takes some of it, too.
+    const made = (): number => large.filter((each) => each.made > 0).length;
+    assert.ok(made() < 20, `${made()} frames of a million characters wait`);
+    peers[0]?.resume();
+    await until("all have come", () => tokens.length === 41);
+    assert.ok(tokens.indexOf(small.made) < 4, `the other job was served as number ${tokens.indexOf(small.made)}`);
+    assert.equal(made(), 40);
+    n1.others.close();
+    server.close();
   });
 });
