@@ -24,8 +24,9 @@ test("tls link: frames both ways, each end known by its certificate, again after
     await until("the second answer", () => daemon.heard.length === 2);
     assert.equal(world.frames[0], 'node7 hello {"n":1}');
     const [link] = world.links;
-    const { serial } = readCertificate(host.certificate);
+    const { serial, until_s } = readCertificate(host.certificate);
     assert.deepEqual(link?.peer, {
+      until_s,
       pid: 0,
       uid: 0xffffffff,
       gid: 0xffffffff,
