@@ -10,6 +10,8 @@ export type Bed = {
   readonly head: NetHost;
   /** a command of PBS on the head, as root or as a user */
   pbs(words: readonly string[], user?: string): string;
+  /** words that run a command of PBS on a host, there */
+  wordsAt(host: NetHost, words: readonly string[], user?: string): readonly string[];
   partita(host: NetHost, ...words: readonly string[]): string;
   job(id: string): Readonly<Record<string, unknown>>;
   state(node: string): string;
@@ -21,18 +23,20 @@ export type Bed = {
 export function makeBed(net: Net, head: NetHost): Bed {
   const exec = join(net.dir, "opt");
   const homeOf = ({ name }: NetHost): string => join(net.dir, name, "complex");
-  const conf = join(homeOf(head), "pbs.conf");
+  const confOf = (host: NetHost): string => join(homeOf(host), "pbs.conf");
   const program = (name: string): string => join(exec, "bin", name);
   head.must(join(ROOT, "bin/partita"), "init", "--system", "--prefix", exec, "--home", homeOf(head));
-  appendFileSync(conf, "PARTITA_RESIDENT=no\nPBS_START_MOM=0\n");
-  const pbs: Bed["pbs"] = ([name = "", ...args], user) => {
+  appendFileSync(confOf(head), "PARTITA_RESIDENT=no\nPBS_START_MOM=0\n");
+  const wordsAt: Bed["wordsAt"] = (host, [name = "", ...args], user) => {
     const become = user === undefined ? [] : ["setpriv", `--reuid=${user}`, `--regid=${user}`, "--init-groups"];
-    return head.must(...become, "env", `PBS_CONF_FILE=${conf}`, "PARTITA_RESIDENT=no", program(name), ...args);
+    return [...become, "env", `PBS_CONF_FILE=${confOf(host)}`, "PARTITA_RESIDENT=no", program(name), ...args];
   };
+  const pbs: Bed["pbs"] = (words, user) => head.must(...wordsAt(head, words, user));
   return {
     net,
     head,
     pbs,
+    wordsAt,
     partita: (host, ...words) => host.must(program("partita"), ...words, "--home", homeOf(host)),
     job(id) {
       const { Jobs } = JSON.parse(pbs(["qstat", "-x", "-f", "-F", "json", id])) as { Jobs: Record<string, Record<string, unknown>> };
@@ -55,9 +59,9 @@ export function makeBed(net: Net, head: NetHost): Bed {
 export const tokenIn = (text: string): string => /partita1\.\S+/.exec(text)?.[0] ?? "";
 
 /** Lets a host join, with a token for its name. */
-export function joins(bed: Bed, host: NetHost): void {
+export function joins(bed: Bed, host: NetHost, ...options: readonly string[]): void {
   const token = tokenIn(bed.partita(bed.head, "cert", "token", "--host", host.name));
-  bed.partita(host, "join", bed.head.name, "--token", token, "--prefix", join(bed.net.dir, "opt"));
+  bed.partita(host, "join", bed.head.name, "--token", token, "--prefix", join(bed.net.dir, "opt"), ...options);
 }
 
 /** Ends the daemons of all hosts, and removes everything. */

@@ -1,19 +1,36 @@
 // Hosts of a test: network namespaces joined by a bridge, each with its own address, host name and /etc. They share processes and other files with this machine.
 
-import { type SpawnSyncReturns, spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { type ChildProcess, type SpawnSyncReturns, spawn, spawnSync } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { ROOT } from "../shared.ts";
+import type { Rule, SwitchCounts } from "./weather.ts";
 
 export type NetHost = {
   readonly name: string;
   readonly address: string;
+  /** words before those of a command that is to run on this host */
+  readonly within: readonly string[];
   /** runs a command on this host and waits for it */
   run(words: readonly string[]): SpawnSyncReturns<string>;
   /** as run(); throws unless the status is 0 */
   must(...words: readonly string[]): string;
+  /** as must(), while other commands run */
+  later(words: readonly string[], options?: { readonly input?: string; readonly env?: NodeJS.ProcessEnv }): Promise<string>;
   /** pulls the network cable, or plugs it in */
   cable(state: "up" | "down"): void;
+  /** only in a net with weather: the rules of its cable from now on; returns what has passed and was lost there before */
+  weather(...rules: readonly Rule[]): Promise<SwitchCounts>;
+};
+
+export type NetOptions = {
+  /** the hosts are joined by switch.ts, not by a bridge of the kernel: it can lose and delay what passes, but takes more time for it */
+  readonly weather?: boolean;
+  /** directories of the root file system of which each host has its own, beside /etc; they are empty */
+  readonly own?: readonly string[];
 };
 
 export type Net = {
@@ -25,8 +42,13 @@ export type Net = {
 };
 
 const COMMAND_MS_MAX = 300_000;
-/** Own mounts and an own host name, then the command. */
-const ENTER = 'mount --bind "$1" /etc && echo "$2" >/proc/sys/kernel/hostname && shift 2 && exec "$@"';
+/** Own mounts and an own host name, then the command: DIRECTORY NAME PATH... -- COMMAND... */
+const ENTER =
+  'at=$1; echo "$2" >/proc/sys/kernel/hostname || exit; shift 2; while [ "$1" != -- ]; do mount --bind "$at$1" "$1" || exit; shift; done; shift; exec "$@"';
+/** Waits for the end of its standard input, and then removes what a test may have left behind: DIRECTORY NAMESPACE... */
+const CARE =
+  'cat >/dev/null; dir=$1; shift; for each; do for pid in $(ip netns pids "$each" 2>/dev/null); do kill -9 "$pid"; done; ip netns del "$each" 2>/dev/null; done; rm -rf "$dir"';
+const START_MS_MAX = 120_000;
 
 function call(...words: readonly string[]): SpawnSyncReturns<string> {
   return spawnSync(words[0] ?? "", words.slice(1), { encoding: "utf8", cwd: "/", timeout: COMMAND_MS_MAX });
@@ -46,7 +68,7 @@ export function lackOfNamespaces(): string | false {
     must("ip", "netns", "add", name);
     must("ip", "-n", name, "link", "add", "probe0", "type", "veth", "peer", "name", "probe1");
     must("ip", "-n", name, "link", "add", "probe2", "type", "bridge");
-    must("ip", "netns", "exec", name, "unshare", "--mount", "--uts", "sh", "-c", ENTER, "sh", "/etc", name, "true");
+    must("ip", "netns", "exec", name, "unshare", "--mount", "--uts", "sh", "-c", ENTER, "sh", "", name, "/etc", "--", "true");
     return false;
   } catch (error) {
     return `needs network namespaces: ${(error as Error).message.trim().slice(0, 200)}`;
@@ -55,12 +77,19 @@ export function lackOfNamespaces(): string | false {
   }
 }
 
+/** The reason why this machine cannot have nets with weather, for `skip`; false: it can. */
+export const lackOfWeather = (): string | false =>
+  !existsSync("/dev/net/tun") && "needs /dev/net/tun: the cables of hosts are devices of it";
+
 /** Hosts of these names. The caller must close the net. */
-export function makeNet(names: readonly string[]): Net {
+export function makeNet(names: readonly string[], { weather = false, own = [] }: NetOptions = {}): Net {
   const dir = mkdtempSync(join(tmpdir(), "partita-net-"));
   must("chmod", "755", dir);
   const space = (name: string): string => `partita-${process.pid}-${name}`;
   const made = ["switch", ...names].map(space);
+  // If this process is killed, nothing of it can clean up.
+  const caretaker = spawn("sh", ["-c", CARE, "sh", dir, ...made], { detached: true, stdio: ["pipe", "ignore", "ignore"], cwd: "/" });
+  unhold(caretaker);
   const close = (): void => {
     process.off("exit", close);
     for (const each of made) {
@@ -69,44 +98,116 @@ export function makeNet(names: readonly string[]): Net {
       call("ip", "netns", "del", each);
     }
     rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+    caretaker.stdin?.end();
   };
   process.once("exit", close);
   for (const each of made) must("ip", "netns", "add", each);
-  must("ip", "-n", space("switch"), "link", "add", "bridge0", "type", "bridge");
-  must("ip", "-n", space("switch"), "link", "set", "bridge0", "up");
+  const port = (at: number): string => `port${at}`;
+  const control = join(dir, "switch.sock");
+  if (weather)
+    startSwitch(
+      space("switch"),
+      control,
+      names.map((_, at) => port(at)),
+    );
+  else {
+    must("ip", "-n", space("switch"), "link", "add", "bridge0", "type", "bridge");
+    must("ip", "-n", space("switch"), "link", "set", "bridge0", "up");
+  }
   const hosts = names.map((name, at) =>
-    makeHost({ name, address: `10.99.0.${at + 1}`, space: space(name), dir, port: `port${at}`, bridge: space("switch") }),
+    makeHost({
+      name,
+      address: `10.99.0.${at + 1}`,
+      space: space(name),
+      dir,
+      port: port(at),
+      bridge: space("switch"),
+      control: weather ? control : null,
+      own,
+    }),
   );
   const lines = ["127.0.0.1 localhost", ...hosts.map((host) => `${host.address} ${host.name}`), ""];
   for (const { name } of hosts) writeFileSync(join(dir, name, "etc/hosts"), lines.join("\n"));
   return { dir, hosts, close };
 }
 
+/** This process can end before the child. */
+function unhold(child: ChildProcess): void {
+  child.unref();
+  for (const stream of child.stdio) (stream as { unref?: () => void } | null)?.unref?.();
+}
+
+/** The switch ends with this process. */
+function startSwitch(space: string, control: string, ports: readonly string[]): void {
+  const words = [join(ROOT, "node_modules/node/bin/node"), join(import.meta.dirname, "switch.ts"), control, ...ports];
+  // A thread waits for each cable.
+  const env = { ...process.env, UV_THREADPOOL_SIZE: String(ports.length + 4), NODE_OPTIONS: "" };
+  const child = spawn("ip", ["netns", "exec", space, ...words], { stdio: ["pipe", "ignore", "inherit"], cwd: "/", env });
+  unhold(child);
+  for (const begin_ms = performance.now(); !existsSync(control); call("sleep", "0.02"))
+    if (performance.now() - begin_ms > START_MS_MAX) throw new Error("the switch does not start");
+}
+
 type HostFacts = {
   readonly name: string;
   readonly address: string;
-  /** its network namespace, and that of the bridge */
+  /** its network namespace, and that of the bridge or switch */
   readonly space: string;
   readonly bridge: string;
   readonly dir: string;
   readonly port: string;
+  /** where the switch takes orders; null: a bridge */
+  readonly control: string | null;
+  readonly own: readonly string[];
 };
 
-function makeHost({ name, address, space, bridge, dir, port }: HostFacts): NetHost {
+function makeHost(facts: HostFacts): NetHost {
+  const { name, address, space, dir, own } = facts;
   const etc = join(dir, name, "etc");
-  mkdirSync(join(dir, name));
+  for (const path of ["/", ...own]) mkdirSync(join(dir, name, path), { recursive: true });
   cpSync("/etc", etc, { recursive: true, verbatimSymlinks: true, filter: (path) => path !== "/etc/pbs.conf" });
   writeFileSync(join(etc, "hostname"), `${name}\n`);
-  must("ip", "-n", bridge, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", space);
-  must("ip", "-n", bridge, "link", "set", port, "master", "bridge0", "up");
-  must("ip", "-n", space, "addr", "add", `${address}/24`, "dev", "eth0");
-  for (const device of ["lo", "eth0"]) must("ip", "-n", space, "link", "set", device, "up");
-  const within = ["ip", "netns", "exec", space, "unshare", "--mount", "--uts", "sh", "-c", ENTER, "sh", etc, name];
+  plugIn(facts);
+  const enter = ["sh", "-c", ENTER, "sh", join(dir, name), name, "/etc", ...own, "--"];
+  const within = ["ip", "netns", "exec", space, "unshare", "--mount", "--uts", ...enter];
   return {
     name,
     address,
+    within,
     run: (words) => call(...within, ...words),
     must: (...words) => must(...within, ...words),
+    later: (words, options) => later([...within, ...words], options),
     cable: (state) => void must("ip", "-n", space, "link", "set", "eth0", state),
+    weather: (...rules) => order(facts, rules),
   };
+}
+
+/** Makes the cable from the host to the bridge or the switch. */
+function plugIn({ bridge, port, space, address, control }: HostFacts): void {
+  if (control !== null) must("ip", "-n", bridge, "link", "set", port, "netns", space, "name", "eth0");
+  else {
+    must("ip", "-n", bridge, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", space);
+    must("ip", "-n", bridge, "link", "set", port, "master", "bridge0", "up");
+  }
+  must("ip", "-n", space, "addr", "add", `${address}/24`, "dev", "eth0");
+  for (const device of ["lo", "eth0"]) must("ip", "-n", space, "link", "set", device, "up");
+}
+
+async function order({ control, port, name }: HostFacts, rules: readonly Rule[]): Promise<SwitchCounts> {
+  if (control === null) throw new Error(`${name}: this net has no weather`);
+  const socket = connect(control);
+  socket.write(`${JSON.stringify({ cable: port, rules })}\n`);
+  return JSON.parse(await text(socket)) as SwitchCounts;
+}
+
+async function later(
+  words: readonly string[],
+  { input = "", env = process.env }: { readonly input?: string; readonly env?: NodeJS.ProcessEnv } = {},
+): Promise<string> {
+  const child = spawn(words[0] ?? "", words.slice(1), { stdio: "pipe", cwd: "/", env, timeout: COMMAND_MS_MAX });
+  child.stdin.on("error", () => undefined).end(input);
+  const ended = new Promise<string>((resolve) => child.once("close", (status, signal) => resolve(String(status ?? signal))));
+  const [status, out, err] = await Promise.all([ended, text(child.stdout), text(child.stderr)]);
+  if (status !== "0") throw new Error(`${words.join(" ")}: status ${status}: ${out}${err}`);
+  return out;
 }

@@ -47,16 +47,20 @@ export type PostgresOptions = {
   readonly conf?: readonly string[];
   /** fsync is off unless a test needs it */
   readonly durable?: boolean;
+  /** lines of pg_hba.conf, beside those for the unix socket */
+  readonly hba?: readonly string[];
+  /** words before those of its programs, which let them run on another host of a test */
+  readonly within?: readonly string[];
 };
 
-export function startPostgres({ conf = [], durable = false }: PostgresOptions = {}): Postgres {
+export function startPostgres({ conf = [], durable = false, hba = [], within = [] }: PostgresOptions = {}): Postgres {
   const directory = mkdtempSync(join(tmpdir(), "partita-pg-"));
   chmodSync(directory, 0o755);
   const data = join(directory, "data");
   const secret = join(directory, "secret");
   writeFileSync(secret, PASSWORD, { mode: 0o600 });
   if (isRoot) mustRun("chown", ["-R", "nobody", directory]);
-  const postgres = makePostgres(directory, data);
+  const postgres = makePostgres(directory, data, within);
   try {
     must("initdb", [
       "-D",
@@ -72,6 +76,7 @@ export function startPostgres({ conf = [], durable = false }: PostgresOptions = 
       ...(durable ? [] : ["-N"]),
     ]);
     addLines(data, [`unix_socket_directories = '${directory}'`, "listen_addresses = ''", `fsync = ${durable ? "on" : "off"}`, ...conf]);
+    addLines(data, hba, "pg_hba.conf");
     postgres.start();
     postgres.sql(`CREATE DATABASE partita`, "postgres");
   } catch (error) {
@@ -102,11 +107,11 @@ export function startStandby(primary: Postgres): Standby {
   return { ...postgres, promote: () => void must("pg_ctl", ["-D", data, "promote", "-w", "-t", String(START_S)]) };
 }
 
-function addLines(data: string, lines: readonly string[]): void {
-  spawnSync("tee", ["-a", join(data, "postgresql.conf")], { input: `${lines.join("\n")}\n`, stdio: ["pipe", "ignore", "inherit"] });
+function addLines(data: string, lines: readonly string[], file = "postgresql.conf"): void {
+  spawnSync("tee", ["-a", join(data, file)], { input: `${lines.join("\n")}\n`, stdio: ["pipe", "ignore", "inherit"] });
 }
 
-function makePostgres(directory: string, data: string): Postgres {
+function makePostgres(directory: string, data: string, within: readonly string[] = []): Postgres {
   const pid = (): number => Number.parseInt(readFileSync(join(data, "postmaster.pid"), "utf8"), 10);
   const onExit = (): void => remove();
   const remove = (): void => {
@@ -126,7 +131,8 @@ function makePostgres(directory: string, data: string): Postgres {
       return settings;
     },
     start() {
-      const { status, stdout, stderr } = run("pg_ctl", ["-D", data, "start", "-w", "-t", String(START_S), "-l", join(directory, "log")]);
+      const words = ["-D", data, "start", "-w", "-t", String(START_S), "-l", join(directory, "log")];
+      const { status, stdout, stderr } = run("pg_ctl", words, {}, within);
       if (status !== 0) throw new Error(`pg_ctl: ${stdout}${stderr}\n${readFileSync(join(directory, "log"), "utf8").slice(-2000)}`);
     },
     stop: (how = "fast") => void must("pg_ctl", ["-D", data, "stop", "-m", how, "-w", "-t", String(START_S)]),
@@ -208,8 +214,14 @@ function programs(): string | undefined {
   return versions.map((version) => join(root, version, "bin")).find((path) => existsSync(join(path, "initdb")));
 }
 
-function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): SpawnSyncReturns<string> {
+function run(
+  program: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+  within: readonly string[] = [],
+): SpawnSyncReturns<string> {
   const words = [
+    ...within,
     ...(isRoot ? ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"] : []),
     join(PROGRAMS ?? "", program),
     ...args,
