@@ -2,7 +2,6 @@
 // certificates that the server sends (docs/identity.md).
 
 import { keepRevoked } from "#identity/files/revoked.ts";
-import { TERMS } from "#identity/terms.ts";
 import { messageOf } from "#support/caught.ts";
 import type { AskingHost } from "./host-questions.ts";
 import { parseRevoked } from "./schema-join.ts";
@@ -10,14 +9,13 @@ import { parseRevoked } from "./schema-join.ts";
 const RENEWAL_LOOK_MS = 6 * 3600 * 1000;
 
 /**
- * Renews the certificate when less than a third of its time is left, or when the complex has a new authority. After a
- * failure, tries again some hours later.
+ * Renews the host's certificate, and the one for its users, when less than a third of its time is left, or when the complex has a
+ * new authority. After a failure, tries again some hours later.
  */
 export function keepRenewed(host: AskingHost, fault: (text: string) => void): void {
   const look = async (): Promise<void> => {
-    const { checkCertificate, renewCertificate } = await import("./host-questions.ts");
-    const { until_s, current } = await checkCertificate(host);
-    if (!current || until_s - Date.now() / 1000 < TERMS.certificate_s / 3) await renewCertificate(host);
+    const { renewDue } = await import("./host-questions.ts");
+    await renewDue(host, Date.now() / 1000);
   };
   const tryLook = (): void => void look().catch((error: unknown) => fault(`the certificate is not checked: ${messageOf(error)}`));
   setInterval(tryLook, RENEWAL_LOOK_MS).unref();

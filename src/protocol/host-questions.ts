@@ -1,10 +1,11 @@
 // Questions that a joined host asks its server, proved by its certificate: whether the server accepts it, a new certificate,
 // and its schedulers. Loaded only when one is asked.
 
-import { type Credentials, readCredentials, splitPem, writeCredentials } from "#identity/files/credentials.ts";
+import { type Credentials, CredentialsError, readCredentials, splitPem, writeCredentials } from "#identity/files/credentials.ts";
 import { keepRevoked, revokedSerials } from "#identity/files/revoked.ts";
 import { readLogin, type UserPlace, writeLogin, writeUserCredentials } from "#identity/files/user-credentials.ts";
 import { hostName } from "#identity/host-name.ts";
+import { TERMS } from "#identity/terms.ts";
 import type { TokenText } from "#identity/token.ts";
 import { readCertificate } from "#identity/x509/certificate.ts";
 import { makeRequest, newKey } from "#identity/x509/request.ts";
@@ -16,8 +17,33 @@ import { askAuthority, type Place, QuestionError } from "./wire/tls-question.ts"
 /** A host that asks. home: PBS_HOME; server: PBS_SERVER; own: the complex belongs to one user (user mode). */
 export type AskingHost = { readonly home: string; readonly place: Place; readonly server: string; readonly own: boolean };
 
-/** current: whether the host trusts exactly the authorities that it should trust. Times are epoch seconds; now_s: the server's clock. */
-export type CertificateCheck = { readonly host: string; readonly until_s: number; readonly now_s: number; readonly current: boolean };
+/**
+ * until_s: the end of the host's certificate. login_until_s: the end of the certificate for the host's users; null: there is none
+ * that can be used. current: whether the host trusts exactly the authorities that it should trust. Times are epoch seconds;
+ * now_s: the server's clock.
+ */
+export type CertificateCheck = {
+  readonly host: string;
+  readonly until_s: number;
+  readonly login_until_s: number | null;
+  readonly now_s: number;
+  readonly current: boolean;
+};
+
+/** Whether a certificate that ends then must be renewed at this time: less than a third of its time is left. Times are epoch seconds. */
+const isDue = (until_s: number, now_s: number): boolean => until_s - now_s < TERMS.certificate_s / 3;
+
+/**
+ * Renews what is due: both certificates of the host, if its own is due or the complex has a new authority, or only the one for its
+ * users. Returns the end of the host's certificate. Throws what checkCertificate throws.
+ */
+export async function renewDue(host: AskingHost, now_s: number): Promise<{ readonly until_s: number; readonly renewed: "both" | "users" | null }> {
+  const { until_s, login_until_s, current } = await checkCertificate(host);
+  if (!current || isDue(until_s, now_s)) return { until_s: await renewCertificate(host), renewed: "both" };
+  if (login_until_s !== null && !isDue(login_until_s, now_s)) return { until_s, renewed: null };
+  await renewLogin(host);
+  return { until_s, renewed: "users" };
+}
 
 /**
  * Asks the server whether it accepts this host. Also adds the server's revoked certificates to this host's list. Throws
@@ -30,7 +56,19 @@ export async function checkCertificate(host: AskingHost): Promise<CertificateChe
   const { now_s, authorities, revoked } = value.data;
   keepRevoked(host.home, revoked, now_s);
   const trusted = splitPem(own.credentials.authority).certificates.map((each) => readCertificate(each).fingerprint);
-  return { host: own.name, until_s: own.until_s, now_s, current: trusted.join() === authorities.join() };
+  const login_until_s = loginEnd(host);
+  return { host: own.name, until_s: own.until_s, login_until_s, now_s, current: trusted.join() === authorities.join() };
+}
+
+/** The end of the certificate for this host's users; null: there is none that can be used. */
+function loginEnd({ home, own }: AskingHost): number | null {
+  try {
+    const login = readLogin(home, own);
+    return login === null ? null : readCertificate(login.certificate).until_s;
+  } catch (error) {
+    if (error instanceof CredentialsError) return null;
+    throw error;
+  }
 }
 
 /**
@@ -75,7 +113,7 @@ export type UserCertificate = { readonly path: string; readonly user: string; re
 
 /** Gets and stores a certificate of the caller, with a token that the administrator made for the caller's name. Throws QuestionError, CredentialsError. */
 export async function fetchUserCertificate(host: AskingHost, token: TokenText, user: string): Promise<UserCertificate> {
-  const login = readLogin(host.home);
+  const login = readLogin(host.home, host.own);
   const facts = login === null ? null : readCertificate(login.certificate);
   if (login === null || facts === null || facts.identity === null) throw new QuestionError("this host has no certificate for its users");
   const place: UserPlace = { server: host.server, host: facts.identity.host };

@@ -48,8 +48,8 @@ export function serverPlace(conf: PlaceConf): ServerPlace {
   return {
     key: `tls ${server_host} ${port.server} ${own_server} ${home}`,
     keep_ms: KEEP_TLS_MS,
-    // Constant, because the connection ends together with the server process.
-    state: () => "connected",
+    // The connection ends together with the server process. A certificate of the server that was revoked since the connection was made must not be trusted on.
+    state: () => identity(`${home}/identity/revoked.json`) ?? "nothing revoked",
     async connect() {
       const { connectAsUser } = await import("./proof/user-client.ts");
       const connected = connectAsUser({

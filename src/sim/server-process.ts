@@ -311,6 +311,7 @@ class ServerLife {
       scripts: (ids, done) => settle(() => disk.store.scripts(ids), done),
       cookies: (count) => "0".repeat(32 * count),
       secret: () => "",
+      certified: () => new Set(),
       listener: { setLimits: () => undefined, close: (done) => done() },
     });
     const store = { ...storePort(disk.store, HOST, settle), commit: storePort(disk.store, HOST, commit).commit };

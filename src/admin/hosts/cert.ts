@@ -1,7 +1,6 @@
 // `partita cert`: tokens for new hosts, and certificates of hosts. The server on this host carries the orders out; `show` reads the files of this host.
 
 import { userInfo } from "node:os";
-import { TERMS } from "#identity/terms.ts";
 import { connectServer } from "#protocol/client.ts";
 import type { CertificateView, IdentityAnswers, IdentityAsk, TokenView } from "#protocol/identity-link.ts";
 import type { Conf } from "#support/conf.ts";
@@ -101,12 +100,13 @@ const revokedText = (name: string, revoked: number): string =>
 /** Gets a new certificate for this host. On the server's host it is that of the server. */
 export async function certRenew(conf: Conf, due: boolean): Promise<string> {
   if (isMember(conf)) {
-    const { checkCertificate, renewCertificate } = await import("#protocol/host-questions.ts");
-    const present = due ? await checkCertificate(askingHost(conf)) : null;
-    if (present?.current === true && present.until_s - Date.now() / 1000 > TERMS.certificate_s / 3)
-      return `The certificate of this host is valid until ${time(present.until_s)}.`;
-    const member_until_s = await renewCertificate(askingHost(conf));
-    return `This host has a new certificate, until ${time(member_until_s)}.`;
+    const { renewCertificate, renewDue } = await import("#protocol/host-questions.ts");
+    const { until_s, renewed } = due
+      ? await renewDue(askingHost(conf), Date.now() / 1000)
+      : { until_s: await renewCertificate(askingHost(conf)), renewed: "both" };
+    if (renewed === "both") return `This host has a new certificate, until ${time(until_s)}.`;
+    const users = renewed === "users" ? " Its users have a new one." : "";
+    return `The certificate of this host is valid until ${time(until_s)}.${users}`;
   }
   if (due) throw new AdminError("--due is for hosts that have joined: the server renews its own certificate");
   const { until_s } = await ask(conf, { verb: "renew-server" });

@@ -3,6 +3,8 @@
 // U1. PBS_HOME/identity/login.pem says from which host a user calls. In system mode every user of the host can read its key, because every user's commands use
 //     it: it proves the host and nothing of the user.
 // U2. A certificate of a user is in the user's own directory. A key there that others may read, or that belongs to another user, is not used.
+// U3. A login.pem that other users may write, or read where the complex belongs to one user, is not used: its writer could let the
+//     commands of others call in the name of another host.
 
 import { mkdirSync, readFileSync, statSync } from "node:fs";
 import { userInfo } from "node:os";
@@ -13,13 +15,23 @@ import { AUTHORITY_FILE, type Credentials, CredentialsError, directoryOf, splitP
 
 const LOGIN_FILE = "login.pem";
 const OTHERS = 0o077;
+const OTHERS_WRITE = 0o022;
 
 export const loginFile = (home: string): string => join(directoryOf(home), LOGIN_FILE);
 
-/** Reads the key and certificate of U1. home: PBS_HOME. null: users of this host cannot reach a server on another host. Throws CredentialsError. */
-export function readLogin(home: string): Credentials | null {
-  const text = readText(loginFile(home));
-  return text === null ? null : credentialsIn(loginFile(home), text, home);
+/**
+ * Reads the key and certificate of U1. home: PBS_HOME; own: the complex belongs to one user, the caller (user mode). null: users of
+ * this host cannot reach a server on another host. Throws CredentialsError (U3).
+ */
+export function readLogin(home: string, own: boolean): Credentials | null {
+  const path = loginFile(home);
+  const text = readText(path);
+  if (text === null) return null;
+  const { mode, uid } = statSync(path);
+  if ((mode & (own ? OTHERS : OTHERS_WRITE)) !== 0)
+    throw new CredentialsError(`${path} can be ${own ? "read" : "written"} by group or others: it is not used`);
+  if (uid !== 0 && uid !== process.geteuid?.()) throw new CredentialsError(`${path} belongs to another user: it is not used`);
+  return credentialsIn(path, text, home);
 }
 
 /** Writes the key and certificate of U1. own: the complex belongs to one user, who alone may read the key (user mode). Throws the file system's error. */

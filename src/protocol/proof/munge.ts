@@ -7,9 +7,15 @@
 import type koffiModule from "koffi";
 import { libc } from "#support/libc/libc.ts";
 
-/** The error if a call failed or a credential was refused. Its message says why. */
-class MungeError extends Error {
+/** The error if a call failed or a credential was refused. Its message says why. is_own: the cause lies on this host and not in the credential. */
+export class MungeError extends Error {
   override readonly name = "MungeError";
+  readonly is_own: boolean;
+
+  constructor(message: string, is_own: boolean, cause?: unknown) {
+    super(message, { cause });
+    this.is_own = is_own;
+  }
 }
 
 export type MungeUser = { readonly uid: number; readonly gid: number; readonly payload: string };
@@ -33,6 +39,8 @@ export type MungeOptions = {
 const OPT_SOCKET = 8;
 const OPT_UID_RESTRICTION = 9;
 const SUCCESS = 0;
+/** Results of munge_decode that do not depend on the credential: an internal error, no memory, munged does not answer (munge.h). */
+const OWN_RESULTS: ReadonlySet<number> = new Set([1, 2, 5, 6, 7]);
 /** Results about the credential, not about the call: their texts in the library name no file. */
 const CREDENTIAL_TEXT: Readonly<Record<number, string>> = {
   15: "the credential has expired: compare the clocks of both hosts",
@@ -68,7 +76,7 @@ function library(): Library {
   try {
     munge = koffi.load("libmunge.so.2");
   } catch (error) {
-    throw new MungeError("libmunge.so.2 cannot be loaded: MUNGE is not installed on this host", { cause: error });
+    throw new MungeError("libmunge.so.2 cannot be loaded: MUNGE is not installed on this host", true, error);
   }
   loaded = {
     koffi,
@@ -138,7 +146,7 @@ function taken<T>(lib: Library, [memory]: Pointer[], read: (memory: Pointer) => 
 }
 
 const failure = (lib: Library, context: Pointer, result: number): MungeError =>
-  new MungeError(CREDENTIAL_TEXT[result] ?? lib.textOf(context) ?? `error ${result} of libmunge`);
+  new MungeError(CREDENTIAL_TEXT[result] ?? lib.textOf(context) ?? `error ${result} of libmunge`, OWN_RESULTS.has(result));
 
 /** Runs at most calls_max calls at a time, in the order in which they were requested. */
 function turns({ calls_max, waiting_max }: Pick<MungeOptions, "calls_max" | "waiting_max">) {
@@ -146,7 +154,7 @@ function turns({ calls_max, waiting_max }: Pick<MungeOptions, "calls_max" | "wai
   let running = 0;
   return async <T>(work: () => Promise<T>): Promise<T> => {
     if (running >= calls_max) {
-      if (waiting.length >= waiting_max) throw new MungeError("too many credentials wait to be checked");
+      if (waiting.length >= waiting_max) throw new MungeError("too many credentials wait to be checked", true);
       await new Promise<void>((resolve) => waiting.push(resolve));
     } else running++;
     try {

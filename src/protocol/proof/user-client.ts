@@ -61,7 +61,7 @@ function shown({ home, server, here, own, method }: UserTarget): { readonly cred
   try {
     const users = own || method?.toLowerCase() === "munge" ? null : readUserCredentials(home, { server, host: here });
     if (users !== null) return { credentials: users, is_user: true };
-    const login = readLogin(home);
+    const login = readLogin(home, own);
     if (login !== null) return { credentials: login, is_user: false };
   } catch (error) {
     throw unreachable(messageOf(error), PBSE_BADCRED, error);

@@ -2,6 +2,7 @@
 //
 // V1. Nothing of a client is served before its user is proved. Whatever it sends after its proof and before the answer ends the connection.
 // V2. Clients that have not proved their user yet are bounded, each host has its share of them, and each client has little time.
+// V3. A client that leaves before its user is proved counts like one that is refused. Faults of the server's own host count against nobody.
 
 import type { TLSSocket } from "node:tls";
 import type { HostIdentity } from "#identity/peer.ts";
@@ -15,10 +16,16 @@ import type { ProofHooks, UserProofs } from "../wire/tls-listener.ts";
 import { waitingRoom } from "../wire/waiting-room.ts";
 import { bindingOf, PROVE, PROVED } from "./exchange.ts";
 
-/** The outcome of a proof. fault: why the user is not proved, in words for the client and for the log. */
+/**
+ * The outcome of a proof. fault: why the user is not proved, in words for the client and for the log. is_own: the fault lies on
+ * the server's host, and says nothing about the client.
+ */
 export type UserVerdict =
   | { readonly ok: true; readonly uid: number; readonly gid: number }
-  | { readonly ok: false; readonly fault: string };
+  | { readonly ok: false; readonly fault: string; readonly is_own?: true };
+
+/** What a client has proved at its end. is_gone: it has left before the answer. */
+type Outcome = { readonly verdict: UserVerdict; readonly is_gone: boolean };
 
 /** Determines the user. binding: identifies the connection. Never rejects. */
 export type ProveUser = (identity: HostIdentity, credential: string | null, binding: string) => Promise<UserVerdict>;
@@ -37,15 +44,18 @@ export function userProofs(limits: ProofLimits, prove: ProveUser, { failed, say 
   });
   return {
     async take(socket, identity) {
+      // A socket forgets the address of its peer when it closes.
+      const address = socket.remoteAddress ?? "";
       room.enter(socket, identity.host);
-      const verdict = await proofOf(socket, limits, async (credential) => prove(identity, credential, bindingOf(socket)));
+      socket.once("close", () => room.leave(socket));
+      const { verdict, is_gone } = await proofOf(socket, limits, async (credential) => prove(identity, credential, bindingOf(socket)));
       room.leave(socket);
-      if (verdict === null) return null;
+      if (!verdict.ok && verdict.is_own !== true) failed(address);
+      if (is_gone) return null;
       if (verdict.ok) {
         const { uid, gid } = verdict;
         return { kind: "peer", peer: { pid: 0, uid, gid, host: identity }, greeting: encodeFrame(PROVED, {}) };
       }
-      failed(socket);
       return { kind: "refused", refusal: refusalOf(verdict.fault, identity) };
     },
   };
@@ -57,21 +67,27 @@ const refusalOf = (fault: string, { host }: HostIdentity): Refusal => ({
   text: `Invalid credential: ${fault}`,
 });
 
-/** Reads the one frame and determines its user (V1). null: the client has gone. */
+/** Reads the one frame and determines its user (V1). What a client proves that has gone meanwhile is known when it has been judged (V3). */
 function proofOf(
   socket: TLSSocket,
   { proof_ms_max, proof_chars_max }: ProofLimits,
   judge: (credential: string | null) => Promise<UserVerdict>,
-): Promise<UserVerdict | null> {
+): Promise<Outcome> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => end({ ok: false, fault: "the proof took too long" }), proof_ms_max).unref();
-    const end = (verdict: UserVerdict | null): void => {
-      clearTimeout(timer);
-      resolve(verdict);
-    };
-    socket.once("close", () => end(null));
     let text = "";
     let is_judged = false;
+    let is_gone = false;
+    // A proof that was sent is checked by the server's host, which alone is slow then.
+    const late = (): void => end({ ok: false, fault: "the proof took too long", ...(is_judged ? { is_own: true } : {}) });
+    const timer = setTimeout(late, proof_ms_max).unref();
+    const end = (verdict: UserVerdict): void => {
+      clearTimeout(timer);
+      resolve({ verdict, is_gone });
+    };
+    socket.once("close", () => {
+      is_gone = true;
+      if (!is_judged) end({ ok: false, fault: "the client has left" });
+    });
     setInbox(socket, (chunk) => {
       if (is_judged) return end({ ok: false, fault: "a frame before the answer to the proof" });
       text += chunk;
@@ -79,9 +95,9 @@ function proofOf(
       if (Math.max(length, 0) > proof_chars_max || (length < 0 && text.length > proof_chars_max))
         return end({ ok: false, fault: "the proof is too long" });
       if (length < 0) return;
-      is_judged = true;
       const credential = length + 1 < text.length ? undefined : credentialIn(text.slice(0, length));
       if (credential === undefined) return end({ ok: false, fault: "the first frame is no proof" });
+      is_judged = true;
       judge(credential).then(end, (error: unknown) => end({ ok: false, fault: messageOf(error) }));
     });
   });

@@ -31,8 +31,8 @@ export type Answer = { readonly type: string; readonly data: unknown };
 
 /** Examines the proof of a client whose certificate has the role `user` or `login`. null: the client has gone. */
 export type UserProofs = { take(socket: TLSSocket, identity: HostIdentity): Promise<Verdict | null> };
-/** failed: called for a client that did not prove its user. say: for the log. */
-export type ProofHooks = { readonly failed: (socket: TLSSocket) => void; readonly say: (text: string) => void };
+/** failed: called for a client at this address that did not prove its user. say: for the log. */
+export type ProofHooks = { readonly failed: (address: string) => void; readonly say: (text: string) => void };
 
 export type TlsListenOptions = LinkHandlers & {
   /** not 0, which node-ipc does not take for a port */
@@ -176,13 +176,22 @@ function admission(door: Door, socket: TLSSocket): Admission {
     }
     if (socket.alpnProtocol === ALPN.user && isRemoteUser(peer) && door.users !== null) {
       door.proved(socket);
-      return { kind: "later", verdict: door.users.take(socket, identity) };
+      const verdict = door.users.take(socket, identity);
+      return { kind: "later", verdict: verdict.then((each) => each && reviewed(each, until_s, door.options)) };
     }
   }
   const known = identity !== null && typeof socket.alpnProtocol === "string";
   const reason = fault ?? (known ? wrongRole(identity) : noIdentity(socket));
   const text = fault ?? (known ? `Invalid credential: ${reason}` : "Invalid credential");
   return { kind: "refused", refusal: { problem: `${reason}, from ${addressOf(socket)}`, code: PBSE_BADCRED, text } };
+}
+
+/** Looks at the certificate of a proved user again: it may have been revoked or have expired during the proof, and a review sees only links (S3). */
+function reviewed(verdict: Verdict, until_s: number, options: TlsListenOptions): Verdict {
+  if (verdict.kind === "refused") return verdict;
+  const peer = { ...verdict.peer, until_s };
+  const fault = reviewFault(peer, options);
+  return fault === null ? { ...verdict, peer } : { kind: "refused", refusal: { problem: fault, code: PBSE_BADCRED, text: fault } };
 }
 
 /** Counts a question of a host that has proved itself. Returns false if the host has too many. */

@@ -21,8 +21,8 @@ export type Unproved = {
   enter(raw: Socket): void;
   /** removes the connection of this TLS socket, because it has proved itself */
   leave(socket: Socket): void;
-  /** counts a connection that had proved its host but did not prove its user; it counts like an end without proof (U2) */
-  failed(socket: Socket): void;
+  /** counts a connection from this address that had proved its host but did not prove its user; it counts like an end without proof (U2) */
+  failed(address: string): void;
   close(): void;
 };
 
@@ -61,7 +61,7 @@ export function unprovedConnections(limits: UnprovedLimits, say: (text: string) 
       sockets.delete(key);
       room.leave(key);
     },
-    failed: (socket) => failures.add(addressIn(keyOf(socket))),
+    failed: (address) => failures.add(peerAddress(address)),
     close() {
       for (const socket of sockets.values()) socket.destroy();
     },

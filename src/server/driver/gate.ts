@@ -11,12 +11,15 @@
 // G4. Frames to one mom keep their order (start-frames.ts). Replies to clients are in replies.ts.
 // G5. A mom of another host says hello once on each link. One that says hello again counts as an intruder, because each hello
 //     costs the server much work.
+// G6. A mom of another host brings no new vnode with the name of a further host that has a certificate, whether that host has a mom or
+//     not. The core knows hosts whose moms are connected only (src/server/moms/host-vnodes.ts).
 
+import { hostName } from "#identity/host-name.ts";
 import { limitOf } from "#model/limits/server-limits.ts";
 import { PBSE, pbseText } from "#model/pbse.ts";
 import type { ChannelKeys } from "#protocol/datagram/packet.ts";
 import type { StatusDesk } from "#protocol/datagram/status-desk.ts";
-import type { MomHeard, MomHello, MomReport, MomToServer, ServerToMom } from "#protocol/mom-link.ts";
+import type { MomHeard, MomHello, MomReport, MomToServer, MomVnode, ServerToMom } from "#protocol/mom-link.ts";
 import type { SchedToServer } from "#protocol/sched-link.ts";
 import { parseRequest } from "#protocol/schema.ts";
 import { frameTypes, parseFrame } from "#protocol/schema-link.ts";
@@ -40,6 +43,8 @@ export type GateOptions = Pick<StartFramesOptions, "scripts" | "cookies" | "secr
   /** whether the complex is in system mode: only root has the rights of root, and a scheduler may run as its sched_user */
   readonly system: boolean;
   readonly log: Pick<LogPort, "note">;
+  /** the hosts that have a certificate of the complex which is valid now; names in canonical form */
+  readonly certified: () => ReadonlySet<string>;
   /** opens the reports of moms on other hosts */
   readonly desk: StatusDesk;
   /** the object that accepts connections */
@@ -170,14 +175,31 @@ export class Gate implements LinksPort, ClientsPort {
     }
     if (connection.role !== "mom") return this.#intruder(connection, type);
     if (frame.type === "mom-report") return this.#report(connection, frame.data, (heard) => connection.link.send("mom-heard", heard));
+    if (frame.type === "mom-vnodes")
+      return this.#driver.mom(connection.link.id, frame.type, { ...frame.data, vnodes: this.#ownVnodes(connection, frame.data.vnodes) });
     this.#driver.mom(connection.link.id, frame.type, frame.data as MomToServer[typeof frame.type]);
+  }
+
+  /** The vnodes that the mom may report (G6). */
+  #ownVnodes({ link }: Connection, vnodes: readonly MomVnode[]): readonly MomVnode[] {
+    const { host } = link.peer;
+    if (host === undefined) return vnodes;
+    const { state } = this.#driver.core;
+    const certified = this.#options.certified();
+    return vnodes.filter(({ name }) => {
+      const named = hostName(name);
+      if (named === null || named === host.host || state.vnodes.has(name) || !certified.has(named)) return true;
+      this.#options.log.note(LOG_EVENT.SECURITY, `vnode ${name} is not taken from host ${host.host}: it is the name of another host`);
+      return false;
+    });
   }
 
   #hello(connection: Connection, hello: MomHello): void {
     const { host, address } = connection.link.peer;
     if (host === undefined) return this.#driver.mom(connection.link.id, "mom-hello", withoutReports(hello));
     if (hello.reports !== undefined) this.#handKeys(connection, hello.host);
-    this.#driver.mom(connection.link.id, "mom-hello", { ...withoutSocket(hello), address: address ?? "" });
+    const vnodes = this.#ownVnodes(connection, hello.vnodes);
+    this.#driver.mom(connection.link.id, "mom-hello", { ...withoutSocket(hello), vnodes, address: address ?? "" });
   }
 
   #handKeys({ link }: Connection, host: string): void {

@@ -148,9 +148,16 @@ export class CertificateAuthority {
 
   /** Whether a host of that name has a valid certificate of its own. */
   hasHost(name: string): boolean {
-    const now_s = this.#options.now_s();
     const host = hostName(name);
-    return this.#ledger.certificates.some((each) => each.host === host && each.role !== "user" && standingOf(each, now_s) === "valid");
+    return host !== null && this.hostNames().has(host);
+  }
+
+  /** The hosts that have a valid certificate of their own. */
+  hostNames(): ReadonlySet<string> {
+    const now_s = this.#options.now_s();
+    return new Set(
+      this.#ledger.certificates.filter((each) => each.role !== "user" && standingOf(each, now_s) === "valid").map(({ host }) => host),
+    );
   }
 
   /** Gives a host its certificate for a token. Throws AuthorityError. */

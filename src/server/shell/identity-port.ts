@@ -31,6 +31,8 @@ export type OpenIdentity = IdentityPort & {
   ownSide(): OwnSide | null;
   /** whether a host of that name has a certificate that is valid now */
   hasHost(name: string): boolean;
+  /** the hosts that have a certificate which is valid now */
+  hostNames(): ReadonlySet<string>;
   /** Called at the start of the server: opens the authority, if the complex has one, and the port. Rejects with the reason if it cannot. */
   begin(): Promise<void>;
 };
@@ -79,6 +81,7 @@ export function identityPort(options: AuthorityOptions, door: Door): OpenIdentit
       return present === null ? null : { credentials: present.serverCredentials(), fault: (identity) => present.fault(identity) };
     },
     hasHost: (name) => authority?.hasHost(name) ?? false,
+    hostNames: () => authority?.hostNames() ?? new Set<string>(),
     async begin() {
       const present = await open(false);
       if (present !== null) await door.open(present);

@@ -113,6 +113,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     log,
     clock: realTime,
     desk,
+    certified: () => identity.hostNames(),
     scripts: (ids, done) => atOnce(() => store.scripts(ids), done),
     cookies: (count) =>
       randomBytes(16 * count)

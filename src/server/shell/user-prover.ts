@@ -3,14 +3,17 @@
 //
 // U1. Nothing that a client says about its user counts. Names are resolved by the users of the server's host.
 // U2. In user mode the complex has one user, to whom all its hosts belong: the certificate of a host for users is proof enough.
+// U3. A fault of the server's own host is told apart from a fault of the client, because only the latter counts against the
+//     address of the client.
 
 import type { HostIdentity } from "#identity/peer.ts";
 import { claimFault } from "#protocol/proof/claim.ts";
 import type { Munge } from "#protocol/proof/munge.ts";
 import type { ProveUser, UserVerdict } from "#protocol/proof/user-proof.ts";
 import { LIMITS } from "#protocol/wire/limits.ts";
-import { messageOf } from "#support/caught.ts";
+import { messageOf, nameOf } from "#support/caught.ts";
 import type { Conf } from "#support/conf.ts";
+import { isRecord } from "#support/guards.ts";
 import type { SystemUser, UserDatabase } from "#support/passwd.ts";
 
 export type UserProverOptions = {
@@ -26,6 +29,9 @@ export type UserProverOptions = {
 
 const no = (fault: string): UserVerdict => ({ ok: false, fault });
 
+/** Whether a fault lies on the server's host: its munged does not answer, or libmunge is missing. */
+const isOwnFault = (error: unknown): boolean => nameOf(error) === "MungeError" && isRecord(error) && error["is_own"] === true;
+
 export function userProver({ system, server, own_uid, users, munge, now_s }: UserProverOptions): ProveUser {
   const known = (user: SystemUser | null, name: string): UserVerdict =>
     user === null ? no(`the server's host has no user ${name}`) : { ok: true, uid: user.uid, gid: user.gid };
@@ -38,7 +44,8 @@ export function userProver({ system, server, own_uid, users, munge, now_s }: Use
       const fault = claimFault(payload, { server, binding, made_s: now_s() });
       return fault === null ? known(users.userByUid(uid), `with the uid ${uid}`) : no(`the munge credential is refused: ${fault}`);
     } catch (error) {
-      return no(`the munge credential is refused: ${messageOf(error)}`);
+      if (!isOwnFault(error)) return no(`the munge credential is refused: ${messageOf(error)}`);
+      return { ok: false, fault: `the munge credential cannot be checked: ${messageOf(error)}`, is_own: true };
     }
   };
 

@@ -164,6 +164,92 @@ test("user link: a second frame before the answer ends the connection, and a cli
   );
 });
 
+test("user link: a certificate that is revoked or expires during the proof gives no link (S3)", async () => {
+  const waiting: ((verdict: UserVerdict) => void)[] = [];
+  await inTlsWorld(
+    CA,
+    async (world) => {
+      const revoked = client(world, member(CA, "login1", "login"), [proof("alice")]);
+      await until("the proof is judged", () => waiting.length === 1);
+      world.refused.add("login1");
+      waiting[0]?.(ALICE);
+      await ended(revoked.socket);
+      assert.deepEqual(revoked.heard, [{ type: "refused", data: { code: 15019, text: "login1 was revoked" } }]);
+      const brief = client(world, member(CA, "login2", "login", 3), [proof("alice")]);
+      await until("the second proof is judged", () => waiting.length === 2);
+      const until_ms = Date.now() + 3100;
+      await until("its certificate has expired", () => Date.now() > until_ms);
+      waiting[1]?.(ALICE);
+      await ended(brief.socket);
+      assert.match(JSON.stringify(brief.heard), /the certificate \w+ of login2 has expired/);
+      const later = client(world, member(CA, "login3", "login", 3), [proof("alice")]);
+      await until("the third proof is judged", () => waiting.length === 3);
+      waiting[2]?.(ALICE);
+      await until("the third is a link", () => world.links.size === 1);
+      await until("a review ends it when its certificate has expired", () => {
+        world.server.review();
+        return world.links.size === 0;
+      });
+      await ended(later.socket);
+    },
+    withUsers([], {}, () => new Promise((resolve) => waiting.push(resolve))),
+  );
+});
+
+test("user link: clients that leave before the verdict count against their address, faults of the server's own host do not (V3)", async () => {
+  const rows: readonly (readonly [what: string, frames: readonly string[], verdict: UserVerdict | null, counts: boolean])[] = [
+    ["leaves without a word", [], null, true],
+    ["leaves before its verdict, a refusal", [proof("bob")], { ok: false, fault: "no" }, true],
+    ["leaves before its verdict, a user", [proof("alice")], ALICE, false],
+    ["leaves while munged hangs", [proof("alice")], { ok: false, fault: "munged is silent", is_own: true }, false],
+  ];
+  for (const [what, frames, verdict, counts] of rows) {
+    const waiting: ((verdict: UserVerdict) => void)[] = [];
+    const prove = (): Promise<UserVerdict> => new Promise((resolve) => waiting.push(resolve));
+    await inTlsWorld(
+      CA,
+      async (world) => {
+        const login = member(CA, "login1", "login");
+        for (let at = 0; at < 2; at++) {
+          const leaving = client(world, login, frames);
+          await until(`${what}: it is connected`, () => leaving.binding !== "");
+          if (verdict !== null) await until(`${what}: it is judged`, () => waiting.length === at + 1);
+          leaving.socket.destroy();
+          await ended(leaving.socket);
+        }
+        if (verdict !== null) for (const answer of waiting) answer(verdict);
+        const isServed = async (): Promise<boolean> => {
+          const { length } = waiting;
+          const next = client(world, login, [proof("alice")]);
+          await until(`${what}: it is served or refused`, () => next.socket.destroyed || waiting.length > length);
+          const served = waiting.length > length;
+          if (served) waiting.at(-1)?.(ALICE);
+          return served;
+        };
+        if (counts) {
+          for (let served = true; served; ) served = await isServed();
+          assert.match(world.problems.join(), /too many connections of 127\.0\.0\.1 proved nothing/, what);
+        } else for (let at = 0; at < 5; at++) assert.equal(await isServed(), true, what);
+      },
+      withUsers([], { unproved_ends_max: 2, unproved_ends_ms: 600_000 }, prove),
+    );
+  }
+});
+
+test("user link: a proof that the server's own munged never answers counts against nobody (V3)", async () => {
+  await inTlsWorld(
+    CA,
+    async (world) => {
+      for (let at = 0; at < 4; at++) {
+        const each = client(world, member(CA, "login1", "login"), [proof("alice")]);
+        await ended(each.socket);
+        assert.match(JSON.stringify(each.heard), /the proof took too long/);
+      }
+    },
+    withUsers([], { proof_ms_max: 50, unproved_ends_max: 2, unproved_ends_ms: 600_000 }, () => new Promise(() => undefined)),
+  );
+});
+
 test("user link: a certificate for users carries no daemon, and each host has its share of links", async () => {
   await inTlsWorld(
     CA,
@@ -196,7 +282,7 @@ test("user link: the client of the commands, with the files of a host", async ()
   try {
     mkdirSync(join(home, "identity"));
     writeFileSync(join(home, "identity/ca.crt"), CA.certificate);
-    writeLogin(home, member(CA, "login1", "login"), false);
+    writeLogin(home, member(CA, "login1", "login"), true);
     const asked: Asked[] = [];
     await inTlsWorld(
       CA,
@@ -218,11 +304,11 @@ test("user link: the client of the commands, with the files of a host", async ()
         const broken = link.request({ kind: "status", object: "server", ids: [] });
         for (const each of world.links) each.destroy();
         await assert.rejects(broken, ServerUnreachable);
-        writeLogin(home, member(CA, "login1", "login", -1), false);
+        writeLogin(home, member(CA, "login1", "login", -1), true);
         const unreachable = (line: RegExp) => (error: unknown) =>
           error instanceof ServerUnreachable && error.pbse === 15019 && line.test(error.line);
         await assert.rejects(connectPlace(serverPlace(conf)), unreachable(/^the certificate has expired by the clock of the server$/));
-        writeLogin(home, member(CA, "login1", "login"), false);
+        writeLogin(home, member(CA, "login1", "login"), true);
         await assert.rejects(
           connectPlace(serverPlace({ ...conf, own_server: "standby" })),
           unreachable(/the peer is the server head, not standby$/),

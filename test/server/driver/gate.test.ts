@@ -59,6 +59,7 @@ function gateFor(peer: LinkPeer, h: Harness = harness()): Seen {
     scripts: (_ids, done) => done({ ok: true, value: new Map() }),
     cookies: () => "",
     secret: () => "",
+    certified: () => new Set(["node7", "node8"]),
     clock: h.clock,
     desk: new StatusDesk({ cipher: aesGcm, random: randomBytes, boot: "1", rotation_ms: 60_000 }),
   });
@@ -124,6 +125,22 @@ test("a mom on another host says hello once on each link", () => {
     assert.equal(fate.destroyed, destroyed);
     assert.equal(notes.includes("a second mom-hello refused from host node7"), destroyed);
   }
+});
+
+test("a mom on another host brings no vnode with the name of a host that has a certificate, with or without a mom (G6)", () => {
+  const h = harness();
+  addVnode(h, "node7");
+  const vnodes = ["node7", "Node8", "node9"].map((name) => ({ name, attrs: {} }));
+  const { gate, link, notes, fate } = gateFor(host("node7"), h);
+  gate.frame(link, "mom-hello", { ...hello("node7"), vnodes: vnodes.slice(0, 2) });
+  assert.deepEqual([...h.core.state.vnodes.keys()], ["node7"]);
+  gate.frame(link, "mom-vnodes", { vnodes });
+  assert.deepEqual([...h.core.state.vnodes.keys()], ["node7", "node9"]);
+  const note = "vnode Node8 is not taken from host node7: it is the name of another host";
+  assert.deepEqual([notes, fate.destroyed], [[note, note], false]);
+  addVnode(h, "node8");
+  gate.frame(link, "mom-vnodes", { vnodes: [{ name: "node7", attrs: {} }, { name: "node8", attrs: {} }] });
+  assert.equal(notes.length, 2, "a vnode that exists is the core's matter");
 });
 
 test("a mom that reports too many vnodes loses its link", () => {

@@ -1,7 +1,7 @@
 // The server's TCP port with a real authority: what hosts can ask, and which links end when certificates do.
 
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -9,14 +9,15 @@ import { test } from "node:test";
 import { connect } from "node:tls";
 import { type Credentials, readCredentials, splitPem, writeCredentials } from "#identity/files/credentials.ts";
 import { revokedSerials } from "#identity/files/revoked.ts";
-import { readLogin } from "#identity/files/user-credentials.ts";
+import { loginFile, readLogin, writeLogin } from "#identity/files/user-credentials.ts";
 import { CERTIFICATES_MAX } from "#identity/ledger.ts";
 import { writeRevocations } from "#identity/revocations.ts";
+import { TERMS } from "#identity/terms.ts";
 import { parseToken } from "#identity/token.ts";
 import { readCertificate } from "#identity/x509/certificate.ts";
 import { makeRequest, newKey } from "#identity/x509/request.ts";
 import { serverPort } from "#mom/shell/server-port.ts";
-import { checkCertificate, renewCertificate, renewLogin, schedsOfHost } from "#protocol/host-questions.ts";
+import { checkCertificate, renewCertificate, renewDue, renewLogin, schedsOfHost } from "#protocol/host-questions.ts";
 import { JOIN_ANSWERS } from "#protocol/schema-join.ts";
 import { serverPlace } from "#protocol/server-place.ts";
 import { ALPN } from "#protocol/wire/alpn.ts";
@@ -25,7 +26,7 @@ import { askAuthority } from "#protocol/wire/tls-question.ts";
 import { CertificateAuthority, createAuthority } from "#server/shell/authority.ts";
 import { HostNetwork } from "#server/shell/network.ts";
 import { until } from "../../protocol/wire/links-bed.ts";
-import { dial, freePort, now_s } from "../../protocol/wire/tls-bed.ts";
+import { authority as testAuthority, dial, freePort, now_s, member as testMember } from "../../protocol/wire/tls-bed.ts";
 
 type Bed = {
   readonly home: string;
@@ -131,7 +132,7 @@ test("network: the certificate for a host's users renews nothing, and cannot use
     writeCredentials(join(home, "node7"), await member(bed, "node7"));
     const host = { home: join(home, "node7"), place: placeOf(bed), server: "head", own: false };
     await renewLogin(host);
-    const own = readLogin(host.home);
+    const own = readLogin(host.home, host.own);
     assert.ok(own !== null);
     const asker = { authority: authority.trusted, own, revoked: new Set<string>() };
     const { length } = authority.list().certificates;
@@ -279,19 +280,46 @@ test("network: a host without a mom learns of the server's revoked certificates 
     await network.open(authority);
     const own = join(home, "login1");
     writeCredentials(own, await member(bed, "login1"));
-    const host = { home: own, place: placeOf(bed), server: "head", own: false };
+    const host = { home: own, place: placeOf(bed), server: "head", own: true };
     await renewLogin(host);
     const { serial } = readCertificate(authority.serverCredentials().certificate);
     authority.revoke("head");
     const place = serverPlace({ ...commandConf(own), port: { server: port, mom: 1, manager: 2, sched: 3 } });
+    const before = place.state();
     // The port still shows the certificate, as a thief would.
     writeFileSync(join(own, "identity/revoked.json"), writeRevocations([{ serial, until_s: now_s() + 1000 }]));
     await assert.rejects(place.connect(), /the certificate \w+ of the server head was revoked/);
+    assert.notEqual(place.state(), before, "a resident uses none of its connections again");
     rmSync(join(own, "identity/revoked.json"));
     network.changed();
     await checkCertificate(host);
     assert.deepEqual([...revokedSerials(own)], [serial]);
     await assert.rejects(place.connect(), /nobody is known here/, "the server is accepted, and says no to this user");
+  });
+});
+
+test("network: the certificate for a host's users is renewed when it is due, also if the host's own is not", async () => {
+  await inNetwork(async (bed) => {
+    const { authority, network, home } = bed;
+    await network.open(authority);
+    const own = join(home, "login1");
+    writeCredentials(own, await member(bed, "login1"));
+    const host = { home: own, place: placeOf(bed), server: "head", own: false };
+    const endOf = (): number => readCertificate(readLogin(own, false)?.certificate ?? "").until_s;
+    assert.equal((await renewDue(host, now_s())).renewed, "users", "it has none yet");
+    assert.equal((await renewDue(host, now_s())).renewed, null);
+    const { until_s } = await checkCertificate(host);
+    const short = testMember(testAuthority(), "login1", "login", 1000);
+    writeLogin(own, short, false);
+    const before = endOf();
+    const after = await renewDue(host, now_s());
+    assert.deepEqual([after.renewed, after.until_s], ["users", until_s]);
+    assert.ok(endOf() > before + TERMS.certificate_s / 2);
+    chmodSync(loginFile(own), 0o666);
+    assert.throws(() => readLogin(own, false), /login\.pem can be written by group or others: it is not used/);
+    assert.equal((await renewDue(host, now_s())).renewed, "users", "a file that is not used is replaced");
+    assert.throws(() => readLogin(own, true), /login\.pem can be read by group or others: it is not used/);
+    assert.equal((await renewDue(host, until_s)).renewed, "both");
   });
 });
 

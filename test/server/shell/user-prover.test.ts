@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { HostIdentity } from "#identity/peer.ts";
 import { claimText } from "#protocol/proof/claim.ts";
-import type { MungeUser } from "#protocol/proof/munge.ts";
+import { MungeError, type MungeUser } from "#protocol/proof/munge.ts";
 import type { UserVerdict } from "#protocol/proof/user-proof.ts";
 import { mungeOf, userProver } from "#server/shell/user-prover.ts";
 
@@ -64,6 +64,14 @@ test("system mode: a certificate of a user, or the certificate of a host and a m
     assert.match(said(await prove(identity, credential, BINDING)), expected, `${identity.role} ${credential}`);
   const without = userProver({ ...options, munge: null });
   assert.match(said(await without(login, "MUNGE:alice:", BINDING)), /takes no munge credentials/);
+});
+
+test("a munged of the server's host that does not answer is told apart from a credential that it refuses (U3)", async () => {
+  const failing = (error: Error) => userProver({ ...options, munge: async () => ({ decode: () => Promise.reject(error) }) });
+  const own = await failing(new MungeError("munged does not answer", true))(login, "MUNGE:alice:", BINDING);
+  assert.deepEqual(own, { ok: false, fault: "the munge credential cannot be checked: munged does not answer", is_own: true });
+  const refused = await failing(new MungeError("the credential was used before", false))(login, "MUNGE:alice:", BINDING);
+  assert.deepEqual(refused, { ok: false, fault: "the munge credential is refused: the credential was used before" });
 });
 
 test("user mode: the certificate for users of a host is its one user's; another user has none", async () => {
