@@ -37,7 +37,10 @@ const isDue = (until_s: number, now_s: number): boolean => until_s - now_s < TER
  * Renews what is due: both certificates of the host, if its own is due or the complex has a new authority, or only the one for its
  * users. Returns the end of the host's certificate. Throws what checkCertificate throws.
  */
-export async function renewDue(host: AskingHost, now_s: number): Promise<{ readonly until_s: number; readonly renewed: "both" | "users" | null }> {
+export async function renewDue(
+  host: AskingHost,
+  now_s: number,
+): Promise<{ readonly until_s: number; readonly renewed: "both" | "users" | null }> {
   const { until_s, login_until_s, current } = await checkCertificate(host);
   if (!current || isDue(until_s, now_s)) return { until_s: await renewCertificate(host), renewed: "both" };
   if (login_until_s !== null && !isDue(login_until_s, now_s)) return { until_s, renewed: null };

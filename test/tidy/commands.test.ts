@@ -10,7 +10,7 @@ import { codeOf, importsOf, resolveImport, type SourceFile, sources } from "./tr
 const MENTIONS: Readonly<Record<string, { readonly count: number; readonly why: string }>> = {
   "src/cli/complex.ts": { count: 1, why: "uid: a resident has the ids of its launchers" },
   "src/support/conf.ts": { count: 2, why: "uid, and the environment for daemons: commands give their own" },
-  "src/identity/files/user-credentials.ts": { count: 1, why: "uid: a resident has the ids of its launchers" },
+  "src/identity/files/user-credentials.ts": { count: 2, why: "uid: a resident has the ids of its launchers" },
   "src/qmgr/main.ts": { count: 2, why: "on a terminal only: a process of its own" },
 };
 

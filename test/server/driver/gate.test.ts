@@ -139,7 +139,12 @@ test("a mom on another host brings no vnode with the name of a host that has a c
   const note = "vnode Node8 is not taken from host node7: it is the name of another host";
   assert.deepEqual([notes, fate.destroyed], [[note, note], false]);
   addVnode(h, "node8");
-  gate.frame(link, "mom-vnodes", { vnodes: [{ name: "node7", attrs: {} }, { name: "node8", attrs: {} }] });
+  gate.frame(link, "mom-vnodes", {
+    vnodes: [
+      { name: "node7", attrs: {} },
+      { name: "node8", attrs: {} },
+    ],
+  });
   assert.equal(notes.length, 2, "a vnode that exists is the core's matter");
 });
 

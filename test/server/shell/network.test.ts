@@ -26,7 +26,7 @@ import { askAuthority } from "#protocol/wire/tls-question.ts";
 import { CertificateAuthority, createAuthority } from "#server/shell/authority.ts";
 import { HostNetwork } from "#server/shell/network.ts";
 import { until } from "../../protocol/wire/links-bed.ts";
-import { authority as testAuthority, dial, freePort, now_s, member as testMember } from "../../protocol/wire/tls-bed.ts";
+import { dial, freePort, now_s, authority as testAuthority, member as testMember } from "../../protocol/wire/tls-bed.ts";
 
 type Bed = {
   readonly home: string;
