@@ -1,0 +1,20 @@
+// Opens the backend of a backend object. The controller (src/runner) calls it once for each object and again when attributes have changed.
+
+import { join } from "node:path";
+import type { Backend, BackendType } from "./contract/backend.ts";
+import { BackendError } from "./contract/fault.ts";
+import { type BackendSettings, textSetting } from "./contract/settings.ts";
+import { openLocal } from "./local/backend.ts";
+import { type TokenFiles, tokenFiles } from "./shell/token-files.ts";
+
+const OPEN: Readonly<Partial<Record<BackendType, (settings: BackendSettings, tokens: TokenFiles) => Backend>>> = {
+  local: openLocal,
+};
+
+/** Throws a BackendError of the kind `configuration` if the attributes cannot be right. Whether the backend answers, probe() tells. */
+export function openBackend(settings: BackendSettings): Backend {
+  const tokens = tokenFiles(textSetting(settings.attributes, "token_dir") ?? join(settings.state_dir, "tokens"));
+  const open = OPEN[settings.type];
+  if (open === undefined) throw new BackendError({ kind: "configuration", text: `backends of type ${settings.type} do not exist yet` });
+  return open(settings, tokens);
+}
