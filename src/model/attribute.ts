@@ -7,7 +7,7 @@
 
 import { PBSE, reject } from "./pbse.ts";
 
-export type ObjectType = "server" | "sched" | "queue" | "node" | "job" | "resv" | "hook";
+export type ObjectType = "server" | "sched" | "queue" | "node" | "job" | "resv" | "hook" | "backend";
 
 /**
  * The type of a value. It decides how the value is kept in memory and shown as text (value in memory ->

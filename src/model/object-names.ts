@@ -4,10 +4,11 @@ import { PBSE, reject } from "./pbse.ts";
 
 export const QUEUE_NAME_LENGTH_MAX = 15;
 const SCHED_NAME_LENGTH_MAX = 15;
+const BACKEND_NAME_LENGTH_MAX = 15;
 const NODE_NAME_LENGTH_MAX = 79;
 const RESOURCE_NAME_LENGTH_MAX = 64;
 
-export type NamedObject = "queue" | "sched" | "node" | "resource";
+export type NamedObject = "queue" | "sched" | "node" | "resource" | "backend";
 
 type NameRule = { readonly form: RegExp; readonly length_max: number; readonly tooLong: number };
 
@@ -16,6 +17,7 @@ const RULES: { readonly [type in NamedObject]: NameRule } = {
   sched: { form: /^[A-Za-z][A-Za-z0-9_-]*$/, length_max: SCHED_NAME_LENGTH_MAX, tooLong: PBSE.SCHED_NAME_BIG },
   node: { form: /^[A-Za-z0-9][A-Za-z0-9._[\]-]*$/, length_max: NODE_NAME_LENGTH_MAX, tooLong: PBSE.NODENBIG },
   resource: { form: /^[A-Za-z][A-Za-z0-9_-]*$/, length_max: RESOURCE_NAME_LENGTH_MAX, tooLong: PBSE.IVAL_OBJ_NAME },
+  backend: { form: /^[A-Za-z][A-Za-z0-9_]*$/, length_max: BACKEND_NAME_LENGTH_MAX, tooLong: PBSE.IVAL_OBJ_NAME },
 };
 
 /**

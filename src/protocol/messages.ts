@@ -23,7 +23,7 @@ export type AttrOp = {
 /** An attribute of a submission. It has no operator, because it is always set. */
 export type AttrValueText = { readonly name: string; readonly resource?: string; readonly value: string };
 
-export type ManagedObject = "server" | "queue" | "node" | "resource" | "sched" | "hook" | "pbshook";
+export type ManagedObject = "server" | "queue" | "node" | "resource" | "sched" | "hook" | "pbshook" | "backend";
 export type StatusObject = ManagedObject | "job" | "resv";
 
 /** qmgr create|delete|set|unset. An empty name means all objects of the type. For `server` it means the server; for `sched` see docs/reference/qmgr.md 3. */

@@ -17,7 +17,7 @@ const jobId = name.min(1);
 const script = z.string().max(LIMITS.script_chars_max).nullable();
 const history = z.enum(["with", "only"]).exactOptional();
 const flag = z.boolean().exactOptional();
-const object = z.enum(["server", "queue", "node", "resource", "sched", "hook", "pbshook"]);
+const object = z.enum(["server", "queue", "node", "resource", "sched", "hook", "pbshook", "backend"]);
 
 const hookObject = z.enum(["hook", "pbshook"]);
 

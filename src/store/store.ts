@@ -11,7 +11,18 @@
 export type Data = { readonly [name: string]: unknown };
 
 /** The tables of objects with names. The table server has one row with the name of the server. */
-export const OBJECT_TABLES = ["server", "resources", "queues", "vnodes", "scheds", "resvs", "hooks", "run_times"] as const;
+export const OBJECT_TABLES = [
+  "server",
+  "resources",
+  "queues",
+  "vnodes",
+  "scheds",
+  "resvs",
+  "hooks",
+  "run_times",
+  "backends",
+  "runners",
+] as const;
 export type ObjectTable = (typeof OBJECT_TABLES)[number];
 
 export type ObjectRow = { readonly name: string; readonly data: Data };

@@ -89,7 +89,12 @@ type StoredRows = {
   counters: StoredState["counters"];
   history_count: number;
   jobs: Map<string, JobRow & { readonly run?: Data }>;
-} & { [K in "resources" | "queues" | "vnodes" | "scheds" | "resvs" | "hooks" | "run_times" | "clocks"]: Map<string, unknown> };
+} & {
+  [K in "resources" | "queues" | "vnodes" | "scheds" | "resvs" | "hooks" | "run_times" | "clocks" | "backends" | "runners"]: Map<
+    string,
+    unknown
+  >;
+};
 
 /** A fresh complex: server svr, queue workq (default, started), default scheduler, job history. It has no vnode: see addHost. */
 export function harness(options: { readonly server?: Attrs } = {}): Harness {
@@ -147,6 +152,8 @@ function emptyRows(): StoredRows {
     hooks: new Map(),
     clocks: new Map(),
     run_times: new Map(),
+    backends: new Map(),
+    runners: new Map(),
     jobs: new Map(),
   };
 }
@@ -410,6 +417,8 @@ function commit(store: FakeStore, state: ServerState, { changes }: Batch, rows: 
   write(stored.hooks, changes.hooks, state.hooks, (row) => row);
   write(stored.clocks, changes.clocks, state.clocks, (row) => row);
   write(stored.run_times, changes.run_times, state.run_times, (row) => row);
+  write(stored.backends, changes.backends, state.backends, (row) => row);
+  write(stored.runners, changes.runners, state.runners, (row) => row);
   writeJobs(stored.jobs, state, changes, rows);
   for (const [id, job] of changes.ended) store.history.set(id, copy(job));
   for (const id of changes.purged) store.history.delete(id);
@@ -558,6 +567,8 @@ export function restart(h: Harness): void {
     scheds: list(stored.scheds),
     resvs: list(stored.resvs),
     hooks: list(stored.hooks),
+    backends: list(stored.backends),
+    runners: list(stored.runners),
     clocks: list(stored.clocks),
     run_times: [...stored.run_times].map(([key, seconds]) => ({ key, seconds: seconds as number })),
     jobs: structuredClone([...stored.jobs.values()]).map(({ id, seq, data, run }) => ({ id, seq, ...jobOfRows(data, run) })),

@@ -129,6 +129,10 @@ const ROWS: readonly AttributeRow[] = [
   ["credential_validity", "integer", "all", "pbs", "until when the job's credential is valid"],
   ["create_resv_from_job", "boolean", "all", "user", "whether a reservation is made when the job starts", { assumed: false }],
   ["max_run_subjobs", "integer", "all", "user", "subjobs that may run at once", { ...RUN, min: 1 }],
+  ["backend", "string", "all", "pbs", "backend that started the runner of the job"],
+  ["backend_id", "string", "all", "pbs", "id of the runner in its backend"],
+  ["runner", "string", "all", "pbs", "runner on which the job runs or ran last"],
+  ["fail_reason", "string", "all", "pbs", "why the job failed, in one word"],
 ];
 
 export const JOB_ATTRIBUTES = attributeTable("job", ROWS);

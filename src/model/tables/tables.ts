@@ -1,6 +1,7 @@
 // The attribute table of each type of object.
 
 import type { AttributeTable, ObjectType } from "../attribute.ts";
+import { BACKEND_ATTRIBUTES } from "./backend-attributes.ts";
 import { HOOK_ATTRIBUTES } from "./hook-attributes.ts";
 import { JOB_ATTRIBUTES } from "./job-attributes.ts";
 import { NODE_ATTRIBUTES } from "./node-attributes.ts";
@@ -17,4 +18,5 @@ export const ATTRIBUTE_TABLES: { readonly [type in ObjectType]: AttributeTable }
   job: JOB_ATTRIBUTES,
   resv: RESV_ATTRIBUTES,
   hook: HOOK_ATTRIBUTES,
+  backend: BACKEND_ATTRIBUTES,
 };

@@ -31,6 +31,7 @@ export const OBJECT_WORDS: readonly (readonly [word: string, object: ManagedObje
   ["sched", "sched"],
   ["hook", "hook"],
   ["pbshook", "pbshook"],
+  ["backend", "backend"],
 ];
 
 /** One element of a list of names. name "": all objects, or, if server is "" too, the active ones. server "": the active servers. */

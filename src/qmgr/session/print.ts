@@ -17,6 +17,7 @@ const HEADER: Record<ManagedObject, string> = {
   sched: "Sched",
   hook: "Hook",
   pbshook: "Hook",
+  backend: "Backend",
 };
 
 /** One line of output before it is laid out: `attr[.resource] = value`. */
@@ -79,6 +80,7 @@ export function banner(object: ManagedObject): string {
     resource: "Create resources and set their properties.",
     hook: "Create hooks and set their properties.",
     pbshook: "Set PBS hooks properties.",
+    backend: "Create backends and set their attributes.",
   };
   return text[object] === undefined ? "" : frame(text[object]);
 }

@@ -41,13 +41,13 @@ export type Completion = {
 };
 
 const OBJECTS_OF: { readonly [verb: string]: readonly string[] } = {
-  create: ["queue", "node", "resource", "sched", "hook"],
-  delete: ["queue", "node", "resource", "sched", "hook"],
+  create: ["queue", "node", "resource", "sched", "hook", "backend"],
+  delete: ["queue", "node", "resource", "sched", "hook", "backend"],
   active: ["server", "queue", "node", "sched"],
   import: ["hook", "pbshook"],
   export: ["hook", "pbshook"],
 };
-const ALL_OBJECTS = ["server", "queue", "node", "resource", "sched", "hook", "pbshook"];
+const ALL_OBJECTS = ["server", "queue", "node", "resource", "sched", "hook", "pbshook", "backend"];
 const RESOURCE_ATTRIBUTES = ["type", "flag"];
 const OPERATORS = ["=", "+=", "-="];
 /** A longer line is not completed, because the whole line is parsed at each key. */

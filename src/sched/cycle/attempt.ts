@@ -10,6 +10,18 @@ import { logConsidering } from "./tell.ts";
 
 /** Tries to start a job. Returns null if it has started, otherwise the reason. */
 export function attempt(run: Run, entry: JobEntry): Why | null {
+  const why = attemptNow(run, entry);
+  return why === null ? null : unlessElastic(run.universe, entry.job, why);
+}
+
+/** The reason without `never` if runners can come to the job's partition (docs/runners.md): what no vnode has now, the next runner may have. */
+export function unlessElastic({ queues }: Run["universe"], { queue }: JobEntry["job"], why: Why): Why {
+  if (why.never !== true || why.module !== "placement" || queues.get(queue)?.attrs["elastic"] !== true) return why;
+  const { never: _never, ...rest } = why;
+  return rest;
+}
+
+function attemptNow(run: Run, entry: JobEntry): Why | null {
   run.considered++;
   logConsidering(run, entry);
   const { fault } = entry.request;

@@ -17,6 +17,7 @@ import type { Plan } from "../calendar/planner.ts";
 import { createPlanner } from "../calendar/planner.ts";
 import type { NoStart } from "../calendar/start-search.ts";
 import { windowAt } from "../calendar/start-search.ts";
+import { unlessElastic } from "../cycle/attempt.ts";
 import { cycle } from "../cycle/cycle.ts";
 import { whyIdle } from "../cycle/opening.ts";
 import type { Turn } from "../cycle/probe.ts";
@@ -162,7 +163,10 @@ function explainTurn(run: Cycle, turn: Turn, input: ExplainInput): Explanation {
   const fits = "chunks" in here;
   const aside = fits || context.window === null ? here : findPlace({ ...context, window: null }, candidate.set, request, job);
   if (request.fault !== undefined) reasons.unshift(explained("queue", { code: "NOT_SUPPORTED", where: request.fault, never: true }));
-  if (!fits) reasons.push(explained("placement", "why" in aside ? aside.why : { code: "RESERVATION_CONFLICT", module: "calendar" }));
+  if (!fits) {
+    const lack: Why = "why" in aside ? aside.why : { code: "RESERVATION_CONFLICT", module: "calendar" };
+    reasons.push(explained("placement", unlessElastic(universe, job, lack)));
+  }
   // The reason that a cycle would give: the one that blocks the job's class or, if there is none, the first reason of the
   // job itself.
   const why = known === null || stopped ? (reasons[0] ?? null) : explained("order", known);

@@ -10,6 +10,7 @@ import { type FairshareTree, percentagesOf } from "#model/resource-group.ts";
 import type { AttrRecord, Change, Delta, SchedJob, SchedNode, SchedQueue, SchedResv, Snapshot } from "#protocol/sched-link.ts";
 import { assert } from "#support/assert.ts";
 import { createCalendar, dropRunning, putRunningJob } from "../calendar/calendar.ts";
+import { bookRunnerEnd, dropRunnerEnd } from "../calendar/runner-ends.ts";
 import { GROUP_ATTRS, SCHED_GROUP_ATTRS } from "../order/group-resources.ts";
 import { agreeComment, askGroup, dropEntry, putEntry } from "../order/job-lines.ts";
 import { RANKING_ATTRS, rankingOf } from "../order/ranking.ts";
@@ -245,7 +246,7 @@ const LIMIT_ATTRS = [
   "max_group_res_soft",
   "resources_available",
 ];
-const QUEUE_ATTRS = [...LIMIT_ATTRS, ...GROUP_ATTRS, "queue_type", "started", "Priority", "partition", "kill_delay"];
+const QUEUE_ATTRS = [...LIMIT_ATTRS, ...GROUP_ATTRS, "queue_type", "started", "Priority", "partition", "kill_delay", "elastic"];
 
 function differ(names: readonly string[], a: AttrRecord, b: AttrRecord): boolean {
   return names.some((name) => a[name] !== b[name] && JSON.stringify(a[name]) !== JSON.stringify(b[name]));
@@ -304,6 +305,7 @@ function putNode(universe: Universe, node: SchedNode, pending: Pending): void {
   const { spec, closed } = before?.state ?? {};
   const neighbours = namesOnHost(before);
   putVnode(universe, node);
+  bookRunnerEnd(universe, node, old);
   const vnode = universe.vnodes.get(node.name);
   // A state word that only says that jobs or reservations have the vnode does not matter here. It disappears when they end, and their end is noticed elsewhere.
   if (vnode?.state.spec !== spec || (closed !== undefined && !isTaken(closed) && vnode?.state.closed !== closed))
@@ -316,6 +318,7 @@ function dropNode(universe: Universe, name: string): void {
   const neighbours = namesOnHost(universe.vnodes.get(name));
   universe.calendar.loosened = true;
   universe.nodes.delete(name);
+  dropRunnerEnd(universe, name);
   dropVnode(universe, name);
   rereadResvsOn(universe, neighbours);
 }
@@ -427,6 +430,7 @@ function indexAll(universe: Universe, resvs: readonly SchedResv[] = [...universe
     noteEstimate(universe, job);
   }
   addVnodes(universe, universe.nodes.values());
+  for (const node of universe.nodes.values()) bookRunnerEnd(universe, node, undefined);
   indexResvs(universe, resvs);
   readServer(universe);
   indexJobs(universe);

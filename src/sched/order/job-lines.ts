@@ -192,10 +192,10 @@ function classKey(universe: Universe, job: SchedJob, request: Request): string {
   if (looksAt(universe.preempt, "fairshare") && universe.policy.preemptive_sched) parts.push(`e${shareEntity(universe, job)}`);
   if (job.resv !== undefined) parts.push(`R${job.resv}`);
   parts.push(matters(universe, queue) ? `q${job.queue}` : `s${nodeSetOf(universe, queue)}`);
-  const timed = timesMatter(universe);
+  const timed = timesMatter(universe, queue);
   if (timed && killDelayOf(queue) > 0) parts.push(`k${killDelayOf(queue)}`);
   for (const [name, value] of Object.entries(job.resources)) {
-    if (isJobWide(universe, name)) parts.push(`${name}=${value}`);
+    if (isJobWide(universe, name, timed)) parts.push(`${name}=${value}`);
   }
   // Only an array has a limit of its own (max_run_subjobs).
   if (job.array?.max_run_subjobs !== undefined) parts.push(`a${job.id}`);
@@ -228,13 +228,14 @@ function matters(universe: Universe, queue: Queue | undefined): boolean {
 const TIMES: ReadonlySet<string> = new Set(["walltime", "soft_walltime", "min_walltime", "max_walltime"]);
 
 /** Returns whether a check of queue, server, limits or time uses a job-wide amount of the resource. */
-function isJobWide(universe: Universe, name: string): boolean {
+function isJobWide(universe: Universe, name: string, timed: boolean): boolean {
   if (universe.policy.resources.has(name) || universe.profile.resources.includes(name) || name === "preempt_targets") return true;
-  return TIMES.has(name) && timesMatter(universe);
+  return timed && TIMES.has(name);
 }
 
-/** Returns whether the time of a job matters: dedicated time or bookings may be in the way of jobs that would run into them. */
-function timesMatter({ times_matter, sched, resvs }: Universe): boolean {
+/** Returns whether the time of a job matters: dedicated time, bookings or the ends of runners may be in the way of jobs that would run into them. */
+function timesMatter({ times_matter, sched, resvs }: Universe, queue: Queue | undefined): boolean {
+  if (queue?.attrs["elastic"] === true) return true;
   return times_matter || sched.attrs["sched_preempt_enforce_resumption"] === true || resvs.size > 0;
 }
 

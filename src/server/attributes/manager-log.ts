@@ -7,7 +7,7 @@ import type { Transaction } from "../engine/transaction.ts";
 import type { Changed } from "./change.ts";
 
 /** The object of a log line, with its class. */
-export type LogTarget = { readonly class: "Svr" | "Que" | "Node" | "Sched" | "Resc" | "Hook"; readonly object: string };
+export type LogTarget = { readonly class: "Svr" | "Que" | "Node" | "Sched" | "Resc" | "Hook" | "Backend"; readonly object: string };
 /** An attribute of a request, under the name that the table gives it. */
 export type LoggedTerm = {
   readonly name: string;

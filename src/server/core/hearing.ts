@@ -51,6 +51,7 @@ type News = {
   readonly "sched-created": [name: string];
   readonly "sched-changed": [name: string, change: AttrChange, before: Attrs];
   readonly "sched-deleted": [name: string];
+  readonly "backend-changed": [name: string, before: Attrs | null];
   readonly "resv-created": [id: string];
   readonly "resv-changed": [id: string, before: ResvAttrs];
   readonly "resv-deleted": [resv: Resv];
@@ -211,6 +212,7 @@ const HEARERS: { readonly [K in keyof News]: readonly Hearer<News[K]>[] } = {
   "sched-created": [{ hears: news.schedCreated }, { hears: limitsMove }],
   "sched-changed": [{ hears: news.schedChanged }, { when: (_kernel, _name, change) => movesLimits(change), hears: limitsMove }],
   "sched-deleted": [{ hears: news.schedDeleted }, { hears: askersChanged }, { hears: limitsMove }],
+  "backend-changed": [{ hears: news.backendChanged }],
   "resv-created": [{ hears: (kernel, _tx, id) => resvChanged(kernel, id, null) }],
   "resv-changed": [
     { hears: (kernel, _tx, id, before) => resvChanged(kernel, id, before) },
@@ -296,12 +298,14 @@ function tellCreated(kernel: Kernel, tx: Transaction, { object, name }: Of<"crea
   if (object === "queue") tell(kernel, tx, "queue-created");
   else if (object === "node") tell(kernel, tx, "vnode-created", name);
   else if (object === "sched") tell(kernel, tx, "sched-created", name);
-  else tell(kernel, tx, "resv-created", name);
+  else if (object === "backend") tell(kernel, tx, "backend-changed", name, null);
+  else if (object === "resv") tell(kernel, tx, "resv-created", name);
 }
 
 function tellChanged(kernel: Kernel, tx: Transaction, event: Of<"changed">, apply: () => void): void {
   const { object, name } = event;
-  const { scheds, resvs } = kernel.state;
+  const { scheds, resvs, backends } = kernel.state;
+  const backend = object === "backend" ? backends.get(name)?.attrs : undefined;
   const sched = object === "sched" ? scheds.get(name)?.attrs : undefined;
   const resv = object === "resv" ? resvs.get(name)?.attrs : undefined;
   apply();
@@ -309,14 +313,17 @@ function tellChanged(kernel: Kernel, tx: Transaction, event: Of<"changed">, appl
   else if (object === "node") tell(kernel, tx, "vnode-changed", name, event);
   else if (sched !== undefined) tell(kernel, tx, "sched-changed", name, event, sched);
   else if (resv !== undefined) tell(kernel, tx, "resv-changed", name, resv);
+  else if (backend !== undefined) tell(kernel, tx, "backend-changed", name, backend);
 }
 
 function tellDeleted(kernel: Kernel, tx: Transaction, { object, name }: Of<"deleted">, apply: () => void): void {
   const vnode = object === "node" ? kernel.state.vnodes.get(name) : undefined;
   const resv = object === "resv" ? kernel.state.resvs.get(name) : undefined;
+  const backend = object === "backend" ? kernel.state.backends.get(name) : undefined;
   apply();
   if (object === "queue") tell(kernel, tx, "queue-deleted");
   else if (object === "sched") tell(kernel, tx, "sched-deleted", name);
   else if (vnode !== undefined) tell(kernel, tx, "vnode-deleted", vnode);
   else if (resv !== undefined) tell(kernel, tx, "resv-deleted", resv);
+  else if (backend !== undefined) tell(kernel, tx, "backend-changed", name, backend.attrs);
 }

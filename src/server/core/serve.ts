@@ -219,6 +219,7 @@ const STATUS: { readonly [K in StatusObject]: number } = {
   resource: 82,
   hook: 84,
   pbshook: 84,
+  backend: 0,
 };
 
 function requestNumber(request: Request): number {

@@ -56,7 +56,9 @@ export type UnservedCode =
   | "SCHED_STARTING"
   | "SCHED_SILENT"
   | "SCHED_DOWN"
-  | "NO_VNODES";
+  | "NO_VNODES"
+  | "NO_RUNNERS"
+  | "BACKEND_FAILS";
 
 export type Unserved = {
   readonly code: UnservedCode;

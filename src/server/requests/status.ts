@@ -4,7 +4,7 @@ import type { StatusItem, StatusRequest } from "#protocol/messages.ts";
 import type { Answer, Transaction } from "../engine/transaction.ts";
 import { jobStatus } from "../status/job.ts";
 import { nodeStatus } from "../status/node.ts";
-import { queueStatus, resourceStatus, schedStatus, serverStatus } from "../status/object.ts";
+import { backendStatus, queueStatus, resourceStatus, schedStatus, serverStatus } from "../status/object.ts";
 import { resvStatus } from "../status/resv.ts";
 import { hookStatus } from "./manager/manager-hook.ts";
 
@@ -20,6 +20,8 @@ export function status(tx: Transaction, request: StatusRequest): Answer {
       return give(tx, nodeStatus(tx, request));
     case "sched":
       return give(tx, schedStatus(tx, request));
+    case "backend":
+      return give(tx, backendStatus(tx, request));
     case "resource":
       return give(tx, resourceStatus(tx, request));
     case "resv":

@@ -20,7 +20,7 @@ import { type AskSource, askOf } from "../resv/asking.ts";
 import { addHeard, type Heard, hasRows, noChanges } from "../state/changes.ts";
 import type { Clock } from "../state/entity-sums.ts";
 import { isWithMom } from "../state/job-phase.ts";
-import { isRemote, partitionOf, partitionsOf } from "../state/partitions.ts";
+import { isElastic, isRemote, partitionOf, partitionsOf } from "../state/partitions.ts";
 import { hostOf, placedHost } from "../state/placement.ts";
 import { isBegun } from "../state/resv-holding.ts";
 import { NO_PLACE } from "../state/resv-occurrences.ts";
@@ -113,7 +113,7 @@ export function snapshot(kernel: MirrorSource, sched: Sched, runtime: SchedRunti
     server: schedServer(state),
     sched: schedSelf(kernel, sched),
     resources: [...state.resources.values()].map(schedResource),
-    queues: queues.map(schedQueue),
+    queues: queues.map((queue) => schedQueue(state, queue)),
     nodes: nodes.map((vnode) => schedNode(vnode, isCrowded)),
     jobs,
     clocks: clocksOf(state, view),
@@ -167,7 +167,7 @@ function changesFor(kernel: Kernel, sched: Sched, runtime: SchedRuntime, changes
     }
     // Jobs of another scheduler's queue that run on this scheduler's vnodes are sent again, because they carry the kill_delay of their queue.
     if (!sees && changes.queues.has(name)) for (const id of queue?.jobs ?? []) if (known.jobs.has(id)) moved.add(id);
-    tell(list, "queue", name, known.queues, sees ? schedQueue(queue) : null);
+    tell(list, "queue", name, known.queues, sees ? schedQueue(state, queue) : null);
   }
   const isCrowded = crowding(state, view);
   for (const name of withNeighbours(state, view, union(changes.vnodes, changes.told.vnodes))) {
@@ -265,10 +265,15 @@ const schedResource = (def: { readonly name: string; readonly type: string; read
   type: def.type,
   flags: def.flags,
 });
-const schedQueue = (queue: Queue): SchedQueue => ({
+const schedQueue = (state: ServerState, queue: Queue): SchedQueue => ({
   name: queue.name,
   order: queue.order,
-  attrs: { ...queue.attrs, hasnodes: queue.nodes > 0, kill_delay: killDelayOf(queue) },
+  attrs: {
+    ...queue.attrs,
+    hasnodes: queue.nodes > 0,
+    kill_delay: killDelayOf(queue),
+    ...(isElastic(state, partitionOf(queue)) ? { elastic: true } : {}),
+  },
 });
 
 function schedResv(kernel: MirrorSource, sched: Sched, resv: Resv): SchedResv {

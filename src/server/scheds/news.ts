@@ -11,7 +11,7 @@ import type { Transaction } from "../engine/transaction.ts";
 import { isRoute } from "../jobs/life.ts";
 import { askersChanged } from "../resv/timing.ts";
 import { type AttrChange, changes } from "../state/event.ts";
-import { isRemote, partitionOf, partitionsOf, schedOfPartition, shouldRun } from "../state/partitions.ts";
+import { isRemote, partitionOf, partitionOfBackend, partitionsOf, schedOfPartition, shouldRun } from "../state/partitions.ts";
 import type { Attrs, Sched } from "../state/state.ts";
 import { commentFollows } from "./comment.ts";
 import { configure, trigger } from "./cycles.ts";
@@ -34,6 +34,25 @@ export function queueStarted(kernel: Kernel, _tx: Transaction, name: string): vo
   const queue = kernel.state.queues.get(name);
   if (queue === undefined || isRoute(queue) || kernel.state.server["eligible_time_enable"] !== true) return;
   for (const sched of kernel.scheds.by_name.keys()) trigger(kernel, sched, SCHED_COMMAND.STARTQ);
+}
+
+/** Called when it may have changed whether runners can come to a partition: its scheduler is told, and tries the waiting jobs again. */
+function elasticityChanged(kernel: Kernel, partition: string): void {
+  for (const queue of kernel.state.queues.values()) if (partitionOf(queue) === partition) kernel.changes.told.queues.add(queue.name);
+  const sched = schedOfPartition(kernel.state, partition);
+  if (sched !== undefined) trigger(kernel, sched.name, SCHED_COMMAND.NEW);
+}
+
+export function backendChanged(kernel: Kernel, _tx: Transaction, name: string, before: Attrs | null): void {
+  const backend = kernel.state.backends.get(name);
+  const partitions = new Set(
+    [backend, before === null ? undefined : { name, order: 0, attrs: before }].flatMap((each) =>
+      each === undefined ? [] : [partitionOfBackend(each)],
+    ),
+  );
+  const enabled = backend?.attrs["enabled"] === true;
+  if (backend !== undefined && before !== null && enabled === (before["enabled"] === true) && partitions.size === 1) return;
+  for (const partition of partitions) elasticityChanged(kernel, partition);
 }
 
 // --- attributes of the server

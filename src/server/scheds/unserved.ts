@@ -1,5 +1,5 @@
 // The reason why no scheduler looks at the jobs of a queue: its partition has no scheduler, the scheduler runs no cycles, or
-// the partition has no vnodes. The server itself gives this reason, in the job's comment, in `partita explain` and in
+// the partition has no vnodes, or no runners yet (docs/runners.md). The server itself gives this reason, in the job's comment, in `partita explain` and in
 // `partita top`.
 //
 // U1. The reason is not stored. Its text replaces the scheduler's comment whenever the job is shown, so it disappears
@@ -12,8 +12,8 @@ import type { Timers } from "../engine/timers.ts";
 import type { Unserved } from "../engine/transaction.ts";
 import { isForSched } from "../state/job-phase.ts";
 import type { OwnHost } from "../state/own-host.ts";
-import { partitionOf, remotePlace, schedOfPartition } from "../state/partitions.ts";
-import type { Attrs, Queue, Sched, ServerState } from "../state/state.ts";
+import { backendsFor, partitionOf, remotePlace, runnerCounts, schedOfPartition } from "../state/partitions.ts";
+import type { Attrs, Backend, Queue, Sched, ServerState } from "../state/state.ts";
 import { isFault, silentText } from "./supervisor.ts";
 
 /** The fields of the kernel that the reason depends on. */
@@ -43,13 +43,44 @@ export function whyUnserved(world: ServedWorld, queue: Queue): Unserved | null {
     };
   const away = whyAway(world, sched);
   if (away !== null) return { sched: sched.name, partition, ...away };
-  if (state.resv_queues.has(queue.name) || hasVnodes(state, partition)) return null;
+  if (state.resv_queues.has(queue.name)) return null;
+  const backends = backendsFor(state, partition);
+  if (backends.length > 0) return whyNoRunner(state, backends, sched.name, partition);
+  if (hasVnodes(state, partition)) return null;
   return {
     code: "NO_VNODES",
     sched: sched.name,
     partition,
     text: `Partition ${partition} of scheduler ${sched.name} has no vnodes`,
     remedy: noVnodesRemedy(sched, partition),
+  };
+}
+
+/**
+ * The reason why no runner takes the jobs of a partition: all its backends fail, or it has no vnodes at all, so that everything waits for the first runner. null: the
+ * scheduler's own reasons are the right ones.
+ */
+function whyNoRunner(state: ServerState, backends: readonly Backend[], sched: string, partition: string): Unserved | null {
+  const failing = backends.filter(({ attrs }) => attrs["state"] === "failing");
+  const names = backends.map(({ name }) => name).join(", ");
+  if (failing.length === backends.length) {
+    const text = failing.map(({ name, attrs }) => `Backend ${name} fails: ${attrs["last_error"] ?? "it gives no reason"}`).join("; ");
+    return {
+      code: "BACKEND_FAILS",
+      sched,
+      partition,
+      text,
+      remedy: `it is asked again and again; see qmgr -c "list backend ${failing[0]?.name}"`,
+    };
+  }
+  if (hasVnodes(state, partition)) return null;
+  const asked = backends.reduce((sum, { name }) => sum + runnerCounts(state, name).asked, 0);
+  return {
+    code: "NO_RUNNERS",
+    sched,
+    partition,
+    text: `No runner of backend ${names} is connected yet, ${asked} ${asked === 1 ? "is" : "are"} asked for`,
+    remedy: "nothing, it comes by itself; partita runners shows what the backend says",
   };
 }
 

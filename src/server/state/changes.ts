@@ -16,6 +16,8 @@ export type Changes = {
   readonly resources: Set<string>;
   readonly hooks: Set<string>;
   readonly run_times: Set<string>;
+  readonly backends: Set<string>;
+  readonly runners: Set<string>;
   readonly jobs: Set<string>;
   /** among the changed jobs: those that are new, and those with a changed attribute that only the whole row has (rows.ts) */
   readonly jobs_new: Set<string>;
@@ -47,6 +49,8 @@ export function noChanges(): Changes {
     resources: new Set(),
     hooks: new Set(),
     run_times: new Set(),
+    backends: new Set(),
+    runners: new Set(),
     jobs: new Set(),
     jobs_new: new Set(),
     jobs_whole: new Set(),
@@ -76,11 +80,25 @@ export function addHeard(to: Changes, from: Changes): void {
 
 /** Whether there is anything to write. */
 export function hasRows(changes: Changes): boolean {
-  const { queues, vnodes, scheds, resvs, resources, hooks, run_times, jobs, clocks, ended, purged, purged_arrays } = changes;
-  return (
-    changes.server ||
-    [queues, vnodes, scheds, resvs, resources, hooks, run_times, jobs, clocks, ended, purged, purged_arrays].some((set) => set.size > 0)
-  );
+  const { queues, vnodes, scheds, resvs, resources, hooks, run_times, backends, runners } = changes;
+  const { jobs, clocks, ended, purged, purged_arrays } = changes;
+  const stored = [
+    queues,
+    vnodes,
+    scheds,
+    resvs,
+    resources,
+    hooks,
+    run_times,
+    backends,
+    runners,
+    jobs,
+    clocks,
+    ended,
+    purged,
+    purged_arrays,
+  ];
+  return changes.server || stored.some((set) => set.size > 0);
 }
 
 /** A copy of a record with some values set and some names removed. The old record does not change, because others may still use it. */

@@ -14,7 +14,7 @@ export type AttrChange = { readonly set: Attrs; readonly unset: readonly string[
 export const changes = ({ set, unset }: AttrChange, ...names: readonly string[]): boolean =>
   names.some((name) => set[name] !== undefined || unset.includes(name));
 
-export type NamedObject = "queue" | "node" | "sched" | "resv";
+export type NamedObject = "queue" | "node" | "sched" | "resv" | "backend" | "runner";
 
 export type Event =
   | { readonly kind: "server-changed"; readonly set: Attrs; readonly unset: readonly string[] }

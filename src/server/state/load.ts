@@ -14,7 +14,7 @@ import { type Clock, noAccrual, noUsage } from "./entity-sums.ts";
 import type { JobOwn } from "./job-own.ts";
 import { addResv, indexVnode, newQueue, newVnode } from "./named-objects.ts";
 import { CLOCK_ROW, jobOfRows } from "./rows.ts";
-import type { Attrs, Job, JobAttrs, ResvAttrs, ServerState } from "./state.ts";
+import type { Attrs, Job, JobAttrs, ResvAttrs, RunnerAttrs, ServerState } from "./state.ts";
 import { loadSubjobs, noteLive } from "./subjobs.ts";
 import { refreshVnode } from "./vnode-states.ts";
 
@@ -37,6 +37,8 @@ export type StoredState = {
   /** the clocks of eligible time */
   readonly clocks?: readonly Clock[];
   readonly run_times: readonly { readonly key: string; readonly seconds: number }[];
+  readonly backends?: readonly { readonly name: string; readonly order: number; readonly attrs: Attrs }[];
+  readonly runners?: readonly { readonly name: string; readonly order: number; readonly attrs: RunnerAttrs }[];
   readonly jobs: Iterable<StoredJob>;
 };
 
@@ -63,6 +65,8 @@ export function loadState(name: string, stored: StoredState): ServerState {
     indexClock(state.accrual, clock, true);
     state.accrual.dirty.add(clock.id);
   }
+  for (const backend of byOrder(stored.backends ?? [])) state.backends.set(backend.name, { ...backend });
+  for (const runner of byOrder(stored.runners ?? [])) state.runners.set(runner.name, { ...runner });
   for (const { key, seconds } of stored.run_times) state.run_times.set(key, seconds);
   const jobs = [...stored.jobs].sort((a, b) => a.attrs.queue_rank - b.attrs.queue_rank);
   for (const job of jobs) {
@@ -101,6 +105,8 @@ function emptyState(name: string): ServerState {
     queues: new Map(),
     vnodes: new Map(),
     scheds: new Map(),
+    backends: new Map(),
+    runners: new Map(),
     hooks: new Map(),
     run_times: new Map(),
     jobs: new Map(),
@@ -146,6 +152,8 @@ export function stateOfRows(name: string, loaded: Loaded, history_count: number)
     resvs: objects.resvs.map((row) => ({ id: row.name, ...(row.data as { attrs: Attrs }) })),
     hooks: objects.hooks.map((row) => ({ name: row.name, ...(row.data as Omit<Hook, "name">) })),
     run_times: objects.run_times.map((row) => ({ key: row.name, ...(row.data as { seconds: number }) })),
+    backends: objects.backends.map((row) => ({ name: row.name, ...(row.data as { order: number; attrs: Attrs }) })),
+    runners: objects.runners.map((row) => ({ name: row.name, ...(row.data as { order: number; attrs: RunnerAttrs }) })),
     jobs: jobs.map(({ id, seq, data, run }) => ({ id, seq, ...jobOfRows(data, run) })),
   });
 }

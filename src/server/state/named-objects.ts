@@ -1,4 +1,4 @@
-// Queues, vnodes, schedulers and reservations: creates, changes and deletes them, and updates the values that are derived
+// Queues, vnodes, schedulers, reservations, backends and runners: creates, changes and deletes them, and updates the values that are derived
 // from them.
 
 import { parseResvId } from "#model/job-id.ts";
@@ -10,7 +10,7 @@ import { place } from "./occupancy.ts";
 import { hostOf, placedHost, placementOf } from "./placement.ts";
 import { holdAgain, holdHostAgain, holdNewVnode, newResv, release } from "./resv-holding.ts";
 import { occurrenceStarts } from "./resv-occurrences.ts";
-import type { Attrs, Queue, Resv, ResvAttrs, ServerState, Vnode } from "./state.ts";
+import type { Attrs, Queue, Resv, ResvAttrs, RunnerAttrs, ServerState, Vnode } from "./state.ts";
 import { refreshVnode } from "./vnode-states.ts";
 
 /** Creates an object. Its name must be free. */
@@ -42,6 +42,16 @@ export function createObject(state: ServerState, event: Extract<Event, { kind: "
       assert(!state.scheds.has(name), `scheduler ${name} exists`);
       state.scheds.set(name, { name, order, attrs });
       changes.scheds.add(name);
+      break;
+    case "backend":
+      assert(!state.backends.has(name), `backend ${name} exists`);
+      state.backends.set(name, { name, order, attrs });
+      changes.backends.add(name);
+      break;
+    case "runner":
+      assert(!state.runners.has(name), `runner ${name} exists`);
+      state.runners.set(name, { name, order, attrs: attrs as RunnerAttrs });
+      changes.runners.add(name);
       break;
     case "resv":
       assert(!state.resvs.has(name), `reservation ${name} exists`);
@@ -120,6 +130,18 @@ export function changeObject(
       changes.scheds.add(name);
       break;
     }
+    case "backend": {
+      const backend = present(state.backends.get(name), `backend ${name}`);
+      backend.attrs = withAttrs(backend.attrs, set, unset);
+      changes.backends.add(name);
+      break;
+    }
+    case "runner": {
+      const runner = present(state.runners.get(name), `runner ${name}`);
+      runner.attrs = withAttrs(runner.attrs, set, unset) as RunnerAttrs;
+      changes.runners.add(name);
+      break;
+    }
     case "resv": {
       changeResv(state, present(state.resvs.get(name), `reservation ${name}`), set, unset, changes);
       break;
@@ -164,6 +186,14 @@ export function removeObject(state: ServerState, object: NamedObject, name: stri
     case "sched":
       assert(state.scheds.delete(name), `no scheduler ${name}`);
       changes.scheds.add(name);
+      break;
+    case "backend":
+      assert(state.backends.delete(name), `no backend ${name}`);
+      changes.backends.add(name);
+      break;
+    case "runner":
+      assert(state.runners.delete(name), `no runner ${name}`);
+      changes.runners.add(name);
       break;
     case "resv": {
       const resv = present(state.resvs.get(name), `reservation ${name}`);

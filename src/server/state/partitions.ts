@@ -1,9 +1,11 @@
-// Finds the scheduler of a queue or vnode, which is the scheduler of its partition.
+// Finds the scheduler of a queue or vnode, which is the scheduler of its partition; and the backends of a partition, with their runners (docs/runners.md).
+//
+// I1. What a runner is doing is never stored but follows from its record and its vnode, so that no count can drift.
 
 import { isHostNamed } from "#identity/host-name.ts";
 import { DEFAULT_PARTITION, DEFAULT_SCHED } from "#model/tables/sched-attributes.ts";
 import { isOwnName, type OwnHost } from "./own-host.ts";
-import type { Queue, Sched, ServerState, Vnode } from "./state.ts";
+import type { Backend, Queue, Runner, Sched, ServerState, Vnode } from "./state.ts";
 
 /** The partitions of a scheduler: for the default scheduler pbs-default, for others those of its attribute partition. */
 export function partitionsOf(sched: Sched): readonly string[] {
@@ -53,3 +55,45 @@ export function schedsOf(state: ServerState, own: OwnHost, host: string): { read
 
 /** Whether a scheduler belongs to another host. */
 export const isRemote = (sched: Pick<Sched, "name" | "attrs">, own: OwnHost): boolean => remotePlace(sched, own) !== null;
+
+// --- backends and runners
+
+/** asked: it has not connected yet. idle, busy: it is connected, without or with jobs. lost: it was connected and is not now. */
+export type RunnerDoing = "asked" | "idle" | "busy" | "lost";
+
+export function runnersOf(state: ServerState, backend: string): Runner[] {
+  const found: Runner[] = [];
+  for (const runner of state.runners.values()) if (runner.attrs.backend === backend) found.push(runner);
+  return found;
+}
+
+function doingOf(state: ServerState, { name, attrs }: Runner): RunnerDoing {
+  const vnode = state.vnodes.get(name);
+  if (vnode === undefined) return "asked";
+  if (attrs.lost_s !== undefined) return "lost";
+  return vnode.jobs.size > 0 ? "busy" : "idle";
+}
+
+export function runnerCounts(state: ServerState, backend: string): { readonly [D in RunnerDoing]: number } {
+  const counts = { asked: 0, idle: 0, busy: 0, lost: 0 };
+  for (const runner of runnersOf(state, backend)) counts[doingOf(state, runner)]++;
+  return counts;
+}
+
+/** The partition to which the runners of a backend belong. */
+export function partitionOfBackend({ attrs }: Backend): string {
+  const partition = attrs["partition"];
+  return typeof partition === "string" && partition !== "" ? partition : DEFAULT_PARTITION;
+}
+
+/** The backends that may start runners for a partition, in the order of their creation. */
+export function backendsFor(state: ServerState, partition: string): Backend[] {
+  const found: Backend[] = [];
+  for (const backend of state.backends.values())
+    if (backend.attrs["enabled"] === true && partitionOfBackend(backend) === partition) found.push(backend);
+  return found;
+}
+
+/** Whether runners can come to a partition, so that a job there that fits no vnode waits for one. */
+export const isElastic = (state: ServerState, partition: string): boolean =>
+  state.backends.size > 0 && backendsFor(state, partition).length > 0;

@@ -56,6 +56,8 @@ export function rowsOf(state: ServerState, changes: Changes, due: readonly DueRe
     else put.push({ table: "server", name, data: { ...clock } });
   }
   write("run_times", changes.run_times, state.run_times, (seconds) => ({ seconds }));
+  write("backends", changes.backends, state.backends, ({ order, attrs }) => ({ order, attrs }));
+  write("runners", changes.runners, state.runners, ({ order, attrs }) => ({ order, attrs }));
   const jobs: JobRow[] = [];
   const jobs_gone: string[] = [];
   const runs: { id: string; data: Data }[] = [];

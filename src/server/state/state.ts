@@ -9,6 +9,7 @@
 // I4. A record of attributes is not changed in place either, because others may still use it, for example a start that is on
 //     its way to a mom. A new record is made by a copy, so that V8 keeps it small and fast (job-record.test.ts).
 
+import type { Bucket } from "#model/request/bucket.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
 import type { Hook } from "#model/tables/hook.ts";
 import type { Accrual, Clock, EntityUsage } from "./entity-sums.ts";
@@ -88,6 +89,25 @@ export type Vnode = {
   readonly resvs: Map<string, { readonly exclusive: boolean }>;
 };
 export type Sched = { readonly name: string; readonly order: number; attrs: Attrs };
+/** A system that starts runners (docs/runners.md). */
+export type Backend = { readonly name: string; readonly order: number; attrs: Attrs };
+/**
+ * A runner that was asked of a backend. backend: the name of the backend. serial, index: its place among the runners that were asked together. bucket: what it was asked
+ * for (model/request/bucket.ts). digest: SHA-256 of its token. remote: its id in the backend. lost_s: since when its connection is lost. gone: the backend has said
+ * that it ended.
+ */
+export type RunnerAttrs = Attrs & {
+  backend: string;
+  serial: number;
+  index: number;
+  bucket: Bucket;
+  digest: string;
+  asked_s: number;
+  remote?: string;
+  lost_s?: number;
+};
+/** A runner that was asked of a backend and has not ended. Its name is also the name of its host and of its vnode. */
+export type Runner = { readonly name: string; readonly order: number; attrs: RunnerAttrs };
 
 /** A reservation's attributes (docs/reference/attributes.md 7). Those marked ours or private are not of PBS and never shown. Times are epoch seconds. */
 export type ResvAttrs = Attrs & {
@@ -187,6 +207,8 @@ export type ServerState = {
   readonly queues: Map<string, Queue>;
   readonly vnodes: Map<string, Vnode>;
   readonly scheds: Map<string, Sched>;
+  readonly backends: Map<string, Backend>;
+  readonly runners: Map<string, Runner>;
   /** live jobs; finished ones are in the store's history */
   readonly jobs: Map<string, Job>;
   readonly resvs: Map<string, Resv>;

@@ -1,10 +1,11 @@
-// Status of the server, queues, schedulers and resources. Some values are computed and not stored
+// Status of the server, queues, schedulers, backends and resources. Some values are computed and not stored
 // (docs/reference/attributes.md 2-4).
 
 import { mayRead } from "#model/attribute.ts";
 import { stateCountText } from "#model/job-state.ts";
 import { PBSE, reject } from "#model/pbse.ts";
 import { resourceTypeText } from "#model/resource-table.ts";
+import { BACKEND_ATTRIBUTES } from "#model/tables/backend-attributes.ts";
 import { QUEUE_ATTRIBUTES } from "#model/tables/queue-attributes.ts";
 import { SCHED_ATTRIBUTES } from "#model/tables/sched-attributes.ts";
 import { SERVER_ATTRIBUTES } from "#model/tables/server-attributes.ts";
@@ -12,7 +13,8 @@ import type { StatusItem, StatusRequest } from "#protocol/messages.ts";
 import { columnsOf, encode } from "../attributes/encode.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { type Amounts, amountValue } from "../state/amounts.ts";
-import type { Attrs, Queue, ResourceRecord, ServerState } from "../state/state.ts";
+import { runnerCounts } from "../state/partitions.ts";
+import type { Attrs, Backend, Queue, ResourceRecord, ServerState } from "../state/state.ts";
 
 export function serverStatus(tx: Transaction, { attrs }: StatusRequest): StatusItem[] {
   const { state, config } = tx;
@@ -52,6 +54,19 @@ function assignedRecord(state: ServerState, assigned: Amounts): ResourceRecord |
 export function schedStatus(tx: Transaction, { ids, attrs }: StatusRequest): StatusItem[] {
   const columns = columnsOf(tx.state, tx.who, SCHED_ATTRIBUTES, attrs);
   return named(tx.state.scheds, ids, PBSE.UNKSCHED, (sched) => encode(columns, sched.attrs));
+}
+
+export function backendStatus(tx: Transaction, { ids, attrs }: StatusRequest): StatusItem[] {
+  const columns = columnsOf(tx.state, tx.who, BACKEND_ATTRIBUTES, attrs);
+  return named(tx.state.backends, ids, PBSE.IVALREQ, (backend) => encode(columns, backend.attrs, backendFacts(tx.state, backend)));
+}
+
+function backendFacts(state: ServerState, { name, attrs }: Backend): Attrs {
+  const { asked, idle, busy, lost } = runnerCounts(state, name);
+  return {
+    state: attrs["state"] ?? (attrs["enabled"] === true ? "starting" : "disabled"),
+    state_count: `Asked:${asked} Idle:${idle} Busy:${busy} Lost:${lost}`,
+  };
 }
 
 /** The status of resources; without names, of all, including built-in ones. Resources with flag i are not shown to users. */

@@ -30,6 +30,7 @@ export const POSTGRES_STEPS: readonly SchemaStep[] = [
     "CREATE INDEX history_ended ON history (ended_s)",
     `CREATE TABLE counters (name ${TEXT} PRIMARY KEY, value bigint NOT NULL)`,
   ],
+  ["backends", "runners"].map(object),
 ];
 
 const FIRST_TABLES = [

@@ -35,4 +35,8 @@ export const SCHEMA_STEPS: readonly SchemaStep[] = [
   ["CREATE TABLE hooks (name TEXT PRIMARY KEY, data TEXT NOT NULL) STRICT"],
   ["CREATE TABLE run_times (name TEXT PRIMARY KEY, data TEXT NOT NULL) STRICT"],
   ["CREATE TABLE runs (id TEXT PRIMARY KEY, data TEXT NOT NULL) STRICT, WITHOUT ROWID"],
+  [
+    "CREATE TABLE backends (name TEXT PRIMARY KEY, data TEXT NOT NULL) STRICT",
+    "CREATE TABLE runners  (name TEXT PRIMARY KEY, data TEXT NOT NULL) STRICT",
+  ],
 ];

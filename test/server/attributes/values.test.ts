@@ -75,6 +75,8 @@ test("texts that may hold more than printable characters are named one by one", 
     rows.flatMap(({ name, characters }) => (characters === undefined ? [] : [`${object} ${name}: ${characters}`])),
   );
   assert.deepEqual(free.sort(), [
+    "backend comment: lines",
+    "backend last_error: lines",
     "job Submit_arguments: any",
     "job Variable_List: any",
     "job argument_list: any",

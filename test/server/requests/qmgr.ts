@@ -63,7 +63,7 @@ export async function verdict(h: Harness, line: string, who: Peer = ROOT): Promi
 /** One attribute of a status item as text; undefined: not shown. */
 export function shown(
   h: Harness,
-  object: "server" | "queue" | "node" | "sched" | "job",
+  object: "server" | "queue" | "node" | "sched" | "job" | "backend",
   name: string,
   attribute: string,
   who: Peer = ROOT,

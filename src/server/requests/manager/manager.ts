@@ -5,6 +5,7 @@ import { PBSE, reject } from "#model/pbse.ts";
 import type { ManagerRequest } from "#protocol/messages.ts";
 import { checkManager, checkOperator } from "../../attributes/permission.ts";
 import type { Answer, Transaction } from "../../engine/transaction.ts";
+import { manageBackend } from "./manager-backend.ts";
 import { manageHook } from "./manager-hook.ts";
 import { manageNode } from "./manager-node.ts";
 import { manageQueue } from "./manager-queue.ts";
@@ -31,6 +32,8 @@ export function manager(tx: Transaction, request: ManagerRequest): Answer {
       return manageResource(tx, request);
     case "sched":
       return manageSched(tx, request);
+    case "backend":
+      return manageBackend(tx, request);
     default: {
       const unreachable: never = object;
       return unreachable;

@@ -1,0 +1,84 @@
+// Backends: qmgr, their rows after a restart, and what jobs of their partition are told (docs/runners.md).
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { StatusItem } from "#protocol/messages.ts";
+import type { SchedQueue } from "#protocol/sched-link.ts";
+import { ALICE, addHost, addJob, addQueue, addSched, apply, type Harness, harness, restart, schedHello, statusOf } from "../harness.ts";
+import { session, shown } from "./qmgr.ts";
+
+const S1 = { partition: ["p1"], sched_priv: "/home/pbs/sched_priv_s1", sched_log: "/home/pbs/sched_logs_s1", scheduling: true };
+
+test("backend: create, set, unset, print and delete", async () => {
+  const h = harness();
+  await session(h, [
+    ["alice: create backend sl", "15007 Unauthorized Request "],
+    ["create backend sl type=slurm"],
+    ["create backend sl", "15004 backend sl exists already"],
+    ["create backend s-l", "15172 Invalid object name"],
+    ["create backend x type=torque", "15014 Illegal attribute or resource value"],
+    ["set backend sl partition=cloud,max_runners=4,enabled=t"],
+    ["set backend sl type=local", "15004 the type of a backend that is enabled cannot be changed: set enabled=False first"],
+    ["set backend sl state=ready", "15003 Cannot set attribute, read only or insufficient permission  state"],
+    ["set backend other max_runners=1", "15004 Unknown backend other"],
+    ["create backend none"],
+    ["set backend none enabled=t", "15004 a backend needs a type before it is enabled"],
+    ["delete backend none"],
+    ["unset backend sl max_runners"],
+  ]);
+  const seen = (name: string): unknown => shown(h, "backend", "sl", name);
+  assert.deepEqual([seen("type"), seen("max_runners"), seen("n_max_queued_jobs"), seen("fallback")], ["slurm", "100", "10", "local"]);
+  assert.deepEqual([seen("state"), seen("state_count")], ["starting", "Asked:0 Idle:0 Busy:0 Lost:0"]);
+  await session(h, [["set backend sl enabled=f"]]);
+  assert.equal(seen("state"), "disabled");
+});
+
+/** A partition p1 with a scheduler, a queue, no vnodes, and a backend that is not enabled. */
+function world(): Harness {
+  const h = harness();
+  addHost(h, "n1");
+  addQueue(h, "pq", { partition: "p1" });
+  addSched(h, "s1", S1);
+  schedHello(h, 7, "s1");
+  apply(h, { kind: "created", object: "backend", name: "sl", attrs: { type: "slurm", partition: "p1" } });
+  return h;
+}
+const set = (h: Harness, attrs: { [name: string]: unknown }): void =>
+  apply(h, { kind: "changed", object: "backend", name: "sl", set: attrs, unset: [] });
+const commentOf = (h: Harness, job: string): unknown => {
+  const [item] = statusOf(h, ALICE, { kind: "status", object: "job", ids: [job] }) as StatusItem[];
+  assert.ok(item !== undefined && "attrs" in item);
+  return item.attrs["comment"];
+};
+
+test("backend: a partition with an enabled backend and no vnodes is not now, never Can Never Run", () => {
+  const h = world();
+  const job = addJob(h, { queue: "pq" });
+  assert.match(String(commentOf(h, job)), /has no vnodes/);
+  set(h, { enabled: true });
+  assert.match(String(commentOf(h, job)), /^Not Running: No runner of backend sl is connected yet, 0 are asked for/);
+  set(h, { state: "failing", last_error: "sbatch: error: invalid partition specified: x" });
+  assert.match(String(commentOf(h, job)), /^Not Running: Backend sl fails: sbatch: error: invalid partition specified: x/);
+});
+
+test("backend: its scheduler is told whether runners can come, and its row survives a restart", () => {
+  const h = world();
+  const elastic = (): unknown => {
+    const queues = h.to_scheds.flatMap(({ data }) => {
+      const frame = data as {
+        readonly queues?: readonly SchedQueue[];
+        readonly changes?: readonly { readonly put?: string; readonly value: SchedQueue }[];
+      };
+      return [...(frame.queues ?? []), ...(frame.changes ?? []).flatMap(({ put, value }) => (put === "queue" ? [value] : []))];
+    });
+    return queues.findLast(({ name }) => name === "pq")?.attrs["elastic"];
+  };
+  assert.equal(elastic(), undefined);
+  set(h, { enabled: true });
+  assert.equal(elastic(), true);
+  set(h, { enabled: false });
+  assert.equal(elastic(), undefined);
+  set(h, { enabled: true, max_runners: 4 });
+  restart(h);
+  assert.deepEqual(h.core.state.backends.get("sl")?.attrs, { type: "slurm", partition: "p1", enabled: true, max_runners: 4 });
+});
