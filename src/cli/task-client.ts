@@ -7,6 +7,7 @@ import { type MomToTask, type TaskRun, type TaskToMom, taskSocketPath } from "#p
 import { encodeFrame, type Frame, frameDecoder } from "#protocol/wire/frame.ts";
 import { LIMITS } from "#protocol/wire/limits.ts";
 import { connectUnix } from "#protocol/wire/unix-connect.ts";
+import { versionTalk } from "#protocol/wire/versions.ts";
 import { messageOf } from "#support/caught.ts";
 import type { CommandIo } from "./command.ts";
 import type { Complex } from "./complex.ts";
@@ -74,6 +75,7 @@ type Waiter = {
 class TaskConnection implements TaskClient {
   readonly #socket: Socket;
   readonly #run: TaskRun;
+  readonly #versions = versionTalk();
   /** requests without an answer, and tasks that have not ended, by token; null: the request for the nodes */
   readonly #waiting = new Map<number | null, Waiter>();
   #next = 1;
@@ -137,7 +139,10 @@ class TaskConnection implements TaskClient {
     this.#waiting.clear();
   }
 
-  #receive({ type, data }: Frame): void {
+  #receive(frame: Frame): void {
+    const { type, data } = frame;
+    const strange = this.#versions.incoming(frame);
+    if (strange !== null) return this.#fail(strange);
     if (type === "refused") return this.#fail((data as { readonly text?: string }).text ?? "refused");
     const token = type === "task-hosts" ? null : ((data as { readonly token: number | null }).token ?? null);
     const waiter = this.#waiting.get(token);
@@ -148,7 +153,7 @@ class TaskConnection implements TaskClient {
   }
 
   #send<T extends keyof TaskToMom>(type: T, data: TaskToMom[T]): void {
-    this.#socket.write(encodeFrame(type, data));
+    this.#socket.write(this.#versions.outgoing(encodeFrame(type, data)));
   }
 
   #once<T>(token: number | null, say: () => void): Promise<T> {

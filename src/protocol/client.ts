@@ -13,6 +13,7 @@ import type { Frame } from "./wire/frame.ts";
 import { FRAME_END, frameDecoder } from "./wire/frame.ts";
 import { LIMITS } from "./wire/limits.ts";
 import type { PartFrame, Reply } from "./wire/reply.ts";
+import { versionTalk } from "./wire/versions.ts";
 
 export { ServerUnreachable } from "./proof/unreachable.ts";
 
@@ -116,6 +117,7 @@ function converse(socket: Socket): KeptConnection {
   let unsent = "";
   let broken: ServerUnreachable | null = null;
   let flow: Flow | undefined;
+  const talk = versionTalk();
 
   const fail = (error: ServerUnreachable): void => {
     if (broken !== null) return;
@@ -128,6 +130,8 @@ function converse(socket: Socket): KeptConnection {
   const receive = (frame: Frame): void => {
     const data = frame.data as { readonly id: number };
     if (frame.type === "refused") return fail(refusal(frame.data));
+    const strange = talk.incoming(frame);
+    if (strange !== null) return fail(new ServerUnreachable(strange, PBSE_PROTOCOL));
     const asked = waiting.get(data?.id);
     if (asked === undefined) return;
     if (frame.type === "part") asked.onPart?.((data as PartFrame).items);
@@ -178,7 +182,7 @@ function converse(socket: Socket): KeptConnection {
         const id = next_id++;
         waiting.set(id, { resolve, reject, onPart: options.onPart });
         socket.ref();
-        send(`{"type":"request","data":{"id":${id},${JSON.stringify(request).slice(1)}}${FRAME_END}`);
+        send(talk.outgoing(`{"type":"request","data":{"id":${id},${JSON.stringify(request).slice(1)}}${FRAME_END}`));
       });
     },
     get open_requests() {

@@ -1,5 +1,5 @@
-// Schemas of questions for certificates, of their answers, and of the list of revoked certificates. Both ends check
-// strictly, because neither trusts the other yet.
+// Schemas of questions for certificates, of their answers, and of the list of revoked certificates. Both ends check what they use,
+// because neither trusts the other yet. Members that are unknown are left out (wire/versions.ts V3).
 
 import * as z from "zod";
 import { revocationList } from "#identity/revocations.ts";
@@ -11,7 +11,7 @@ const pem = z.string().max(16 * 1024);
 const version = z.string().max(64);
 const name = z.string().min(1).max(255);
 
-const with_token = z.strictObject({
+const with_token = z.object({
   version,
   token: z.string().regex(/^[0-9a-f]{16}$/),
   secret: z.string().regex(/^[0-9a-f]{40}$/),
@@ -21,30 +21,30 @@ const with_token = z.strictObject({
 const QUESTIONS = {
   join: with_token,
   user: with_token,
-  login: z.strictObject({ version, request: pem }),
-  renew: z.strictObject({ version, request: pem }),
-  check: z.strictObject({ version }),
-  scheds: z.strictObject({ version }),
+  login: z.object({ version, request: pem }),
+  renew: z.object({ version, request: pem }),
+  check: z.object({ version }),
+  scheds: z.object({ version }),
 } satisfies { readonly [K in keyof HostToAuthority]: z.ZodType<HostToAuthority[K]> };
 
 const port = z.number().int().min(1).max(65535);
-const hostSched = z.strictObject({ name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,14}$/), port: port.nullable() });
-const settings = z.strictObject({ server: name, port, mode: z.enum(["user", "system"]) });
+const hostSched = z.object({ name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,14}$/), port: port.nullable() });
+const settings = z.object({ server: name, port, mode: z.enum(["user", "system"]) });
 
 const ANSWERS = {
-  joined: z.strictObject({ certificate: pem, authority: pem, now_s: z.number().int().nonnegative(), settings }),
-  checked: z.strictObject({
+  joined: z.object({ certificate: pem, authority: pem, now_s: z.number().int().nonnegative(), settings }),
+  checked: z.object({
     now_s: z.number().int().nonnegative(),
     authorities: z.array(z.string().regex(/^[0-9a-f]{64}$/)).max(4),
     revoked: revocationList,
   }),
-  "user-signed": z.strictObject({ certificate: pem, authority: pem, user: name }),
-  renewed: z.strictObject({ certificate: pem, authority: pem }),
-  scheds: z.strictObject({ scheds: z.array(hostSched).max(1000) }),
-  "join-refused": z.strictObject({ text: z.string().max(1024) }),
+  "user-signed": z.object({ certificate: pem, authority: pem, user: name }),
+  renewed: z.object({ certificate: pem, authority: pem }),
+  scheds: z.object({ scheds: z.array(hostSched).max(1000) }),
+  "join-refused": z.object({ text: z.string().max(1024) }),
 } satisfies { readonly [K in keyof AuthorityToHost]: z.ZodType<AuthorityToHost[K]> };
 
-const REVOKED_LIST = z.strictObject({ certificates: revocationList }) satisfies z.ZodType<Revoked>;
+const REVOKED_LIST = z.object({ certificates: revocationList }) satisfies z.ZodType<Revoked>;
 
 type Message<Map> = { readonly [K in keyof Map]: { readonly type: K; readonly data: Map[K] } }[keyof Map];
 export type JoinQuestion = Message<HostToAuthority>;

@@ -1,6 +1,6 @@
 // Schemas of the frames between daemons: one zod schema for each frame type of sched-link.ts and mom-link.ts. The server checks
-// every frame of a scheduler or mom and refuses unknown fields. Schedulers and moms check the server's frames too, but not the
-// attribute records in them, which src/model reads.
+// every frame of a scheduler or mom. Schedulers and moms check the server's frames too, but not the attribute records in them,
+// which src/model reads. Members that are unknown are left out, because a newer release may send them (wire/versions.ts V3).
 //
 // S1. parseFrame never throws.  S2. Each schema accepts exactly the type whose name it has (checked by the compiler below).
 
@@ -28,7 +28,7 @@ const count = whole.nonnegative();
 const seconds = z.number().finite();
 const pid = whole.positive();
 const items = <T extends z.ZodType>(item: T) => z.array(item).max(1_000_000);
-const nothing = z.strictObject({}) as z.ZodType<Record<string, never>>;
+const nothing = z.object({}) as z.ZodType<Record<string, never>>;
 
 const record = z.custom<{ readonly [name: string]: unknown }>(isRecord, "must be an object");
 const scalarRecord = <T>(isValue: (value: unknown) => boolean) =>
@@ -41,7 +41,7 @@ const amounts = scalarRecord<number>((value) => typeof value === "number");
 
 // --- frames from a scheduler to the server
 
-const why = z.strictObject({
+const why = z.object({
   code: name,
   module: name.exactOptional(),
   resource: name.exactOptional(),
@@ -53,29 +53,29 @@ const why = z.strictObject({
   never: z.boolean().exactOptional(),
 }) satisfies z.ZodType<Why>;
 
-const occurrence = z.strictObject({ start_s: whole, end_s: whole, place: count });
+const occurrence = z.object({ start_s: whole, end_s: whole, place: count });
 
 const decision = z.discriminatedUnion("kind", [
-  z.strictObject({ kind: z.literal("run"), job: name, exec_vnode: text, walltime_s: seconds.exactOptional() }),
-  z.strictObject({ kind: z.literal("comment"), job: name, comment: told, why }),
-  z.strictObject({ kind: z.literal("estimate"), job: name, start_s: seconds.nullable(), exec_vnode: text.nullable(), topjob: z.boolean() }),
-  z.strictObject({ kind: z.literal("extend"), job: name, soft_walltime_s: seconds }),
-  z.strictObject({ kind: z.literal("preempt"), job: name, methods: name, for: name }),
-  z.strictObject({ kind: z.literal("confirm-resv"), resv: name, partition: name, occurrences: items(occurrence), places: items(text) }),
-  z.strictObject({ kind: z.literal("deny-resv"), resv: name, why }),
-  z.strictObject({ kind: z.literal("qrun-refused"), job: name, text: told }),
+  z.object({ kind: z.literal("run"), job: name, exec_vnode: text, walltime_s: seconds.exactOptional() }),
+  z.object({ kind: z.literal("comment"), job: name, comment: told, why }),
+  z.object({ kind: z.literal("estimate"), job: name, start_s: seconds.nullable(), exec_vnode: text.nullable(), topjob: z.boolean() }),
+  z.object({ kind: z.literal("extend"), job: name, soft_walltime_s: seconds }),
+  z.object({ kind: z.literal("preempt"), job: name, methods: name, for: name }),
+  z.object({ kind: z.literal("confirm-resv"), resv: name, partition: name, occurrences: items(occurrence), places: items(text) }),
+  z.object({ kind: z.literal("deny-resv"), resv: name, why }),
+  z.object({ kind: z.literal("qrun-refused"), job: name, text: told }),
 ]) satisfies z.ZodType<Decision>;
 
 const SCHED_TO_SERVER = {
-  "sched-hello": z.strictObject({ name, pid, version: name, pongs: z.literal(true).exactOptional() }),
-  "sched-decisions": z.strictObject({ cycle: count, decisions: items(decision), more: z.literal(true).exactOptional() }),
-  "sched-cycle-end": z.strictObject({ cycle: count, jobs_considered: count, cycle_ms: z.number().nonnegative() }),
-  "sched-fault": z.strictObject({ fault: told.nullable() }),
-  "sched-leaving": z.strictObject({}),
-  "sched-problem": z.strictObject({ problem: told.nullable() }),
-  "sched-wake": z.strictObject({}),
-  "sched-pong": z.strictObject({ number: count }),
-  "sched-answer": z.strictObject({
+  "sched-hello": z.object({ name, pid, version: name, pongs: z.literal(true).exactOptional() }),
+  "sched-decisions": z.object({ cycle: count, decisions: items(decision), more: z.literal(true).exactOptional() }),
+  "sched-cycle-end": z.object({ cycle: count, jobs_considered: count, cycle_ms: z.number().nonnegative() }),
+  "sched-fault": z.object({ fault: told.nullable() }),
+  "sched-leaving": z.object({}),
+  "sched-problem": z.object({ problem: told.nullable() }),
+  "sched-wake": z.object({}),
+  "sched-pong": z.object({ number: count }),
+  "sched-answer": z.object({
     token: count,
     value: z.custom<unknown>((value) => value === null || isRecord(value), "must be an object or null"),
   }),
@@ -86,15 +86,15 @@ const SCHED_TO_SERVER = {
 const commands = new Set<number>(Object.values(SCHED_COMMAND));
 const command = z.custom<SchedCommand>((value) => typeof value === "number" && commands.has(value), "must be a scheduler command");
 const verdict = z.union([
-  z.strictObject({ ok: z.literal(true), method: z.enum(["S", "C", "R", "D"]).exactOptional() }),
-  z.strictObject({ ok: z.literal(false), code: whole, text }),
+  z.object({ ok: z.literal(true), method: z.enum(["S", "C", "R", "D"]).exactOptional() }),
+  z.object({ ok: z.literal(false), code: whole, text }),
 ]) satisfies z.ZodType<Verdict>;
 
 /** Objects of a snapshot. Only their names are checked, because the server made them from its own typed state. */
 const named = <T>() => z.custom<T>((value) => isRecord(value) && typeof value["name"] === "string", "must be an object with a name");
 const withId = <T>() => z.custom<T>((value) => isRecord(value) && typeof value["id"] === "string", "must be an object with an id");
-const server = z.strictObject({ name, attrs: record, assigned: amounts });
-const sched = z.strictObject({ name, attrs: record });
+const server = z.object({ name, attrs: record, assigned: amounts });
+const sched = z.object({ name, attrs: record });
 
 const putOrDrop = z.custom<Change>((value) => {
   if (!isRecord(value)) return false;
@@ -103,8 +103,8 @@ const putOrDrop = z.custom<Change>((value) => {
 }, "must be a put or a drop");
 
 const SERVER_TO_SCHED = {
-  "sched-refused": z.strictObject({ code: whole, text }),
-  "sched-snapshot": z.strictObject({
+  "sched-refused": z.object({ code: whole, text }),
+  "sched-snapshot": z.object({
     revision: count,
     server,
     sched,
@@ -115,33 +115,33 @@ const SERVER_TO_SCHED = {
     resvs: items(withId()),
     clocks: items(withId()).exactOptional(),
   }),
-  "sched-delta": z.strictObject({ revision: count, changes: items(putOrDrop) }),
-  "sched-cycle": z.strictObject({ cycle: count, command, job: name.exactOptional() }),
+  "sched-delta": z.object({ revision: count, changes: items(putOrDrop) }),
+  "sched-cycle": z.object({ cycle: count, command, job: name.exactOptional() }),
   "sched-configure": nothing,
-  "sched-verdicts": z.strictObject({ cycle: count, verdicts: items(verdict) }),
+  "sched-verdicts": z.object({ cycle: count, verdicts: items(verdict) }),
   "sched-quit": nothing,
-  "sched-ask": z.strictObject({
+  "sched-ask": z.object({
     token: count,
     question: z.discriminatedUnion("kind", [
-      z.strictObject({ kind: z.literal("explain"), job: name, sees_others: z.boolean() }),
-      z.strictObject({ kind: z.literal("view"), sees_others: z.boolean() }),
+      z.object({ kind: z.literal("explain"), job: name, sees_others: z.boolean() }),
+      z.object({ kind: z.literal("view"), sees_others: z.boolean() }),
     ]),
   }),
-  "sched-ping": z.strictObject({ number: count }),
+  "sched-ping": z.object({ number: count }),
 } as unknown as { readonly [K in keyof ServerToSched]: z.ZodType<ServerToSched[K]> };
 
 // --- frames from a mom to the server
 
-const vnodes = z.array(z.strictObject({ name, attrs: record })).max(LIMITS.mom_vnodes_max);
+const vnodes = z.array(z.object({ name, attrs: record })).max(LIMITS.mom_vnodes_max);
 const run = { job: name, run_count: count };
-const usages = items(z.strictObject({ ...run, used: usage }));
+const usages = items(z.object({ ...run, used: usage }));
 const texts = scalarRecord<string>((value) => typeof value === "string");
 const patience = z
-  .strictObject({ join_s: seconds.exactOptional(), launch_s: seconds.exactOptional(), downtime_s: seconds.exactOptional() })
+  .object({ join_s: seconds.exactOptional(), launch_s: seconds.exactOptional(), downtime_s: seconds.exactOptional() })
   .exactOptional();
 
 const MOM_TO_SERVER = {
-  "mom-hello": z.strictObject({
+  "mom-hello": z.object({
     host: name,
     tasks: name.exactOptional(),
     port: count,
@@ -150,39 +150,37 @@ const MOM_TO_SERVER = {
     release: name.exactOptional(),
     vnodes,
     patience,
-    jobs: items(
-      z.strictObject({ ...run, state: z.enum(["starting", "running", "suspended", "ended"]), session_id: whole.exactOptional() }),
-    ),
+    jobs: items(z.object({ ...run, state: z.enum(["starting", "running", "suspended", "ended"]), session_id: whole.exactOptional() })),
     hooks: name.exactOptional(),
     checkpoints: items(name).exactOptional(),
     outputs: items(name).exactOptional(),
     pongs: z.literal(true).exactOptional(),
-    reports: z.strictObject({ every_s: count.min(1).max(LIMITS.status_interval_s_max) }).exactOptional(),
+    reports: z.object({ every_s: count.min(1).max(LIMITS.status_interval_s_max) }).exactOptional(),
   }),
-  "mom-hook": z.strictObject({
+  "mom-hook": z.object({
     hook: name,
     event: name,
     actions: items(name),
     restart_cycle: z.boolean(),
     vnodes: record,
-    job: z.strictObject({ ...run, changes: record }).exactOptional(),
+    job: z.object({ ...run, changes: record }).exactOptional(),
   }),
-  "mom-staging-out": z.strictObject(run),
-  "mom-kept": z.strictObject({ ...run, why: z.literal("checkpoint").exactOptional(), text: told }),
-  "mom-vnodes": z.strictObject({ vnodes, patience }),
-  "mom-joined": z.strictObject(run),
-  "mom-started": z.strictObject({ ...run, session_id: whole, jobdir: text, restarted: z.literal(true).exactOptional() }),
-  "mom-site": z.strictObject({ resources: texts }),
-  "mom-busy": z.strictObject({ busy: z.boolean() }),
-  "mom-idled": z.strictObject({ ...run, idled: z.boolean() }),
-  "mom-usage": z.strictObject({ jobs: usages }),
-  "mom-report": z.strictObject({
+  "mom-staging-out": z.object(run),
+  "mom-kept": z.object({ ...run, why: z.literal("checkpoint").exactOptional(), text: told }),
+  "mom-vnodes": z.object({ vnodes, patience }),
+  "mom-joined": z.object(run),
+  "mom-started": z.object({ ...run, session_id: whole, jobdir: text, restarted: z.literal(true).exactOptional() }),
+  "mom-site": z.object({ resources: texts }),
+  "mom-busy": z.object({ busy: z.boolean() }),
+  "mom-idled": z.object({ ...run, idled: z.boolean() }),
+  "mom-usage": z.object({ jobs: usages }),
+  "mom-report": z.object({
     number: count,
     ill: told.exactOptional(),
     jobs: usages.exactOptional(),
     site: texts.exactOptional(),
   }),
-  "mom-obit": z.strictObject({
+  "mom-obit": z.object({
     ...run,
     exit_status: whole,
     used: usage,
@@ -191,15 +189,15 @@ const MOM_TO_SERVER = {
     kept: z.literal(true).exactOptional(),
     message: told.exactOptional(),
   }),
-  "mom-accepted": z.strictObject({ runs: items(z.strictObject(run)) }),
-  "mom-pong": z.strictObject({ number: whole, ill: told.exactOptional() }),
-  "mom-result": z.strictObject({ token: whole, ok: z.boolean(), code: whole.exactOptional(), text: told.exactOptional() }),
+  "mom-accepted": z.object({ runs: items(z.object(run)) }),
+  "mom-pong": z.object({ number: whole, ill: told.exactOptional() }),
+  "mom-result": z.object({ token: whole, ok: z.boolean(), code: whole.exactOptional(), text: told.exactOptional() }),
 } satisfies { readonly [K in keyof MomToServer]: z.ZodType<MomToServer[K]> };
 
 // --- frames from the server to a mom
 
-const momPlace = z.strictObject({ address: name.nullable(), port: count });
-const momJob = z.strictObject({
+const momPlace = z.object({ address: name.nullable(), port: count });
+const momJob = z.object({
   id: name,
   run_count: count,
   user: name,
@@ -212,7 +210,7 @@ const momJob = z.strictObject({
   kill_delay_s: seconds,
   cookie: name,
   tasks: scalarRecord<string>((value) => typeof value === "string").exactOptional(),
-  sisters: z.strictObject({ secret: name, hosts: z.record(name, momPlace) }).exactOptional(),
+  sisters: z.object({ secret: name, hosts: z.record(name, momPlace) }).exactOptional(),
   restart: z.literal(true).exactOptional(),
 });
 const token = { token: whole, job: name };
@@ -228,34 +226,34 @@ const leader = z
   .refine((value) => parseLeader(value) !== null);
 
 const SERVER_TO_MOM = {
-  "mom-welcome": z.strictObject({
+  "mom-welcome": z.object({
     leader: leader.exactOptional(),
     keep: items(name),
     kill: items(name),
-    acknowledged: items(z.strictObject(run)),
+    acknowledged: items(z.object(run)),
     confirms: z.literal(true).exactOptional(),
   }),
-  "mom-confirmed": z.strictObject({ runs: items(z.strictObject(run)) }),
-  "mom-keys": z.strictObject({
+  "mom-confirmed": z.object({ runs: items(z.object(run)) }),
+  "mom-keys": z.object({
     channel: z.string().regex(CHANNEL_NAME),
     key: z.base64().length(KEY_CHARS),
     boot: name,
   }),
-  "mom-heard": z.strictObject({ number: count }),
-  "mom-refused": z.strictObject({ code: whole, text }),
-  "mom-start": z.strictObject({ jobs: items(momJob) }),
-  "mom-signal": z.strictObject({ ...token, signal: name }),
-  "mom-terminate": z.strictObject({ ...run, why: z.enum(["delete", "rerun"]), kill_delay_s: seconds }),
-  "mom-modify": z.strictObject({ job: name, attrs: record }),
-  "mom-sisters": z.strictObject({ ...run, cput_s: seconds, mem_kb: seconds, vmem_kb: seconds }),
-  "mom-message": z.strictObject({ ...token, files: name, message: text }),
-  "mom-obit-ack": z.strictObject({ jobs: items(z.strictObject(run)) }),
-  "mom-discard": z.strictObject({ job: name }),
-  "mom-hooks": z.strictObject({
+  "mom-heard": z.object({ number: count }),
+  "mom-refused": z.object({ code: whole, text }),
+  "mom-start": z.object({ jobs: items(momJob) }),
+  "mom-signal": z.object({ ...token, signal: name }),
+  "mom-terminate": z.object({ ...run, why: z.enum(["delete", "rerun"]), kill_delay_s: seconds }),
+  "mom-modify": z.object({ job: name, attrs: record }),
+  "mom-sisters": z.object({ ...run, cput_s: seconds, mem_kb: seconds, vmem_kb: seconds }),
+  "mom-message": z.object({ ...token, files: name, message: text }),
+  "mom-obit-ack": z.object({ jobs: items(z.object(run)) }),
+  "mom-discard": z.object({ job: name }),
+  "mom-hooks": z.object({
     digest: name,
     resources: scalarRecord<string>((value) => typeof value === "string"),
     hooks: items(
-      z.strictObject({
+      z.object({
         name,
         type: name,
         event: items(name),
@@ -265,12 +263,12 @@ const SERVER_TO_MOM = {
         order: whole,
         debug: z.boolean(),
         fail_action: items(name),
-        script: z.strictObject({ language: z.enum(["python", "javascript"]), content: hookContent }),
-        config: z.strictObject({ suffix: name, content: hookContent }).nullable(),
+        script: z.object({ language: z.enum(["python", "javascript"]), content: hookContent }),
+        config: z.object({ suffix: name, content: hookContent }).nullable(),
       }),
     ),
   }),
-  "mom-ping": z.strictObject({ number: whole, silence_s: seconds }),
+  "mom-ping": z.object({ number: whole, silence_s: seconds }),
   "mom-quit": nothing,
 } satisfies { readonly [K in keyof ServerToMom]: z.ZodType<ServerToMom[K]> };
 
@@ -279,8 +277,8 @@ const SERVER_TO_MOM = {
 const task_run = { job: name, run_count: count.nullable(), cookie: name.nullable() };
 
 const TASK_TO_MOM = {
-  "task-nodes": z.strictObject(task_run),
-  "task-spawn": z.strictObject({
+  "task-nodes": z.object(task_run),
+  "task-spawn": z.object({
     ...task_run,
     token: count,
     host: name,
@@ -290,9 +288,9 @@ const TASK_TO_MOM = {
     name: name.exactOptional(),
     again: z.literal(true).exactOptional(),
   }),
-  "task-signal": z.strictObject({ token: count, signal: count }),
-  "task-attach": z.strictObject({ ...task_run, token: count, pid }),
-  "task-output": z.strictObject({
+  "task-signal": z.object({ token: count, signal: count }),
+  "task-attach": z.object({ ...task_run, token: count, pid }),
+  "task-output": z.object({
     ...task_run,
     token: count,
     letter: z.enum(["o", "e"]),
@@ -303,11 +301,11 @@ const TASK_TO_MOM = {
 } satisfies { readonly [K in keyof TaskToMom]: z.ZodType<TaskToMom[K]> };
 
 const MOM_TO_TASK = {
-  "task-hosts": z.strictObject({ lines: items(name), hosts: items(name) }),
-  "task-started": z.strictObject({ token: count, task: count }),
-  "task-exited": z.strictObject({ token: count, status: whole }),
-  "task-done": z.strictObject({ token: count }),
-  "task-refused": z.strictObject({ token: count.nullable(), text }),
+  "task-hosts": z.object({ lines: items(name), hosts: items(name) }),
+  "task-started": z.object({ token: count, task: count }),
+  "task-exited": z.object({ token: count, status: whole }),
+  "task-done": z.object({ token: count }),
+  "task-refused": z.object({ token: count.nullable(), text }),
 } satisfies { readonly [K in keyof MomToTask]: z.ZodType<MomToTask[K]> };
 
 type Tables = {

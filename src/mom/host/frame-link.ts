@@ -3,6 +3,7 @@
 import type { Duplex, Readable, Writable } from "node:stream";
 import { encodeFrame, frameDecoder } from "#protocol/wire/frame.ts";
 import { LIMITS } from "#protocol/wire/limits.ts";
+import type { VersionTalk } from "#protocol/wire/versions.ts";
 import { nameOf } from "#support/caught.ts";
 
 type Messages = { readonly [type: string]: unknown };
@@ -20,13 +21,14 @@ export type LinkHandlers<In extends Messages> = { readonly [T in keyof In]: (dat
 
 /**
  * Opens a link over streams. handlers: a function for each type of message that is accepted. onClose: called once when the link has ended, for any reason.
- * frame_chars_max: length of the longest frame that is accepted.
+ * frame_chars_max: length of the longest frame that is accepted. versions: the two ends may be of different releases, and say their versions.
  */
 export function frameLink<In extends Messages, Out extends Messages>(
   streams: Duplex | { readonly input: Readable; readonly output: Writable },
   handlers: LinkHandlers<In>,
   onClose: (error: Error | null) => void,
   frame_chars_max = LIMITS.daemon_frame_chars_max,
+  versions: VersionTalk | null = null,
 ): Link<Out> {
   const { input, output } = "input" in streams ? streams : { input: streams, output: streams };
   const decoder = frameDecoder(frame_chars_max, new Set(Object.keys(handlers)));
@@ -50,6 +52,8 @@ export function frameLink<In extends Messages, Out extends Messages>(
   input.on("data", (chunk: string) => {
     try {
       decoder.push(chunk, (frame) => {
+        const strange = versions?.incoming(frame) ?? null;
+        if (strange !== null) end(new Error(strange));
         if (open) handlers[frame.type]?.(frame.data as In[string]);
       });
     } catch (error) {
@@ -65,7 +69,8 @@ export function frameLink<In extends Messages, Out extends Messages>(
     send(type, data) {
       if (!open) return;
       if (waiting.length === 0) queueMicrotask(flush);
-      const text = encodeFrame(type, data);
+      const frame = encodeFrame(type, data);
+      const text = versions?.outgoing(frame) ?? frame;
       waiting_chars += text.length;
       waiting.push(text);
     },

@@ -20,6 +20,7 @@ import { LIMITS } from "#protocol/wire/limits.ts";
 import { peerCredentials } from "#protocol/wire/peer-credentials.ts";
 import { socketAddress } from "#protocol/wire/socket-path.ts";
 import { dialTls } from "#protocol/wire/tls-dialer.ts";
+import { versionTalk } from "#protocol/wire/versions.ts";
 import { messageOf } from "#support/caught.ts";
 import { isRecord } from "#support/guards.ts";
 import { frameLink, type Link } from "../host/frame-link.ts";
@@ -258,6 +259,7 @@ class MomLink {
       },
       (error) => this.end(error === null ? "the connection was lost" : `the connection was lost: ${error.message}`),
       LIMITS.request_frame_chars_max,
+      versionTalk(),
     );
     socket.on("drain", () => this.#goOn());
     this.#goOn();

@@ -3,17 +3,18 @@
 // D1. A connection that ends is made again: soon if the server had sent something on it, otherwise after longer and longer
 //     intervals. Over TLS a connection is open before the server has looked at the certificate, so that a refused host would
 //     otherwise come back at once, again and again. A host whose certificate is refused waits longer, because an
-//     administrator must act first.
+//     administrator must act first. So does a daemon that speaks no version of the server's protocol (versions.ts).
 
 import type { Socket } from "node:net";
 import { isRecord } from "#support/guards.ts";
-import { encodeFrame, FrameError, frameDecoder } from "./frame.ts";
+import { encodeFrame, type Frame, FrameError, frameDecoder } from "./frame.ts";
 import { clientOf, createIpc, type IpcClient, setInbox } from "./ipc.ts";
 import type { Limits } from "./limits.ts";
 import { LIMITS } from "./limits.ts";
 import { type Outbox, outbox } from "./link.ts";
 import { PBSE_BADCRED } from "./link-server.ts";
 import { socketAddress } from "./socket-path.ts";
+import { PBSE_PROTOCOL, versionTalk } from "./versions.ts";
 
 /** The first interval between attempts is short, because a server that is just starting can soon be reached. It grows up to retry_ms. */
 const RETRY_MS_FIRST = 25;
@@ -98,6 +99,8 @@ export function keepConnected(options: DaemonLinkHandlers, makeCarrier: (limits:
   let closed = false;
   /** the server has sent something on this connection (D1) */
   let heard = false;
+  /** Lets the attempt after this connection wait. node-ipc sets its timer when the connection closes, which is next. */
+  const waitLonger = (): void => void (ipc.config.retry = Math.max(limits.refused_retry_ms, Number(ipc.config.retry)));
 
   const open = (): void => {
     if (client.socket.destroyed) return;
@@ -105,13 +108,21 @@ export function keepConnected(options: DaemonLinkHandlers, makeCarrier: (limits:
       why = text;
       client.socket.destroy();
     };
-    decodeFrames(client.socket, limits, allowed, breakOff);
+    const talk = versionTalk();
+    const hear = (frame: Frame): boolean => {
+      const strange = talk.incoming(frame);
+      if (strange === null) return true;
+      waitLonger();
+      breakOff(strange);
+      return false;
+    };
+    decodeFrames(client.socket, limits, allowed, { breakOff, hear });
     const queueLimits = () => ({
       write_ahead_bytes: limits.write_ahead_bytes,
       queue_chars_max: limits.daemon_queue_chars_max,
       stalled_reader_ms: limits.stalled_daemon_ms,
     });
-    const write = (text: string): void => void client.send(text);
+    const write = (text: string): void => void client.send(talk.outgoing(text));
     heard = false;
     out = outbox(client.socket, { write, limits: queueLimits, giveUp: breakOff, onRoom: () => undefined });
     options.onOpen(link);
@@ -157,22 +168,33 @@ export function keepConnected(options: DaemonLinkHandlers, makeCarrier: (limits:
   for (const type of allowed) {
     client.on(type, (data: unknown) => {
       if (type !== "refused") heard = true;
-      // node-ipc sets its timer when the connection closes, which is next.
-      else if (codeIn(data) === PBSE_BADCRED) ipc.config.retry = Math.max(limits.refused_retry_ms, Number(ipc.config.retry));
+      else if (WAITING.has(codeIn(data))) waitLonger();
       if (!closed) options.onFrame(type, data);
     });
   }
   return link;
 }
 
+/** Refusals after which an administrator must act first: the certificate is not accepted, or one of the two programs must be upgraded. */
+const WAITING: ReadonlySet<unknown> = new Set([PBSE_BADCRED, PBSE_PROTOCOL]);
+
 const codeIn = (refused: unknown): unknown => (isRecord(refused) ? refused["code"] : undefined);
 
-/** Replaces the decoder of node-ipc with ours. breakOff: called when the server violates the protocol. */
-function decodeFrames(socket: Socket, limits: Limits, allowed: ReadonlySet<string>, breakOff: (text: string) => void): void {
+type Ears = {
+  /** called when the server violates the protocol */
+  readonly breakOff: (text: string) => void;
+  /** called with each frame before it is received; returns false if the frame must not be received */
+  readonly hear: (frame: Frame) => boolean;
+};
+
+/** Replaces the decoder of node-ipc with ours. */
+function decodeFrames(socket: Socket, limits: Limits, allowed: ReadonlySet<string>, { breakOff, hear }: Ears): void {
   const decoder = frameDecoder(limits.daemon_frame_chars_max, allowed);
   setInbox(socket, (chunk, receive) => {
     try {
-      decoder.push(chunk, receive);
+      decoder.push(chunk, (frame) => {
+        if (hear(frame)) receive(frame);
+      });
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
       breakOff(error.message);

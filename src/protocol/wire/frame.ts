@@ -8,7 +8,8 @@ import { nth } from "#support/assert.ts";
 
 export const FRAME_END = "\f";
 
-export type Frame = { readonly type: string; readonly data: unknown };
+/** protocol: the versions that the sender speaks; only in the first frame of each end (versions.ts). */
+export type Frame = { readonly type: string; readonly data: unknown; readonly protocol?: unknown };
 
 export type FrameErrorReason = "too-long" | "not-json" | "not-a-frame" | "type-refused";
 /** The error when the peer has violated the protocol. The connection must end. */

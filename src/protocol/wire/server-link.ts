@@ -9,6 +9,7 @@
 //     room. If no request is complete, one connection is read until its request is complete.
 // L4. When the server ends the link of a daemon on another host, it takes no further frame from the link, and destroys the
 //     link after drop_ms_max even if the peer does not close it.
+// L5. If the two ends have no common version of the protocol (versions.ts), the peer is told so, and nothing that it sends is served.
 
 import type { Socket } from "node:net";
 import { encodeFrame, encodePartFrame, type Frame, FrameError, frameDecoder } from "./frame.ts";
@@ -17,6 +18,7 @@ import type { Limits } from "./limits.ts";
 import { type Outbox, type OutboxLimits, outbox } from "./link.ts";
 import { isRemoteUser, type LinkPeer } from "./link-peer.ts";
 import type { Reply } from "./reply.ts";
+import { PBSE_PROTOCOL, type VersionTalk, versionTalk } from "./versions.ts";
 
 export { type LinkPeer, NO_UID } from "./link-peer.ts";
 
@@ -60,6 +62,8 @@ export type LinkHandlers = {
   onClose?(link: ServerLink): void;
   /** Called when a connection was refused or ended for a reason that belongs in the log. */
   onProblem?(text: string, peer: LinkPeer | null): void;
+  /** whether this end sends the first frame of a link (a scheduler that the server has dialled): it says its versions at once */
+  readonly speaks_first?: true;
 };
 
 /** Totals over all connections of a user. */
@@ -106,6 +110,7 @@ export class ServerConnection implements ServerLink {
   readonly #out: Outbox;
   readonly #rate: ReturnType<typeof frameRate>;
   readonly #requests: ReturnType<typeof openRequests>;
+  readonly #versions: VersionTalk;
   /** Passes a frame to onFrame. */
   #receive: (frame: Frame) => void = () => undefined;
   /** the link was broken off, and none of its requests is served any more */
@@ -134,6 +139,7 @@ export class ServerConnection implements ServerLink {
     this.#handlers = handlers;
     this.#decoder = frameDecoder(limits.request_frame_chars_max, allowedOf(ipc));
     this.#requests = openRequests(user);
+    this.#versions = versionTalk({ reserved: handlers.speaks_first !== true });
     this.#out = outbox(socket, {
       write: (text) => void ipc.write(socket, text),
       limits: () => this.#outboxLimits(),
@@ -166,21 +172,21 @@ export class ServerConnection implements ServerLink {
   }
 
   send(type: string, data: unknown): void {
-    this.#out.send(encodeFrame(type, data));
+    this.sendText(encodeFrame(type, data));
   }
 
   sendText(text: string): void {
-    this.#out.send(text);
+    this.#out.send(this.#versions.outgoing(text));
   }
 
   reply(reply: Reply): void {
-    this.#out.send(encodeFrame("reply", reply));
+    this.sendText(encodeFrame("reply", reply));
     this.#requests.remove(reply.id);
     if (this.#decoder.ready || this.#socket.isPaused()) this.#goOn();
   }
 
   part(id: number, items: readonly string[]): void {
-    this.#out.send(encodePartFrame(id, items));
+    this.sendText(encodePartFrame(id, items));
   }
 
   sendFrames(frames: Iterable<string>): Promise<void> {
@@ -211,6 +217,8 @@ export class ServerConnection implements ServerLink {
     try {
       const taken = this.#decoder.take();
       if (taken !== null) {
+        const strange = this.#versions.incoming(taken.frame);
+        if (strange !== null) return this.#refuse(strange);
         this.frame_chars = taken.chars;
         if (taken.frame.type === "request") this.#requests.add(taken.frame, taken.chars);
         if (!this.#welcomed) this.#rate.spend();
@@ -253,6 +261,16 @@ export class ServerConnection implements ServerLink {
       queue_chars_max: this.#welcomed ? limits.daemon_queue_chars_max : limits.client_queue_chars_max,
       stalled_reader_ms: this.#welcomed ? limits.stalled_daemon_ms : limits.stalled_reader_ms,
     };
+  }
+
+  /** Tells the peer why nothing is served, and ends the link (L5). */
+  #refuse(text: string): false {
+    this.#refused = true;
+    this.#handlers.onProblem?.(text, this.peer);
+    this.#out.send(encodeFrame("refused", { code: PBSE_PROTOCOL, text }));
+    this.#out.end();
+    this.#drop_timer ??= setTimeout(() => this.#socket.destroy(), this.#limits.drop_ms_max).unref();
+    return false;
   }
 
   #breakOff(why: string): void {

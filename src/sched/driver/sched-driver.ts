@@ -182,6 +182,7 @@ export class SchedDriver {
   /** Takes a frame as it came over the link. */
   frame(type: string, data: unknown): void {
     if (this.#is_deaf) return;
+    if (type === "refused") return this.#record(LOG_EVENT.ERROR, "", `the server refuses the connection: ${JSON.stringify(data)}`);
     const parsed = parseFrame("server-to-sched", type, data);
     if (parsed.ok) return this.take(parsed.frame);
     this.#record(LOG_EVENT.ERROR, "", `the server's frame is refused: ${parsed.text}`);

@@ -67,6 +67,7 @@ async function listenForServer({ conf, port, note }: WayOptions): Promise<Server
   let end: ServerEnd | null = null;
   let link: ServerLink | null = null;
   const handlers: LinkHandlers = {
+    speaks_first: true,
     onLink(next) {
       if (end === null) return next.destroy();
       const former = link;
