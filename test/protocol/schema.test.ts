@@ -149,6 +149,7 @@ test("schema: link frames: right ones pass as they are, wrong ones are named", (
 test("schema: members that a newer release may send are left out of frames between daemons, at every depth, and refused in requests", () => {
   const extra = { later: { a: [1] } };
   const run = { job: "1", run_count: 1 };
+  const hello = { host: "h", port: 1, pid: 2, version: "x" };
   const place = { address: null, port: 15002 };
   const job = {
     id: "1",
@@ -174,8 +175,8 @@ test("schema: members that a newer release may send are left out of frames betwe
       { cycle: 1, ...extra, verdicts: [{ ok: true, ...extra }, { ok: false, code: 1, text: "", ...extra }] }],
     ["server-to-sched", "sched-quit", {}, extra],
     ["mom-to-server", "mom-hello",
-      { host: "h", port: 1, pid: 2, version: "x", vnodes: [{ name: "h", attrs: {} }], jobs: [{ ...run, state: "running" }], reports: { every_s: 15 } },
-      { host: "h", port: 1, pid: 2, version: "x", ...extra, vnodes: [{ name: "h", attrs: {}, ...extra }], jobs: [{ ...run, state: "running", ...extra }], reports: { every_s: 15, ...extra } }],
+      { ...hello, vnodes: [{ name: "h", attrs: {} }], jobs: [{ ...run, state: "running" }], reports: { every_s: 15 } },
+      { ...hello, ...extra, vnodes: [{ name: "h", attrs: {}, ...extra }], jobs: [{ ...run, state: "running", ...extra }], reports: { every_s: 15, ...extra } }],
     ["server-to-mom", "mom-welcome", { keep: [], kill: [], acknowledged: [run] }, { keep: [], kill: [], ...extra, acknowledged: [{ ...run, ...extra }] }],
     ["server-to-mom", "mom-start", { jobs: [task] },
       { ...extra, jobs: [{ ...task, ...extra, sisters: { secret: "s", ...extra, hosts: { h2: { ...place, ...extra } } } }] }],
