@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import { appendFileSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { until } from "../complex.ts";
-import { lackOfUsers } from "../needed-users.ts";
-import { ROOT } from "../shared.ts";
-import { lackOfNamespaces, makeNet, type Net, type NetHost } from "./namespaces.ts";
+import { until } from "../../complex.ts";
+import { lackOfUsers } from "../../needed-users.ts";
+import { ROOT } from "../../shared.ts";
+import { lackOfNamespaces, makeNet, type Net, type NetHost } from "../namespaces.ts";
 
 const USER = "pbsuser1";
 

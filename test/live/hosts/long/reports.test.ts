@@ -6,13 +6,13 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
-import { until } from "../complex.ts";
-import { lackOfUsers } from "../needed-users.ts";
-import { ROOT } from "../shared.ts";
-import { type Bed, closeBed, joins, makeBed } from "./bed.ts";
-import { lackOfNamespaces, makeNet, type NetHost } from "./namespaces.ts";
-import type { RelayOrder } from "./relay.ts";
-import type { UdpCounts, UdpOrder } from "./udp-relay.ts";
+import { until } from "../../complex.ts";
+import { lackOfUsers } from "../../needed-users.ts";
+import { ROOT } from "../../shared.ts";
+import { type Bed, closeBed, joins, makeBed } from "../bed.ts";
+import { lackOfNamespaces, makeNet, type NetHost } from "../namespaces.ts";
+import type { RelayOrder } from "../relay.ts";
+import type { UdpCounts, UdpOrder } from "../udp-relay.ts";
 
 const USER = "pbsuser1";
 const PORT = "15001";
@@ -41,7 +41,7 @@ async function order(control: string, what: object): Promise<string> {
 async function startRelay(bed: Bed, host: NetHost, program: string, target: string): Promise<string> {
   const control = join(bed.net.dir, `${program}.sock`);
   const out = join(bed.net.dir, `${program}.out`);
-  const words = [join(ROOT, "node_modules/node/bin/node"), join(import.meta.dirname, `${program}.ts`), PORT, target, control];
+  const words = [join(ROOT, "node_modules/node/bin/node"), join(import.meta.dirname, "..", `${program}.ts`), PORT, target, control];
   host.must("sh", "-c", `exec setsid "$@" </dev/null >${out} 2>&1 &`, "sh", ...words);
   await until(`${program} listens`, () => existsSync(control) && readFileSync(out, "utf8").includes("ready"));
   return control;

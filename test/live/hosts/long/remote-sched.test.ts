@@ -6,12 +6,12 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
-import { until } from "../complex.ts";
-import { lackOfUsers } from "../needed-users.ts";
-import { ROOT } from "../shared.ts";
-import { type Bed, closeBed, joins, makeBed } from "./bed.ts";
-import { lackOfNamespaces, makeNet, type NetHost } from "./namespaces.ts";
-import type { RelayOrder } from "./relay.ts";
+import { until } from "../../complex.ts";
+import { lackOfUsers } from "../../needed-users.ts";
+import { ROOT } from "../../shared.ts";
+import { type Bed, closeBed, joins, makeBed } from "../bed.ts";
+import { lackOfNamespaces, makeNet, type NetHost } from "../namespaces.ts";
+import type { RelayOrder } from "../relay.ts";
 
 const USER = "pbsuser1";
 const skip = lackOfNamespaces() || lackOfUsers(USER);
@@ -132,7 +132,7 @@ async function isSlow(bed: Far): Promise<void> {
   const control = join(bed.net.dir, "relay.sock");
   const node = join(ROOT, "node_modules/node/bin/node");
   const relay = `exec setsid "$@" </dev/null >${bed.net.dir}/relay.out 2>&1 &`;
-  bed.node8.must("sh", "-c", relay, "sh", node, join(import.meta.dirname, "relay.ts"), "15050", `${bed.node7.address}:15050`, control);
+  bed.node8.must("sh", "-c", relay, "sh", node, join(import.meta.dirname, "../relay.ts"), "15050", `${bed.node7.address}:15050`, control);
   await until("the relay listens", () => readFileSync(join(bed.net.dir, "relay.out"), "utf8").includes("ready"));
   const orders = async (order: RelayOrder): Promise<void> => {
     const socket = connect(control);

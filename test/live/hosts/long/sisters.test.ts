@@ -6,14 +6,14 @@ import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, write
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { until } from "../complex.ts";
-import { lackOfUsers } from "../needed-users.ts";
-import { type Bed, closeBed, joins, makeBed } from "./bed.ts";
-import { lackOfNamespaces, makeNet, type NetHost } from "./namespaces.ts";
+import { until } from "../../complex.ts";
+import { lackOfUsers } from "../../needed-users.ts";
+import { type Bed, closeBed, joins, makeBed } from "../bed.ts";
+import { lackOfNamespaces, makeNet, type NetHost } from "../namespaces.ts";
 
 const USER = "pbsuser1";
 const MPIEXEC = "/usr/bin/mpiexec.openmpi";
-const CLAIM = join(dirname(fileURLToPath(import.meta.url)), "claim.ts");
+const CLAIM = join(dirname(fileURLToPath(import.meta.url)), "../claim.ts");
 const skip = lackOfNamespaces() || lackOfUsers(USER);
 
 let bed: Bed;
