@@ -8,7 +8,7 @@ import tls from "node:tls";
 import type { Credentials } from "#identity/files/credentials.ts";
 import { parseToken } from "#identity/token.ts";
 import { makeRequest, newKey } from "#identity/x509/request.ts";
-import { StatusReports } from "#mom/driver/status-reports.ts";
+import { openingOf, StatusReports } from "#mom/driver/status-reports.ts";
 import { connectServer, type ServerConnection } from "#protocol/client.ts";
 import type { MomHello } from "#protocol/mom-link.ts";
 import { type FrameOf, frameTypes, parseFrame } from "#protocol/schema-link.ts";
@@ -151,6 +151,7 @@ function simulateMom({ host, port, server, credentials }: Place, storm: Storm): 
     },
     { host: "127.0.0.1", port, server, credentials: () => credentials, revoked: () => new Set() },
   );
+  let number = 0;
   const reports = new StatusReports({
     port: { cipher: aesGcm, open: (heard) => dialUdp({ host: "127.0.0.1", port }, heard) },
     clock: {
@@ -161,7 +162,8 @@ function simulateMom({ host, port, server, credentials }: Place, storm: Storm): 
     },
     host,
     every_s: () => EVERY_S,
-    illness: () => null,
+    opening: () => openingOf(++number, 0, null),
+    answered: () => undefined,
     send: ({ type, data }) => link.send(type, data),
     note: (text) => void process.stderr.write(`bench: ${host}: ${text}\n`),
   });

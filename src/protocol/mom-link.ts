@@ -11,6 +11,9 @@
 //     this answer, because a network can fail in one direction only.
 // I6. A mom on another host reports usage and other values that change by datagrams, and over the connection while datagrams are
 //     not answered (src/mom/driver/status-reports.ts).
+// I7. When the server has lost a mom, it does not start the mom's rerunnable jobs anywhere else before the mom's grace is over,
+//     counted from the mom's last message. The mom ends these jobs before its grace is over, counted from its latest message
+//     that the server has answered, which is never later. So a job does not run twice, although the two cannot speak.
 
 export type MomVnode = {
   readonly name: string;
@@ -29,6 +32,12 @@ export type MomPatience = {
   /** $max_poll_downtime */
   readonly downtime_s?: number;
 };
+/**
+ * How many seconds the server waits for a mom that it has lost, before it starts the jobs again that the mom had (I7). number:
+ * counts the changes on one connection; 0 is what the mom has from an earlier connection. requeue_s: for jobs of which the host
+ * is the first; 0: for ever. sister_s: for jobs of which it is another one.
+ */
+export type MomGrace = { readonly number: number; readonly requeue_s: number; readonly sister_s: number };
 export type MomHello = {
   readonly host: string;
   /** address of the socket on which the mom accepts requests of tasks (task-link.ts) */
@@ -63,10 +72,17 @@ export type MomHello = {
   readonly pongs?: true;
   /** the mom is on another host (I5, I6). every_s: how often it reports */
   readonly reports?: { readonly every_s: number };
+  /** the grace that the mom knows; null: it knows none yet; absent: a mom of an earlier release, which does not heed I7 */
+  readonly grace?: MomGrace | null;
 };
-/** What a mom on another host reports repeatedly (I6). Each report has a larger number than the one before. */
+/**
+ * What a mom on another host reports repeatedly (I6). Each report has a larger number than the one before. A report is also how
+ * any mom asks whether the server still hears it (I7).
+ */
 export type MomReport = {
   readonly number: number;
+  /** the number of the newest grace that the mom knows */
+  readonly grace?: number;
   /** the reason why the mom cannot start jobs */
   readonly ill?: string;
   /** usage of runs that is not in an answered report; one report may contain only a part of it */
@@ -200,8 +216,8 @@ export type MomToServer = {
   /** the answer to a mom-signal, or to a mom-start that the mom refuses at once */
   "mom-result": { readonly token: number; readonly ok: boolean; readonly code?: number; readonly text?: string };
 };
-/** The server's answer to a report. */
-export type MomHeard = { readonly number: number };
+/** The server's answer to a report. grace: the mom's present one; absent: a mom of an earlier release does not know it */
+export type MomHeard = { readonly number: number; readonly grace?: MomGrace };
 export type ServerToMom = {
   "mom-welcome": {
     /** the leader that sends this (failover/leader.ts); absent: the complex has one server */
@@ -211,6 +227,7 @@ export type ServerToMom = {
     readonly acknowledged: readonly { readonly job: string; readonly run_count: number }[];
     /** the server answers confirmed starts (I5) */
     readonly confirms?: true;
+    readonly grace?: MomGrace;
   };
   /** answer to mom-accepted: these runs may start (I5) */
   "mom-confirmed": { readonly runs: readonly { readonly job: string; readonly run_count: number }[] };

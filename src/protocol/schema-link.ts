@@ -140,6 +140,8 @@ const patience = z
   .object({ join_s: seconds.exactOptional(), launch_s: seconds.exactOptional(), downtime_s: seconds.exactOptional() })
   .exactOptional();
 
+const grace = z.object({ number: count, requeue_s: seconds.nonnegative(), sister_s: seconds.positive() });
+
 const MOM_TO_SERVER = {
   "mom-hello": z.object({
     host: name,
@@ -156,6 +158,7 @@ const MOM_TO_SERVER = {
     outputs: items(name).exactOptional(),
     pongs: z.literal(true).exactOptional(),
     reports: z.object({ every_s: count.min(1).max(LIMITS.status_interval_s_max) }).exactOptional(),
+    grace: grace.nullable().exactOptional(),
   }),
   "mom-hook": z.object({
     hook: name,
@@ -176,6 +179,7 @@ const MOM_TO_SERVER = {
   "mom-usage": z.object({ jobs: usages }),
   "mom-report": z.object({
     number: count,
+    grace: count.exactOptional(),
     ill: told.exactOptional(),
     jobs: usages.exactOptional(),
     site: texts.exactOptional(),
@@ -232,6 +236,7 @@ const SERVER_TO_MOM = {
     kill: items(name),
     acknowledged: items(z.object(run)),
     confirms: z.literal(true).exactOptional(),
+    grace: grace.exactOptional(),
   }),
   "mom-confirmed": z.object({ runs: items(z.object(run)) }),
   "mom-keys": z.object({
@@ -239,7 +244,7 @@ const SERVER_TO_MOM = {
     key: z.base64().length(KEY_CHARS),
     boot: name,
   }),
-  "mom-heard": z.object({ number: count }),
+  "mom-heard": z.object({ number: count, grace: grace.exactOptional() }),
   "mom-refused": z.object({ code: whole, text }),
   "mom-start": z.object({ jobs: items(momJob) }),
   "mom-signal": z.object({ ...token, signal: name }),

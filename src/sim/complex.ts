@@ -101,7 +101,7 @@ export function createComplex(world: World, scenario: Scenario, checks: Checks):
         vnodes: momVnodes(host),
         starter,
         prepareFailure: (job, run_count) => prepareFailure(world, scenario, complex.failures, job, run_count),
-        dial: (name) => (isCutOff(network, name) ? null : server.dialMom(name)),
+        dial: (name) => (isCutOff(network, name) ? "unreached" : (server.dialMom(name) ?? "absent")),
         datagrams: host.is_far ? datagrams : null,
       }),
   );

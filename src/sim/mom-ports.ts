@@ -59,7 +59,8 @@ export type MomOptions = {
   readonly starter: StarterProcess;
   /** Returns the code with which the preparation of a job's files fails (docs/reference/execution.md 6); null: it succeeds. */
   prepareFailure(job: string, run_count: number): number | null;
-  dial(host: string): Link<"mom-to-server", "server-to-mom"> | null;
+  /** Connects to the server. absent: nobody listens there. unreached: the network carries nothing */
+  dial(host: string): Link<"mom-to-server", "server-to-mom"> | "absent" | "unreached";
   /** null: the server is on this host */
   readonly datagrams: Datagrams | null;
 };
@@ -467,7 +468,11 @@ class VirtualServerLink implements ServerLink {
   #dial(): void {
     if (this.#is_closed) return;
     const link = this.#options.dial(this.#options.host);
-    if (link === null) return this.#life.later(RECONNECT_MS, () => this.#dial());
+    if (typeof link === "string") {
+      this.#life.later(RECONNECT_MS, () => this.#dial());
+      if (link === "absent") this.#life.later(this.#options.random.int(0, 5), () => this.#end.absent());
+      return;
+    }
     this.#link = link;
     const isPresent = (): boolean => link === this.#link;
     link.listen({

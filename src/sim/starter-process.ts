@@ -1,7 +1,9 @@
-// The parent process of a host's jobs, like src/mom/starter/starter.ts (with its invariants S1-S3), but its processes are
+// The parent process of a host's jobs, like src/mom/starter/starter.ts (with its invariants S1-S4), but its processes are
 // simulated: they run for a time and end with a status that the seed gives. When the starter is killed, its journal stays,
 // and its processes continue until the next starter kills them.
 
+import { JOB_EXEC } from "#model/exit-status.ts";
+import { LeaseWatch } from "#mom/job/lease-watch.ts";
 import type { WaitStatus } from "#mom/job/process.ts";
 import { PLACEHOLDER } from "#mom/job/sister.ts";
 import type { ExitedRun, MomToStarter, RunKey, StartedRun, StarterRun, StarterToMom, StartSpec } from "#mom/job/starter-link.ts";
@@ -71,6 +73,7 @@ export class StarterProcess {
   #guest: ((frame: Told) => void) | null = null;
   #lost: (() => void) | null = null;
   #next_pid = 100;
+  #leases = new LeaseWatch();
 
   constructor(world: World, options: StarterOptions) {
     this.#world = world;
@@ -90,6 +93,7 @@ export class StarterProcess {
     if (this.#alive) return;
     this.#life++;
     this.#unwritten.clear();
+    this.#leases = new LeaseWatch();
     this.#world.trace.add(this.#who, "started");
     this.#killProcesses();
     this.#alive = true;
@@ -143,7 +147,9 @@ export class StarterProcess {
       (run): StarterRun => (this.#unwritten.has(run.job) && run.state === "ended" ? { ...run, state: "running" } : run),
     );
     const last = [...this.#journal.last].map(([job, run_count]) => ({ job, run_count }));
-    this.#send({ type: "starter-state", data: { pid: this.#life, runs, last, pongs: true } });
+    const { lease } = this.#leases;
+    const data = { pid: this.#life, runs, last, pongs: true, leases: true, ...(lease === null ? {} : { lease }) } as const;
+    this.#send({ type: "starter-state", data });
   }
 
   /** Called when the mom has gone. */
@@ -171,6 +177,10 @@ export class StarterProcess {
         case "starter-start":
           for (const spec of data.runs) this.#startRun(spec);
           break;
+        case "starter-lease":
+          this.#leases.take(data);
+          this.#awaitLease();
+          break;
         case "starter-signal":
           for (const request of data.runs) this.#signal(request);
           break;
@@ -194,9 +204,22 @@ export class StarterProcess {
     });
   }
 
+  // --- the lease
+
+  #awaitLease(): void {
+    const next_ms = this.#leases.next_ms();
+    if (next_ms !== null) this.#world.after(Math.max(0, next_ms - steadyMs(this.#world)), () => this.#endOverdue());
+  }
+
+  #endOverdue(): void {
+    if (!this.#alive) return;
+    for (const run of this.#leases.overdue(steadyMs(this.#world), (run) => this.#processes.get(run.job)?.run_count === run.run_count))
+      this.#signal({ ...run, signal: 9 });
+  }
+
   // --- jobs
 
-  #startRun({ job, run_count, path, terminal }: StartSpec): void {
+  #startRun({ job, run_count, path, terminal, until_ms }: StartSpec): void {
     const { called } = this.#options;
     const known = this.#journal.runs.get(job);
     if (known !== undefined && known.run_count >= run_count) return;
@@ -205,7 +228,8 @@ export class StarterProcess {
     // The placeholder that stands for the job on a sister runs until it is removed.
     const behaviour = path === PLACEHOLDER ? { ...drawn, run_ms: PLACE_MS } : drawn;
     const unreached = terminal !== null && (behaviour.terminal.refused || called.has(job)) ? NO_TERMINAL : null;
-    const exit_status = behaviour.start_failure ?? unreached;
+    const late = until_ms !== undefined && at_ms >= until_ms ? JOB_EXEC.RETRY : null;
+    const exit_status = late ?? behaviour.start_failure ?? unreached;
     if (exit_status !== null) {
       this.#send({ type: "starter-failed", data: { runs: [{ job, run_count, exit_status, text: "cannot be started", at_ms }] } });
       return;
@@ -215,6 +239,10 @@ export class StarterProcess {
     const run = { job, run_count, pid: process.pid, at_ms, ...(terminal === null ? {} : { terminal: `/dev/pts/${process.pid}` }) };
     this.#journal.runs.set(job, { ...run, state: "running" });
     this.#send({ type: "starter-started", data: { runs: [run] } });
+    if (until_ms !== undefined) {
+      this.#leases.add({ job, run_count, until_ms });
+      this.#awaitLease();
+    }
     const { goes_ms } = behaviour.terminal;
     if (terminal !== null && goes_ms !== null) this.#world.after(goes_ms, () => this.#hangUp(process));
   }
@@ -278,7 +306,8 @@ export class StarterProcess {
     const run = this.#journal.runs.get(job);
     // The starter that should have waited for the process is dead, so nobody knows its exit status.
     if (!this.#alive || run?.run_count !== run_count || run.state !== "running" || run.pid !== process.pid) return;
-    this.#writeExit(run, { job, run_count, status, cput_s: this.#cputOf(process), at_ms: steadyMs(this.#world) });
+    const cut_off = "signal" in status && this.#leases.isCutOff({ job, run_count }) ? { cut_off: true as const } : {};
+    this.#writeExit(run, { job, run_count, status, cput_s: this.#cputOf(process), at_ms: steadyMs(this.#world), ...cut_off });
   }
 
   #writeExit({ job, run_count, pid, at_ms }: StartedRun, exit: ExitedRun): void {

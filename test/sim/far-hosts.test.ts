@@ -161,3 +161,52 @@ test("a start that cannot reach its mom goes elsewhere, although the mom's repor
     assert.ok(complex.world.now_ms > START_MS);
   }
 });
+
+/** The births and deaths of a job's processes, in their order: `born n1 run 1`. */
+const livesOf = (b: Bed, id: string): string[] =>
+  b.complex.world.trace.lines.flatMap(({ who, what, detail }) => {
+    const text = String(detail);
+    if ((what !== "process-born" && what !== "process-died") || !text.startsWith(`${id} `)) return [];
+    return [`${what.slice("process-".length)} ${who.slice("starter:".length)} ${text.split(" ").slice(1, 3).join(" ")}`];
+  });
+
+/** A job on n1 runs when a fault begins. Waits until it runs on n2, and checks that it had ended on n1 before. */
+async function movesOn(b: Bed, fault: () => void): Promise<void> {
+  await b.ask({ kind: "manager", verb: "set", object: "node", name: "n2", attrs: [{ name: "state", op: "=", value: "offline" }] });
+  const id = await b.submit();
+  await b.until("the job runs on n1", () => b.job(id).state === "R 42" && livesOf(b, id).length === 1, 60_000);
+  fault();
+  await b.ask({ kind: "manager", verb: "set", object: "node", name: "n2", attrs: [{ name: "state", op: "=", value: "free" }] });
+  await b.until("the job runs on n2", () => b.job(id).where.startsWith("n2/") && b.job(id).state === "R 42", 500_000);
+  assert.deepEqual(livesOf(b, id), ["born n1 run 1", "died n1 run 1", "born n2 run 2"]);
+  await b.pass(HOUR_MS);
+  assert.ok(b.complex.disk.accounting.filter((record) => record.id === id && record.type === "R").length === 1, "it is queued again once");
+}
+
+for (const ways of [["up"], ["down"], ["up", "down"]] as const)
+  test(`a host that is cut off (${ways.join()}) has ended its jobs before they start elsewhere`, async () => {
+    for (let seed = 1; seed <= 3; seed++) {
+      const b = await bed({ hosts: 2, seed, run_ms: 10 * HOUR_MS });
+      await movesOn(b, () => b.complex.network.cuts.cut("n1", ways, HOUR_MS));
+    }
+  });
+
+test("the starter ends the jobs of a mom that is stopped, or dead, before they start elsewhere", async () => {
+  for (const what of ["stop", "kill"] as const) {
+    const b = await bed({ hosts: 2, run_ms: 10 * HOUR_MS });
+    const mom = b.complex.moms[0];
+    await movesOn(b, () => (what === "stop" ? mom?.pause(HOUR_MS / 4) : mom?.kill()));
+  }
+});
+
+test("jobs outlive an hour without a server, because a host can see that none runs", async () => {
+  const b = await bed({ hosts: 2, run_ms: 10 * HOUR_MS });
+  const id = await b.submit();
+  await b.until("the job runs", () => b.job(id).state === "R 42", 60_000);
+  b.complex.server.kill("test");
+  await b.pass(HOUR_MS);
+  await b.complex.server.start();
+  await b.pass(60_000);
+  assert.equal(b.job(id).state, "R 42");
+  assert.equal(livesOf(b, id).length, 1, "it is the same run");
+});

@@ -27,6 +27,7 @@ const DEFAULTS = {
   max_user_occurrences: 10_000,
   node_silence_timeout: 45,
   node_answer_timeout: 5,
+  node_requeue_min: 10,
   sched_silence_timeout: 45,
 } as const;
 
@@ -65,6 +66,7 @@ export const LIMIT_ROWS: readonly AttributeRow[] = [
   row("max_user_occurrences", "reservations of one user that are not over, each occurrence of a standing one counted"),
   row("node_silence_timeout", "seconds without an answer of a mom until its vnodes are state-unknown; 0: moms are not asked", 0),
   row("node_answer_timeout", "seconds in which a mom of another host must answer when its reports are missing"),
+  row("node_requeue_min", "seconds since the last message of a mom before its jobs may be started elsewhere; it ends them before", 2),
   row("sched_silence_timeout", "seconds without an answer of a scheduler until it counts as down; 0: schedulers are not asked", 0),
 ];
 

@@ -4,15 +4,19 @@
 //     before the message that follows from it (../run/life.ts R2). Links and files are also closed only then. Frames to the server leave at once.
 // D2. The mom connects to its server after the starter has reported the jobs, and the exechost_startup hooks have answered.
 // D3. After a mom has stood still, it first asks the server which runs are still wanted (stall.ts).
+// D4. A mom that the server does not answer asks the server, then connects anew (server-silence.ts), and ends its rerunnable
+//     jobs when their time is over (../run/cut-off.ts).
 
-import type { MomHello, MomVnode, ServerToMom } from "#protocol/mom-link.ts";
+import type { MomGrace, MomHello, MomVnode, ServerToMom } from "#protocol/mom-link.ts";
 import { messageOf } from "#support/caught.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { PARTITA_VERSION, PBS_VERSION } from "#support/version.ts";
 import type { MomSettings } from "../config/config.ts";
 import type { FinishRequest } from "../job/agent-link.ts";
 import { isSister } from "../job/sister.ts";
+import type { ServerContact } from "../job/starter-link.ts";
 import { helloJobs, makeMomState, reduce } from "../run/core.ts";
+import { leaseOf } from "../run/cut-off.ts";
 import type { MomEvent } from "../run/event.ts";
 import { isStartingUp } from "../run/hook-answers.ts";
 import { helloOutputs } from "../run/kept-output.ts";
@@ -23,9 +27,10 @@ import { HostWatch } from "./host-watch.ts";
 import type { MomIdentity, MomPorts, ReportsPort, TaskLinks } from "./ports.ts";
 import { RecordLog } from "./record-log.ts";
 import { ServerClient } from "./server-client.ts";
+import { anewAfter_ms, askEvery_ms, ServerSilence } from "./server-silence.ts";
 import { stallWatch } from "./stall.ts";
 import { StarterClient, type StarterHandlers } from "./starter-client.ts";
-import { StatusReports } from "./status-reports.ts";
+import { type Opening, openingOf, StatusReports } from "./status-reports.ts";
 import { steadyRecord, steadyRun, steadyTime } from "./steady-time.ts";
 
 const TICK_MS = 1000;
@@ -46,6 +51,9 @@ export class MomDriver {
   readonly #watch: HostWatch;
   readonly #reports: StatusReports | null;
   readonly #stall: ReturnType<typeof stallWatch>;
+  readonly #silence = new ServerSilence();
+  /** the contact in the lease that the starter has */
+  #leased: ServerContact | null = null;
   #settings: MomSettings;
   #server: ServerClient | null = null;
   /** whether the starter has reported which jobs it has */
@@ -127,6 +135,14 @@ export class MomDriver {
     if (event.kind === "disconnected") this.#reports?.pause();
     if (event.kind === "welcome" && event.data.confirms === true) this.#reports?.begin();
     for (const action of reduce(this.state, event, this.#ports.clock.steady_ms())) this.#perform(action);
+    if (this.state.contact !== this.#leased) this.#renewLease();
+  }
+
+  /** Tells the starter how long the runs may go on, because the server has answered or the starter is a new one. */
+  #renewLease(): void {
+    this.#leased = this.state.contact;
+    const lease = leaseOf(this.state);
+    if (lease !== null) this.#starter.lease(lease);
   }
 
   /** Requests that the records are written at the end of this turn (D1). */
@@ -291,13 +307,19 @@ export class MomDriver {
       isInTime: this.#isInTime,
       pinged: (data) => this.#pinged(data),
       keys: (data) => this.#reports?.takeKeys(data),
-      heard: (data) => this.#reports?.heard(data),
+      heard: (data) => {
+        this.#reports?.heard(data);
+        this.#heard(data);
+      },
+      welcomed: (grace) => this.#contacted(this.#silence.hello_ms, grace),
+      absent: () => this.#absent(),
     });
     this.#ports.ready();
   }
 
   #sayHello(): void {
-    const { hooks, checkpoints } = this.state;
+    const { hooks, checkpoints, contact } = this.state;
+    this.#silence.helloLeft(this.#ports.clock.steady_ms());
     const { host, port, pid } = this.#identity;
     const { digest } = hooks;
     const data: MomHello = {
@@ -314,6 +336,7 @@ export class MomDriver {
       ...(checkpoints.size === 0 ? {} : { checkpoints: [...checkpoints] }),
       ...helloOutputs(this.state),
       pongs: true,
+      grace: contact === null ? null : { number: 0, requeue_s: contact.requeue_s, sister_s: contact.sister_s },
       ...(this.#reports === null ? {} : { reports: { every_s: this.#settings.status_interval_s } }),
     };
     this.#server?.send({ type: "mom-hello", data });
@@ -335,10 +358,50 @@ export class MomDriver {
       clock: this.#ports.clock,
       host: this.#identity.host,
       every_s: () => this.#settings.status_interval_s,
-      illness: () => this.#illness(),
+      opening: () => this.#opening(),
+      answered: (data) => this.#heard(data),
       send: (frame) => this.#server?.send(frame),
       note: this.#note,
     });
+  }
+
+  // --- whether the server answers
+
+  #opening(): Opening {
+    return openingOf(this.#silence.next(this.#ports.clock.steady_ms()), this.#silence.grace, this.#illness());
+  }
+
+  #heard({ number, grace }: ServerToMom["mom-heard"]): void {
+    const left_ms = this.#silence.heard(number);
+    if (left_ms !== null) this.#contacted(left_ms, grace);
+  }
+
+  #contacted(at_ms: number, grace: MomGrace | undefined): void {
+    const known = this.#silence.grace;
+    this.happen({ kind: "contact", at_ms, grace: this.#silence.newest(grace) });
+    // Until the server knows that the mom goes by the new grace, it waits for the longer one (server/moms/grace.ts G2).
+    if (this.#silence.grace !== known) this.#server?.send({ type: "mom-report", data: this.#opening() });
+  }
+
+  /** Called when no server runs. The mom may have been stopped since it learned that, so the time before its last event counts. */
+  #absent(): void {
+    this.happen({ kind: "contact", at_ms: this.#stall.looked_ms, grace: null });
+  }
+
+  /** Asks the server, or connects anew, if it has not answered for too long (D4). */
+  #askServer(): void {
+    const server = this.#server;
+    const { contact, welcomed } = this.state;
+    if (contact === null || this.#phase !== "up" || server === null || !server.connected) return;
+    const now_ms = this.#ports.clock.steady_ms();
+    const every_s = this.#reports === null ? null : this.#settings.status_interval_s;
+    const ask_ms = welcomed ? askEvery_ms(contact, every_s) : null;
+    const due = this.#silence.due(now_ms, contact.answered_ms, anewAfter_ms(this.#silence_s, every_s), ask_ms);
+    if (due === "ask") server.send({ type: "mom-report", data: this.#opening() });
+    if (due !== "connect anew") return;
+    this.#fault("the server does not answer: the connection is made anew");
+    server.startOver();
+    this.#reduce({ kind: "disconnected" });
   }
 
   /** Answers a heartbeat of the server. */
@@ -385,6 +448,7 @@ export class MomDriver {
     const steady = <T extends { readonly at_ms: number }>(run: T): T => ({ ...run, at_ms: steadyTime(run.at_ms, this.#ahead_ms()) });
     return {
       "starter-state": (data) => {
+        this.#leased = null;
         const runs = data.runs.map((run) => steadyRun(run, this.#ahead_ms()));
         this.happen({ kind: "starter-state", data: { ...data, runs } });
         this.#is_settled = true;
@@ -425,6 +489,7 @@ export class MomDriver {
     this.#cancelStall = this.#ports.clock.after(this.#stall.period_ms, () => {
       this.#lookLater();
       this.#isInTime();
+      this.#askServer();
     });
   }
 

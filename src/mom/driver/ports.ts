@@ -55,6 +55,8 @@ export type ServerEnd = {
   /** called with the type and the data of a frame, which are not checked yet. type "refused": the server does not accept the connection */
   frame(type: string, data: unknown): void;
   closed(why: string): void;
+  /** called when nobody listens at the server's address, which proves that no server runs (../run/cut-off.ts Z1) */
+  absent(): void;
 };
 /** Connects to the server and stays connected: a connection that is lost is made again. */
 export type ServerPort = { dial(end: ServerEnd): ServerLink };

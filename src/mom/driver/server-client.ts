@@ -16,6 +16,10 @@ export type ServerTools = {
   /** called with the keys for reports, and with the answers to those that went over the connection */
   readonly keys: (data: ServerToMom["mom-keys"]) => void;
   readonly heard: (data: ServerToMom["mom-heard"]) => void;
+  /** called before the event of a welcome, with the grace in it */
+  readonly welcomed: (grace: ServerToMom["mom-welcome"]["grace"]) => void;
+  /** called when no server runs */
+  readonly absent: () => void;
 };
 
 /** Turns frames of the server into events. After a frame that cannot be read, the connection is closed and a new one is made. */
@@ -31,6 +35,7 @@ export class ServerClient {
       opened: () => this.#opened(),
       frame: (type, data) => this.#hear(type, data),
       closed: (why) => this.#closed(why),
+      absent: () => tools.absent(),
     });
   }
 
@@ -43,6 +48,10 @@ export class ServerClient {
     if (this.#is_deaf || !this.#link.connected) return;
     this.#is_deaf = true;
     this.#link.reconnect();
+  }
+
+  get connected(): boolean {
+    return this.#link.connected;
   }
 
   close(): void {
@@ -71,9 +80,10 @@ export class ServerClient {
   }
 
   #receive(frame: FrameOf<"server-to-mom">): void {
-    const { happen, ownerOf, note, pinged, keys, heard } = this.#tools;
+    const { happen, ownerOf, note, pinged, keys, heard, welcomed } = this.#tools;
     switch (frame.type) {
       case "mom-welcome":
+        welcomed(frame.data.grace);
         return happen({ kind: "welcome", data: frame.data });
       case "mom-refused":
         return note(`the server refuses this mom: ${frame.data.text} (${frame.data.code})`, LOG_EVENT.ERROR);

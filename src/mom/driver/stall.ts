@@ -16,6 +16,8 @@ export type StallWatch = {
   look(now_ms: number): number;
   /** Sets the time after which the server gives this mom up. silence_s: the value in the server's mom-ping; 0: the server does not ask */
   setSilence(silence_s: number): void;
+  /** the time of the last call of look() */
+  readonly looked_ms: number;
   /** how often look() must be called */
   readonly period_ms: number;
 };
@@ -32,6 +34,9 @@ export function stallWatch(now_ms: number): StallWatch {
     },
     setSilence(silence_s) {
       limit_ms = silence_s === 0 ? Number.POSITIVE_INFINITY : (1000 * silence_s) / 3;
+    },
+    get looked_ms() {
+      return last_ms;
     },
     get period_ms() {
       return Math.min(1000, limit_ms / 4);

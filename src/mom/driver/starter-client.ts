@@ -5,7 +5,7 @@
 //     the core then repeats its requests.
 // A2. Requests leave at the end of the turn in which they are made, and after its records are written (mom-driver.ts D1). Pings leave at once.
 
-import type { MomToStarter, RunKey, StarterToMom, StartSpec } from "../job/starter-link.ts";
+import type { Lease, MomToStarter, RunKey, StarterToMom, StartSpec } from "../job/starter-link.ts";
 import type { ClockPort, Hearer, Sender, StarterPort } from "./ports.ts";
 
 export type StarterHandlers = { readonly [T in Exclude<keyof StarterToMom, "starter-pong">]: (data: StarterToMom[T]) => void } & {
@@ -33,6 +33,8 @@ export class StarterClient {
   #is_scheduled = false;
   /** whether the starter answers pings, and when the unanswered ping was sent */
   #pongs = false;
+  /** whether the starter keeps a lease */
+  #leases = false;
   #pinged_ms: number | null = null;
 
   constructor(port: StarterPort, clock: ClockPort, handlers: StarterHandlers) {
@@ -43,6 +45,7 @@ export class StarterClient {
       ...handlers,
       "starter-state": (data) => {
         this.#pongs = data.pongs === true;
+        this.#leases = data.leases === true;
         handlers["starter-state"](data);
       },
       "starter-pong": () => {
@@ -78,6 +81,14 @@ export class StarterClient {
     // The starter carries out only one signal to a run for each message. So two signals to one run in one turn (TERM, CONT) become two messages.
     if (this.#signals.some((other) => other.job === run.job)) this.#gather();
     this.#signals.push({ ...run, signal });
+    this.#schedule();
+  }
+
+  /** Passes the lease on, if the starter keeps one. */
+  lease(lease: Lease): void {
+    if (!this.#leases) return;
+    this.#gather();
+    this.#messages.push({ type: "starter-lease", data: lease });
     this.#schedule();
   }
 
@@ -126,6 +137,7 @@ export class StarterClient {
   #lost(): void {
     this.#link = null;
     this.#pongs = false;
+    this.#leases = false;
     this.#pinged_ms = null;
     if (this.#is_closed) return;
     this.#handlers.onLost();

@@ -8,7 +8,7 @@
 
 import { type ChannelKeys, TEXT_BYTES_MAX } from "#protocol/datagram/packet.ts";
 import { StatusChannel } from "#protocol/datagram/status-channel.ts";
-import type { MomToServer, ServerToMom } from "#protocol/mom-link.ts";
+import type { MomReport, MomToServer, ServerToMom } from "#protocol/mom-link.ts";
 import { type FrameOf, parseFrame } from "#protocol/schema-link.ts";
 import type { ClockPort, ReportsPort } from "./ports.ts";
 
@@ -28,8 +28,10 @@ export type StatusReportsOptions = {
   readonly host: string;
   /** called for each report */
   readonly every_s: () => number;
-  /** the reason why the mom cannot start jobs; null: it can */
-  readonly illness: () => string | null;
+  /** returns the beginning of a report that leaves now: its number, and what every report says */
+  readonly opening: () => Opening;
+  /** called with each answer to a datagram */
+  readonly answered: (heard: ServerToMom["mom-heard"]) => void;
   /** sends a frame over the connection */
   readonly send: (frame: FrameOf<"mom-to-server">) => void;
   readonly note: (text: string) => void;
@@ -41,7 +43,6 @@ export class StatusReports {
   readonly #socket: ReturnType<ReportsPort["open"]>;
   readonly #usage = new Map<string, Kept<UsageOfRun>>();
   #site: Kept<Resources> | null = null;
-  #number = 0;
   /** consecutive reports whose datagrams were not answered */
   #missed = 0;
   #is_welcomed = false;
@@ -107,6 +108,7 @@ export class StatusReports {
     if (this.#missed > MISSED_MAX) this.#options.note("the server answers datagrams again");
     this.#missed = 0;
     this.heard(parsed.frame.data);
+    this.#options.answered(parsed.frame.data);
   }
 
   #later(delay_ms: number): void {
@@ -134,8 +136,7 @@ export class StatusReports {
   }
 
   #opening(): Part {
-    const ill = this.#options.illness();
-    return { number: ++this.#number, ...(ill === null ? {} : { ill: ill.replace(/[^ -~]/g, "?").slice(0, ILL_CHARS_MAX) }) };
+    return { ...this.#options.opening() };
   }
 
   /** Makes the reports that are due now; each fits into a datagram (R2). Content that is too long for a datagram is sent over the connection. */
@@ -179,8 +180,18 @@ export class StatusReports {
   }
 }
 
+/** The beginning of a report. */
+export type Opening = Pick<MomReport, "number" | "grace" | "ill">;
+
+/** Makes the beginning of a report. ill: the reason why the mom cannot start jobs; null: it can. grace: the newest one that is known; 0: none */
+export const openingOf = (number: number, grace: number, ill: string | null): Opening => ({
+  number,
+  ...(grace === 0 ? {} : { grace }),
+  ...(ill === null ? {} : { ill: ill.replace(/[^ -~]/g, "?").slice(0, ILL_CHARS_MAX) }),
+});
+
 /** A report that is being made. */
-type Part = { readonly number: number; readonly ill?: string; jobs?: readonly UsageOfRun[]; site?: Resources };
+type Part = Opening & { jobs?: readonly UsageOfRun[]; site?: Resources };
 
 /** Bytes of a report in addition to usage and resources: the names of the fields, and room for longer numbers. */
 const FRAME_BYTES = 40;

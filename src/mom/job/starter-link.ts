@@ -3,6 +3,8 @@
 // S1. The starter reports an exit only after its journal has it on the disk.
 // S2. At every connect, the starter reports all runs that it knows. It forgets a run only when the mom requests that.
 // S3. `exited` means that nothing of the job's session is left.
+// S4. A run in the lease is killed when its time is over. The mom extends the lease whenever its server has answered, so that
+//     the run also ends if the mom itself is stopped or dead (../run/cut-off.ts). A run is not started after its time.
 
 import type { TerminalTicket } from "#protocol/terminal/link.ts";
 import type { JobLimits } from "./cgroup-limits.ts";
@@ -52,6 +54,8 @@ export type StartSpec = {
   readonly nice: number | null;
   /** limits of the job's control group; null: the job gets no group */
   readonly cgroup: JobLimits | null;
+  /** the run must not be started after this time (S4); absent: it may be started at any time */
+  readonly until_ms?: number;
   /** of an interactive job: the address of its qsub. stdin, stdout and stderr of the job are then a pseudo terminal */
   readonly terminal: TerminalTicket | null;
 };
@@ -72,7 +76,17 @@ export type ExitedRun = RunKey & {
   readonly group?: GroupUsage;
   /** the restart script failed before it executed the program that it restores */
   readonly restart_failed?: true;
+  /** the starter killed the run because its time in the lease was over */
+  readonly cut_off?: true;
 };
+
+/**
+ * When the server last answered the mom, and how long the mom may go on without an answer (protocol/mom-link.ts MomGrace).
+ * answered_ms: the time at which the mom sent what was answered.
+ */
+export type ServerContact = { readonly answered_ms: number; readonly requeue_s: number; readonly sister_s: number };
+/** The runs that are killed when their time is over. contact: is only kept for the mom, which may have to be started again */
+export type Lease = { readonly contact: ServerContact; readonly runs: readonly (RunKey & { readonly until_ms: number })[] };
 
 /** A session that was added to a job. owner: only the processes of this uid in the session belong to the job. */
 export type AdoptedSession = { readonly session: number; readonly owner: number };
@@ -97,6 +111,8 @@ export type MomToStarter = {
   /** takes the session of the process `pid` into the job: those of its processes that belong to the job's owner */
   "starter-adopt": { readonly runs: readonly (RunKey & { readonly pid: number })[] };
   "starter-forget": { readonly runs: readonly RunKey[] };
+  /** replaces the lease (S4). Sent only to a starter that announced `leases` */
+  "starter-lease": Lease;
   /** asks the starter for a starter-pong. Sent only to a starter that announced `pongs` */
   "starter-ping": Record<string, never>;
   /** ends the starter if it has no running job */
@@ -109,6 +125,10 @@ export type StarterToMom = {
     readonly last: readonly RunKey[];
     /** the starter answers starter-ping; a starter of an earlier release may not */
     readonly pongs?: true;
+    /** the starter keeps leases */
+    readonly leases?: true;
+    /** the present lease; absent: it has none */
+    readonly lease?: Lease;
   };
   "starter-pong": Record<string, never>;
   "starter-started": { readonly runs: readonly StartedRun[] };

@@ -13,6 +13,7 @@
 // C6. A server on another host may not receive this confirmation, because a network can fail in one direction only. The
 //     server therefore answers it. Before the answer the mom makes files for a run and asks hooks, but starts no process of
 //     the job (mom-link.ts I5).
+// C7. See cut-off.ts: what the mom ends when it does not hear from its server.
 
 import type { MomHello, MomJob, ServerToMom } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -23,6 +24,7 @@ import { nextSample, type Seen, usageOf } from "../job/usage.ts";
 import { acted } from "./action-answers.ts";
 import { measured, tellIdled } from "./busy.ts";
 import { dropCheckpoint, savedTooLate } from "./checkpoint.ts";
+import { endCutOff } from "./cut-off.ts";
 import type { MomEvent } from "./event.ts";
 import { answered, NO_HOOKS, periodicHooks, takeHooks, withStep } from "./hook-answers.ts";
 import { askHostHooks } from "./hook-steps.ts";
@@ -46,6 +48,7 @@ import {
 import { type Context, keyOf, log, modify, SAFE_ID, withRun } from "./record.ts";
 import { recovered, starterState } from "./recovery.ts";
 import { endUnlessOver, message, OVER, signal, terminate } from "./requests.ts";
+import { contacted } from "./server-contact.ts";
 import type { MomAction, MomConfig, MomState } from "./state.ts";
 import { adopted, deserted, seenOfRun, signalTask, taskAsked, taskExited, taskFailed, taskStarted } from "./tasks.ts";
 import { hungUp, told, walltimeOf, watch } from "./watch.ts";
@@ -58,6 +61,7 @@ export function makeMomState(config: MomConfig, checkpoints: readonly string[] =
     last: new Map(),
     welcomed: false,
     confirms: false,
+    contact: null,
     unconfirmed: new Map(),
     strays: new Map(),
     hooks: NO_HOOKS,
@@ -77,6 +81,7 @@ export function makeMomState(config: MomConfig, checkpoints: readonly string[] =
 /** Changes the state by one event and returns the actions that follow from it. now_ms: epoch milliseconds. */
 export function reduce(state: MomState, event: MomEvent, now_ms: number): MomAction[] {
   const cx: Context = { state, now_ms, actions: [] };
+  endCutOff(cx);
   handle(cx, event);
   if (state.stopping === "kill" && isQuiet(state)) cx.actions.push({ kind: "exit" });
   return cx.actions;
@@ -92,6 +97,8 @@ function handle(cx: Context, event: MomEvent): void {
     case "disconnected":
       state.welcomed = false;
       return;
+    case "contact":
+      return contacted(state, event.at_ms, event.grace);
     case "welcome":
       return welcome(cx, event.data);
     case "start":

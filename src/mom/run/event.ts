@@ -1,7 +1,7 @@
 // All events that the mom's core receives: from the server, the starter, the file agent and the clock.
 
 import type { SequenceEnd } from "#hooks/run/hook-sequence.ts";
-import type { MomHooks, MomJob, MomVnode, ServerToMom } from "#protocol/mom-link.ts";
+import type { MomGrace, MomHooks, MomJob, MomVnode, ServerToMom } from "#protocol/mom-link.ts";
 import type { Measure } from "../config/node-load.ts";
 import type { Finished, Prepared } from "../job/agent-link.ts";
 import type { ScriptEnd } from "../job/pelog.ts";
@@ -15,6 +15,8 @@ export type MomEvent =
   /** the link to the server is connected: a hello is due */
   | { readonly kind: "connected" }
   | { readonly kind: "disconnected" }
+  /** the server has answered what was sent at this time; grace null: no server runs (cut-off.ts Z1) */
+  | { readonly kind: "contact"; readonly at_ms: number; readonly grace: MomGrace | null }
   | { readonly kind: "welcome"; readonly data: ServerToMom["mom-welcome"] }
   /** a request to start a run. owner null: the user does not exist here */
   | { readonly kind: "start"; readonly job: MomJob; readonly owner: Owner | null }

@@ -16,7 +16,7 @@ import type { MomState, Run } from "./state.ts";
 
 /** Exit statuses after which the job is requeued. If such a run never started, it has no output of its own. */
 const SENT_BACK: ReadonlySet<number> = new Set([JOB_EXEC.RETRY, JOB_EXEC.FAILHOOK_RERUN, JOB_EXEC.HOOK_RERUN, JOB_EXEC.HOOKERROR]);
-const WILL_RUN_AGAIN: ReadonlySet<number> = new Set([JOB_EXEC.RERUN, JOB_EXEC.INITABT, JOB_EXEC.BADRESRT]);
+const WILL_RUN_AGAIN: ReadonlySet<number> = new Set([JOB_EXEC.RERUN, JOB_EXEC.RERUN_MS_FAIL, JOB_EXEC.INITABT, JOB_EXEC.BADRESRT]);
 /** Exit statuses after which the job restarts from its checkpoint, even if the job is not rerunnable. */
 const WILL_GO_ON: ReadonlySet<number> = new Set([JOB_EXEC.CHKP, JOB_EXEC.INITRST]);
 

@@ -259,6 +259,8 @@ export function exited(cx: Context, run: Run, exit: ExitedRun): void {
     run.withheld = exit;
     return;
   }
+  // The starter has ended the run, because this mom was stopped or there was none (cut-off.ts Z2).
+  if (exit.cut_off === true) run.ending ??= { why: "cut-off", kill_at_ms: null };
   // An earlier mom started the script and its answer was lost. It is unknown whether the script saved the job, so the job runs again.
   if (run.checkpointing.unheard === true) run.ending ??= { why: "rerun", kill_at_ms: null };
   const { id } = run.job;
@@ -278,8 +280,12 @@ export function exited(cx: Context, run: Run, exit: ExitedRun): void {
     log(cx, LOG_EVENT.ERROR, id, text);
     return conclude(cx, run, JOB_EXEC.BADRESRT, walltime_s, text);
   }
-  conclude(cx, run, "code" in exit.status ? exit.status.code : SIGNALLED + exit.status.signal, walltime_s);
+  conclude(cx, run, "code" in exit.status ? exit.status.code : SIGNALLED + exit.status.signal, walltime_s, wordsOfEnding(run));
 }
+
+/** What the server is told about a run that the mom or its starter ended by itself. */
+const wordsOfEnding = ({ ending }: Run): string | undefined =>
+  ending?.why === "cut-off" ? "ended by its host, which was cut off from the server for too long" : undefined;
 
 /**
  * Whether a restart script has failed. With $restart_transmogrify its status is always the job's own. If the mom was ending the run, or the run exceeded a
@@ -303,8 +309,18 @@ function peakOf(cx: Context, run: Run, { group }: ExitedRun): number {
  * is the status of the top process.
  */
 const statusOf = (run: Run, status: number): number => run.breach?.exit_status ?? statusOfEnding(run) ?? status;
-const statusOfEnding = ({ ending }: Run): number | null =>
-  ending?.why === "rerun" ? JOB_EXEC.RERUN : ending?.why === "checkpoint" ? JOB_EXEC.CHKP : null;
+function statusOfEnding({ ending }: Run): number | null {
+  switch (ending?.why) {
+    case "rerun":
+      return JOB_EXEC.RERUN;
+    case "cut-off":
+      return JOB_EXEC.RERUN_MS_FAIL;
+    case "checkpoint":
+      return JOB_EXEC.CHKP;
+    default:
+      return null;
+  }
+}
 
 /** Begins the epilogue of a run whose top process has ended. message: a text that the server gets with the obit. */
 export function conclude(cx: Context, run: Run, status: number, walltime_s: number, message?: string): void {

@@ -16,6 +16,7 @@ import { NO_CHECKPOINT } from "./checkpoint.ts";
 import { becomeRunning, begin, conclude, exited, remove, reportStarted, startAgain } from "./life.ts";
 import { type Context, filesOf, log, remember } from "./record.ts";
 
+import { inheritContact } from "./server-contact.ts";
 import type { Run, SavedRun } from "./state.ts";
 import { adopted, missTasks, noTasks, takeTask } from "./tasks.ts";
 import { beginEnding, hungUp } from "./watch.ts";
@@ -51,6 +52,7 @@ export function recovered(cx: Context, saved: readonly SavedRun[]): void {
 
 export function starterState(cx: Context, data: StarterToMom["starter-state"]): void {
   const { runs, last, strays } = cx.state;
+  inheritContact(cx.state, data.lease);
   for (const key of data.last) remember(last, key.job, key.run_count);
   const known = new Map(data.runs.map((entry) => [entry.job, entry]));
   for (const entry of data.runs) {

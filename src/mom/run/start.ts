@@ -10,6 +10,7 @@ import { attrsHere, isSister, placeholderSpec, sisterPlan } from "../job/sister.
 import type { StartSpec } from "../job/starter-link.ts";
 import { restartCommand, siteEnvironmentOf } from "./checkpoint.ts";
 import { type Context, keyOf, save } from "./record.ts";
+import { untilOf } from "./server-contact.ts";
 import type { MomConfig, OutputFiles, Run } from "./state.ts";
 
 /** Makes the order to start the run on this host. On a sister, an idle process is started in place of the job's program; tasks are added to it. */
@@ -24,7 +25,9 @@ export function fullSpec(cx: Context, run: Run, files: OutputFiles, task?: TaskN
   const { facts, cgroups } = cx.state.config;
   if (run.cpus === null) takeCpus(cx, run);
   const cgroup = jobLimits(shareOf(cx, run), cgroups, run.cpus);
-  const spec = startSpec(run.job, run.owner, facts, run.plan, made, cgroup, task);
+  const until = untilOf(cx.state, run);
+  const leased = until === null ? {} : { until_ms: until.leased_ms };
+  const spec = { ...startSpec(run.job, run.owner, facts, run.plan, made, cgroup, task), ...leased };
   if (!run.restart || task !== undefined) return spec;
   const argv = restartCommand(cx, run);
   // The restart script runs with the mom's identity, so no variable of the user may influence it.

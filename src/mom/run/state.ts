@@ -12,7 +12,7 @@ import type { Owner } from "../job/plan.ts";
 import type { PlanFacts } from "../job/plan-facts.ts";
 import type { FileIdentity } from "../job/process.ts";
 import type { TaskPlace } from "../job/sister.ts";
-import type { ExitedRun, RunKey, StartSpec } from "../job/starter-link.ts";
+import type { ExitedRun, RunKey, ServerContact, StartSpec } from "../job/starter-link.ts";
 import type { CpuWeights, Sample } from "../job/usage.ts";
 import type { ResourceTypes } from "./hook-view.ts";
 import type { TaskAnswer, TaskWanted } from "./task-question.ts";
@@ -89,7 +89,10 @@ export type Run = {
   /** total time of finished suspensions, in ms */
   suspended_total_ms: number;
   /** why the run is being ended. kill_at_ms: the time for SIGKILL; null: SIGKILL was sent. ending null: the run is not being ended */
-  ending: { readonly why: "delete" | "rerun" | "limit" | "discard" | "hang-up" | "checkpoint"; kill_at_ms: number | null } | null;
+  ending: {
+    readonly why: "delete" | "rerun" | "limit" | "discard" | "hang-up" | "checkpoint" | "cut-off";
+    kill_at_ms: number | null;
+  } | null;
   breach: Breach | null;
   /** time at which the mom began to write the limit message to the job's terminal; the run is ended after the text has been written (watch.ts) */
   telling_since_ms: number | null;
@@ -206,6 +209,8 @@ export type MomState = {
   welcomed: boolean;
   /** the server answers accepted starts (core.ts C6) */
   confirms: boolean;
+  /** the last answer of the server, and how long the mom's jobs may go on without another (cut-off.ts); null: not known */
+  contact: ServerContact | null;
   /** run counts of the jobs whose accepted starts the server has not answered */
   readonly unconfirmed: Map<string, number>;
   /** runs that the starter knows but that have no record: they are killed, then forgotten */

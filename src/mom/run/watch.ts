@@ -94,7 +94,7 @@ export function told(cx: Context, run: Run): void {
 
 /** Begins to end the run: SIGTERM, and SIGKILL after the delay. For a rerun, a checkpoint or a discarded run, SIGKILL follows at once. */
 export function beginEnding(cx: Context, run: Run, why: NonNullable<Run["ending"]>["why"], delay_s: number): void {
-  const at_once = why === "rerun" || why === "discard" || why === "checkpoint" || delay_s <= 0;
+  const at_once = why === "rerun" || why === "discard" || why === "checkpoint" || why === "cut-off" || delay_s <= 0;
   if (run.ending !== null && !at_once) return;
   const known = run.ending?.why === "discard" ? "discard" : why;
   run.ending = { why: known, kill_at_ms: at_once ? cx.now_ms : cx.now_ms + delay_s * 1000 };

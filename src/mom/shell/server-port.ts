@@ -50,13 +50,20 @@ const linkHandlers = (end: ServerEnd) => ({
 });
 
 const dialSocket = ({ home }: ServerPlace, end: ServerEnd): DaemonLink =>
-  connectLink({ path: serverSocketPath(home), ...linkHandlers(end) });
+  connectLink({
+    path: serverSocketPath(home),
+    ...linkHandlers(end),
+    onRefused: ({ code }) => {
+      if (code === "ECONNREFUSED" || code === "ENOENT") end.absent();
+    },
+  });
 
 function dialTls({ home, server_host, port, own_server, mode }: ServerPlace, end: ServerEnd, fault: (text: string) => void): DaemonLink {
   const place = { host: server_host, port: port.server };
   keepRenewed({ home, place, server: own_server, own: mode === "user" }, fault);
   let said = "";
-  const onRefused = (error: Error): void => {
+  const onRefused = (error: NodeJS.ErrnoException): void => {
+    if (error.code === "ECONNREFUSED") end.absent();
     const message = handshakeFault(error);
     // An attempt is made every second, so each reason is logged only once.
     if (message !== said) fault(`the server at ${server_host}, port ${port.server}, cannot be reached: ${message}`);

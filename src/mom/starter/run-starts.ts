@@ -51,7 +51,7 @@ export class RunStarts {
     const { children, terminals, groups } = this.#options;
     const known = children.runs.get(spec.job);
     if ((known !== undefined && known.run_count >= spec.run_count) || terminals.has(spec)) return;
-    const text = this.#announce(spec);
+    const text = this.#lateness(spec) ?? this.#announce(spec);
     if (text !== null) {
       outcome.failed.push({ ...keyOf(spec), exit_status: JOB_EXEC.RETRY, text, at_ms: this.#options.now_ms() });
       return;
@@ -60,6 +60,11 @@ export class RunStarts {
     // The terminal relay does not belong to a job. This thread may still be in the control group of the job that was started last, and must leave it first.
     groups?.leave();
     this.#openAndLaunch({ ...spec, terminal: spec.terminal });
+  }
+
+  /** Returns why the run must not be started any more; null: it may be. */
+  #lateness({ until_ms }: StartSpec): string | null {
+    return until_ms !== undefined && this.#options.now_ms() >= until_ms ? "its host is cut off from the server for too long" : null;
   }
 
   /**

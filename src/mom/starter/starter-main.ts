@@ -112,6 +112,7 @@ function listen(directory: string, starter: Starter): void {
         "starter-signal": (data) => mom === link && starter.signal(data),
         "starter-adopt": (data) => mom === link && starter.adopt(data),
         "starter-forget": (data) => mom === link && starter.forget(data),
+        "starter-lease": (data) => mom === link && starter.lease(data),
         "starter-ping": () => link.send("starter-pong", {}),
         "starter-quit": () => mom === link && starter.active === 0 && quit(),
       },

@@ -14,7 +14,16 @@ import { endedChild, type Reaped, reap } from "../host/posix.ts";
 import { ownPeak_kb, processName, readProcess, readProcesses } from "../host/proc-table.ts";
 import { ownerOf, signalQuietly } from "../host/session-end.ts";
 import { SIGKILL, signalSessions } from "../host/session-signals.ts";
-import { type ExitedRun, type MomToStarter, type RunKey, type StarterRun, type StarterToMom, taskOf } from "../job/starter-link.ts";
+import { LeaseWatch } from "../job/lease-watch.ts";
+import {
+  type ExitedRun,
+  type Lease,
+  type MomToStarter,
+  type RunKey,
+  type StarterRun,
+  type StarterToMom,
+  taskOf,
+} from "../job/starter-link.ts";
 import { type Child, Children } from "./children.ts";
 import { type Journal, type JournalRecord, type JournalRun, type JournalState, noteInJournal, rememberLast } from "./journal.ts";
 import { clearGroups } from "./lost-runs.ts";
@@ -35,6 +44,8 @@ export type StarterOptions = {
 };
 
 const COMPACT_BYTES = 8 * 1024 * 1024;
+/** Longest time of a timer. The starter looks at its lease at least that often. */
+const TIMER_MS_MAX = 60_000;
 
 export class Starter {
   readonly #options: StarterOptions;
@@ -43,7 +54,9 @@ export class Starter {
   readonly #exits: RunExits;
   readonly #endings: RunEndings;
   readonly #starts: RunStarts;
+  readonly #leases = new LeaseWatch();
   #link: Link<StarterToMom> | null = null;
+  #lease_timer: NodeJS.Timeout | null = null;
 
   constructor(options: StarterOptions) {
     this.#options = options;
@@ -70,7 +83,34 @@ export class Starter {
       runs: [...this.#children.runs.values()].map((run) => this.#shownRun(run, untold.has(run.job))),
       last: [...this.#options.state.last].map(([job, run_count]) => ({ job, run_count })),
       pongs: true,
+      leases: true,
+      ...(this.#leases.lease === null ? {} : { lease: this.#leases.lease }),
     });
+  }
+
+  // --- the lease (job/starter-link.ts S4)
+
+  lease(lease: Lease): void {
+    this.#leases.take(lease);
+    this.#awaitLease();
+  }
+
+  /** Sets the timer for the first run whose time will be over. */
+  #awaitLease(): void {
+    const next_ms = this.#leases.next_ms();
+    if (this.#lease_timer !== null) clearTimeout(this.#lease_timer);
+    this.#lease_timer = null;
+    if (next_ms === null) return;
+    const wait_ms = Math.min(TIMER_MS_MAX, Math.max(1, next_ms - this.#options.now_ms()));
+    this.#lease_timer = setTimeout(() => this.#endOverdue(), wait_ms);
+  }
+
+  /** Kills the runs whose time is over. Timers can be a millisecond early. */
+  #endOverdue(): void {
+    const runs = this.#leases.overdue(this.#options.now_ms(), (run) => this.#children.alive(run) !== null);
+    for (const { job } of runs) this.#options.complain(`${job} is killed: its host is cut off from the server, and its mom does not act`);
+    this.signal({ runs: runs.map((run) => ({ ...run, signal: SIGKILL })) });
+    this.#awaitLease();
   }
 
   /** Returns the run as the mom may see it. untold: the end of the run is not on the disk yet (S1). */
@@ -85,6 +125,9 @@ export class Starter {
 
   start({ runs }: MomToStarter["starter-start"]): void {
     this.#starts.start(runs);
+    for (const { job, run_count, until_ms } of runs)
+      if (until_ms !== undefined && taskOf(job) === null) this.#leases.add({ job, run_count, until_ms });
+    this.#awaitLease();
   }
 
   #tellStarts({ started, failed }: StartsOutcome): void {
@@ -175,12 +218,19 @@ export class Starter {
       if (hung_up !== null) this.#hangUp(hung_up);
       if (child === undefined) continue;
       this.#children.byPid.delete(pid);
-      const exit = exitOf(child, reaped, is_script, this.#options.now_ms());
+      const exit = this.#withLease(exitOf(child, reaped, is_script, this.#options.now_ms()));
       if (taskOf(child.job) !== null) tasks_over.push(exit);
       else this.#endJob(pid, child, exit);
     }
     this.#exits.add(tasks_over);
     if (ended) this.#endings.sweep();
+  }
+
+  /** Adds to an exit whether the starter has killed the run because its time was over. */
+  #withLease(exit: ExitedRun): ExitedRun {
+    const cut_off = this.#leases.isCutOff(exit) && !("code" in exit.status);
+    this.#leases.forget(exit);
+    return cut_off ? { ...exit, cut_off } : exit;
   }
 
   /** Kills the process group of a top process that has ended but is not reaped (T1). */

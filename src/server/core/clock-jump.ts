@@ -27,6 +27,7 @@ export function clockSet(kernel: Kernel, by_ms: number): void {
     if (mom.asked_ms !== null) mom.asked_ms += by_ms;
     if (mom.pinged !== null) mom.pinged = { ...mom.pinged, at_ms: mom.pinged.at_ms + by_ms };
   }
+  for (const [host, lost] of kernel.moms.lost) kernel.moms.lost.set(host, { ...lost, heard_ms: lost.heard_ms + by_ms });
   for (const [host, since_ms] of kernel.moms.silent_since) kernel.moms.silent_since.set(host, since_ms + by_ms);
   for (const runtime of kernel.scheds.by_name.values()) {
     runtime.away_ms += by_ms;

@@ -7,7 +7,7 @@
 
 import type { HookOutcome } from "#hooks/run/hook-input.ts";
 import type { Request } from "#protocol/messages.ts";
-import type { MomToServer } from "#protocol/mom-link.ts";
+import type { MomGrace, MomToServer } from "#protocol/mom-link.ts";
 import type { SchedHello, SchedToServer } from "#protocol/sched-link.ts";
 import type { FrameOf } from "#protocol/schema-link.ts";
 import { type Batch, emptyOutbox, isEmptyOutbox } from "../engine/batch.ts";
@@ -73,6 +73,8 @@ export type Core = {
   /** the answer to look-at-sched */
   schedSeen(name: string, sight: SchedSight, now_ms: number): void;
   mom<T extends keyof MomToServer>(link: number, type: T, data: MomToServer[T], now_ms: number): void;
+  /** the grace to tell the mom of this link (protocol/mom-link.ts I7); null: no mom is connected by it, and nobody must get an answer */
+  graceOf(link: number): { readonly grace?: MomGrace } | null;
   momLost(link: number, now_ms: number, why?: string): void;
   /** the server has started: starts schedulers, sets timers */
   start(now_ms: number): void;
@@ -118,6 +120,7 @@ export function createCore(state: ServerState, config: ServerConfig, now_ms: num
     schedUnfit: (name, text, time_ms) => scheds.unfit(at(time_ms), name, text),
     schedSeen: (name, sight, time_ms) => scheds.seen(at(time_ms), name, sight),
     mom: (link, type, data, time_ms) => moms.frame(at(time_ms), link, { type, data } as FrameOf<"mom-to-server">),
+    graceOf: (link) => moms.graceOfLink(kernel, link),
     momLost: (link, time_ms, why = "communication closed") => moms.lost(at(time_ms), link, why),
     start: (time_ms) => start(at(time_ms)),
     clockSet: (by_ms, time_ms) => clockSet(at(time_ms), by_ms),

@@ -225,7 +225,9 @@ export class Gate implements LinksPort, ClientsPort {
 
   #report({ link }: Connection, report: MomReport, answer: (heard: MomHeard) => void): void {
     this.#driver.mom(link.id, "mom-report", report);
-    answer({ number: report.number });
+    // A mom that the server has given up must not take the answer for a sign that its jobs may go on (moms/grace.ts).
+    const grace = this.#driver.core.graceOf(link.id);
+    if (grace !== null) answer({ number: report.number, ...grace });
   }
 
   #intruder({ link, pid }: Connection, type: string): void {

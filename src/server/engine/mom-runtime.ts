@@ -1,6 +1,6 @@
 // What the server knows about moms, and about runs on several hosts. It is lost when the server ends; moms then say hello again.
 
-import type { MomHello, MomJob, MomPatience, MomToServer, MomVnode, Usage } from "#protocol/mom-link.ts";
+import type { MomGrace, MomHello, MomJob, MomPatience, MomToServer, MomVnode, Usage } from "#protocol/mom-link.ts";
 import { hostOfJob } from "../state/job-hosts.ts";
 import type { ServerState } from "../state/state.ts";
 
@@ -37,7 +37,12 @@ export type MomRuntime = {
   readonly sent: Map<string, number>;
   /** time since which the mom has accepted none of the runs in `sent` */
   sent_ms: number;
+  /** every grace that the mom may go by, oldest first (moms/grace.ts); null: a mom of an earlier release, which does not heed it */
+  graces: readonly MomGrace[] | null;
 };
+
+/** What a host may go by whose mom is not connected. heard_ms: time of the mom's last message. requeue_s, sister_s: the longest grace */
+export type LostMom = { readonly heard_ms: number } & Pick<MomGrace, "requeue_s" | "sister_s">;
 
 /** What other parts of the server may read of a connected mom. */
 export type ConnectedMom = Pick<MomRuntime, "host" | "since_s" | "latency_ms"> & { readonly release: string | null };
@@ -101,6 +106,8 @@ export type Moms = {
   reports_ms: number;
   /** time of the last message of each silent mom that is not connected, by host name in lower case */
   readonly silent_since: Map<string, number>;
+  /** moms that are not connected, by host name in lower case; a mom of an earlier release is not here */
+  readonly lost: Map<string, LostMom>;
   /** number of the last mom-ping */
   pings: number;
   /** jobs to start, by connection: the lists of the mom-start frames of this batch */
@@ -119,6 +126,7 @@ export const noMoms = (now_ms: number): Moms => ({
   heartbeat_ms: now_ms,
   reports_ms: now_ms,
   silent_since: new Map(),
+  lost: new Map(),
   pings: 0,
   starts: new Map(),
   questions: new Map(),

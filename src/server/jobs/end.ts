@@ -107,6 +107,8 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
   const runs = attrs.run_count ?? 0;
   logJob(tx, LOG_EVENT.DEBUG, job.id, `Obit received momhop:${runs} serverhop:${runs} state:${attrs.job_state} substate:${attrs.substate}`);
   const reaction = reactionTo(obit.exit_status, obit.message);
+  // The host has ended the job by itself (moms/grace.ts).
+  if (obit.exit_status === JOB_EXEC.RERUN_MS_FAIL && obit.message !== undefined) logJob(tx, LOG_EVENT.JOB, job.id, obit.message);
   const ran = obit.exit_status >= 0 || reaction.kind === "end" || reaction.kind === "rerun" || reaction.kind === "checkpointed";
   // A short job may end (or be lost) before its start was reported; the S record is still written first. The server still
   // remembers which hosts keep files of an earlier run: a sister may have ended this run before the mother superior

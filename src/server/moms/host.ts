@@ -10,7 +10,7 @@
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { Reject } from "#model/pbse.ts";
-import type { MomHello, MomReport, MomToServer, Usage } from "#protocol/mom-link.ts";
+import type { MomGrace, MomHello, MomReport, MomToServer, Usage } from "#protocol/mom-link.ts";
 import type { FrameOf } from "#protocol/schema-link.ts";
 import { mustGet } from "#support/assert.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -29,6 +29,7 @@ import { hostOfJob } from "../state/job-hosts.ts";
 import { isIn, isSuspended, isWithMom } from "../state/job-phase.ts";
 import { resvOfQueue } from "../state/resv-holding.ts";
 import type { Job } from "../state/state.ts";
+import { graceFor, graceNamed, gracesAtHello, graceUnknown, loseGrace, requeueAt_ms } from "./grace.ts";
 import { beginHeartbeat, heartbeat, momAnswered, momPonged, momSilent, unreported } from "./heartbeat.ts";
 import { allUnknown, hostDown, report, siteResources, tellBusy, vnodesAway, vnodesOf } from "./host-vnodes.ts";
 import { momHeard } from "./missed-reports.ts";
@@ -50,8 +51,6 @@ import {
   usageOfRun,
 } from "./sisters.ts";
 import { acknowledgeObit } from "./starts.ts";
-
-const NODE_FAIL_REQUEUE_S_DEFAULT = 310;
 
 const momOfLink = (kernel: Kernel, link: number): MomRuntime | undefined => kernel.moms.by_link.get(link);
 
@@ -156,6 +155,7 @@ function hello(kernel: Kernel, link: number, data: MomHello): void {
     ill: null,
     sent: new Map(),
     sent_ms: kernel.now_ms,
+    graces: gracesAtHello(data),
   };
   kernel.moms.by_host.set(key, mom);
   if (old !== undefined && kernel.moms.by_link.get(old.link) === old) kernel.moms.by_link.delete(old.link);
@@ -163,6 +163,7 @@ function hello(kernel: Kernel, link: number, data: MomHello): void {
   kernel.timers.clear(`silent:${key}`);
   kernel.timers.clear(`still-silent:${key}`);
   kernel.moms.silent_since.delete(key);
+  kernel.moms.lost.delete(key);
   const tx = ownTransaction(kernel);
   const away = vnodesAway(kernel, data.host);
   report(kernel, tx, mom);
@@ -197,6 +198,7 @@ function forgetMom(kernel: Kernel, mom: MomRuntime): void {
   kernel.moms.by_link.delete(mom.link);
   forgetQuestions(kernel, mom);
   for (const id of kernel.jobs.starting.keys()) if (isOnHost(kernel, id, mom.host)) startUnknown(kernel, id);
+  loseGrace(kernel, mom);
   armSilence(kernel, mom.host);
   for (const job of jobsWithSister(kernel, mom.host.toLowerCase())) sisterAway(kernel, job, mom.host);
 }
@@ -211,16 +213,23 @@ function forgetQuestions(kernel: Kernel, { host }: MomRuntime): void {
 export function allSilent(kernel: Kernel): void {
   allUnknown(kernel, ownTransaction(kernel));
   for (const host of kernel.state.hosts.keys()) {
+    const sisterJobs = jobsWithSister(kernel, host.toLowerCase());
+    graceUnknown(kernel, host, sisterJobs);
     armSilence(kernel, host);
-    for (const job of jobsWithSister(kernel, host.toLowerCase())) sisterAway(kernel, job, host);
+    for (const job of sisterJobs) sisterAway(kernel, job, host);
   }
 }
 
-/** Sets the timer after which jobs of a lost host are requeued. node_fail_requeue: 0 means never, below 0 means 1, unset means 310 seconds. */
+/** Sets the timer after which jobs of a lost host are requeued: node_fail_requeue after now, and not before the mom's grace is over (grace.ts). */
 function armSilence(kernel: Kernel, host: string): void {
-  const set = kernel.state.server["node_fail_requeue"];
-  const wait_s = typeof set === "number" ? set : NODE_FAIL_REQUEUE_S_DEFAULT;
-  if (wait_s !== 0) kernel.timers.set(`silent:${host.toLowerCase()}`, kernel.now_ms + Math.max(1, wait_s) * 1000);
+  const at_ms = requeueAt_ms(kernel, host);
+  if (at_ms !== null) kernel.timers.set(`silent:${host.toLowerCase()}`, at_ms);
+}
+
+/** The grace to tell the mom of this link; null: no mom is connected by it, so that it must get no answer. */
+export function graceOfLink(kernel: Kernel, link: number): { readonly grace?: MomGrace } | null {
+  const mom = momOfLink(kernel, link);
+  return mom === undefined ? null : graceFor(kernel, mom, jobsWithSister(kernel, mom.host.toLowerCase()));
 }
 
 /** Called by the timer `silent`: the jobs of a host that was down too long are requeued, or deleted if they are not rerunnable. */
@@ -256,10 +265,11 @@ function reconcile(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
     else kill.push(entry.job);
   }
   const confirms = mom.every_ms === null ? {} : { confirms: true as const };
+  const grace = graceFor(kernel, mom, jobsWithSister(kernel, mom.host.toLowerCase()));
   kernel.out.moms.push({
     link: mom.link,
     type: "mom-welcome",
-    data: { keep: keep.map((entry) => entry.job), kill, acknowledged, ...confirms },
+    data: { keep: keep.map((entry) => entry.job), kill, acknowledged, ...confirms, ...grace },
   });
   for (const id of mom.hello.checkpoints ?? []) {
     const job = kernel.state.jobs.get(id);
@@ -378,8 +388,9 @@ function started(kernel: Kernel, tx: Transaction, host: string, data: MomToServe
 }
 
 /** Applies a report of a mom on another host. Parts of reports may overtake one another, so each part counts unless a later report has replaced it. */
-function reported(kernel: Kernel, tx: Transaction, mom: MomRuntime, { number, ill, jobs, site }: MomReport): void {
+function reported(kernel: Kernel, tx: Transaction, mom: MomRuntime, { number, grace, ill, jobs, site }: MomReport): void {
   if (number > mom.report) {
+    graceNamed(mom, grace);
     mom.report = number;
     momAnswered(kernel, mom, ill);
   }

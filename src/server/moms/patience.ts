@@ -6,7 +6,8 @@ import type { Kernel } from "../engine/kernel.ts";
 
 /** The time to wait if the sisters have no hooks to run before the start. */
 const HOOKLESS_S = 30;
-const DOWNTIME_S_DEFAULT = 300;
+/** $max_poll_downtime of a mother superior whose configuration does not set it, or that is not connected. */
+export const DOWNTIME_S_DEFAULT = 300;
 
 type Patient = Pick<Kernel, "moms" | "state">;
 

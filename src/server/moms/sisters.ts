@@ -26,6 +26,7 @@ import { giveUp, releasingOf, vnodesByHost } from "../jobs/release-nodes.ts";
 import { hostOfJob, hostsOfJob, isSpread } from "../state/job-hosts.ts";
 import { isIn, isWithMom } from "../state/job-phase.ts";
 import type { Job } from "../state/state.ts";
+import { sisterUntil_ms } from "./grace.ts";
 import { downtime_ms, joinWait_ms, launchWait_ms } from "./patience.ts";
 import { afterRun, kbOf, sumOf } from "./run-end.ts";
 import { acknowledgeObit, orderStart } from "./starts.ts";
@@ -349,7 +350,13 @@ export function sisterAway(kernel: Kernel, job: Job, host: string): void {
       `sister ${host} is away: the job goes on, and waits for her ${wait_ms / 1000} seconds`,
     );
   sister.away_since_ms ??= kernel.now_ms;
-  kernel.timers.set(awayTimer(job, host), sister.away_since_ms + wait_ms);
+  kernel.timers.set(awayTimer(job, host), awayUntil_ms(kernel, job, sister));
+}
+
+/** The time until which the run waits for a sister that is away. A job that can be rerun also waits until the sister has ended it herself (grace.ts). */
+function awayUntil_ms(kernel: Kernel, job: Job, { host, away_since_ms }: Sister): number {
+  const until_ms = (away_since_ms ?? kernel.now_ms) + downtime_ms(kernel, hostOfJob(job));
+  return job.attrs.Rerunable ? Math.max(until_ms, sisterUntil_ms(kernel, host)) : until_ms;
 }
 
 /** Called when the mother superior has connected: its $max_poll_downtime now applies to the sisters of the job that are not connected. */
@@ -365,7 +372,7 @@ export function sisterSilent(kernel: Kernel, tx: Transaction, name: string): voi
   const sister = crewOf(kernel, job)?.sisters.get(host);
   if (sister === undefined || sister.state === "gone") return;
   // The timer was set for an earlier run, or before the mother superior had connected.
-  if ((sister.away_since_ms ?? kernel.now_ms) + downtime_ms(kernel, hostOfJob(job)) > kernel.now_ms) return sisterAway(kernel, job, host);
+  if (awayUntil_ms(kernel, job, sister) > kernel.now_ms) return sisterAway(kernel, job, host);
   logJob(tx, LOG_EVENT.JOB, job.id, `Job given up on execution node ${host} down`);
   sisterGone(kernel, tx, job, host, JOB_EXEC.RERUN_SIS_FAIL, "node down");
 }

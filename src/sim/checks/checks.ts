@@ -4,8 +4,9 @@
 // K1. The server's invariants hold at every step (src/server/core/invariants.ts).
 // K2. A job whose submission was answered exists after every restart, until it has ended. A restarted server finds exactly what
 //     was committed.
-// K3. A job has one process at a time over all hosts, unless the server had given up the earlier start of the job, because
-//     one of the job's hosts was silent too long or because a request forced it to.
+// K3. A job has one process at a time over all hosts, also while hosts are cut off: a host ends its rerunnable jobs before the
+//     server starts them elsewhere. There are two exceptions: a request forced the server to give up the earlier start, or the
+//     job tolerated that it was started without one of its hosts.
 // K4. The processes that really run on a vnode never use more than it has, and a job that needs the vnode exclusively is alone.
 // K5. A job that a scheduler starts gets vnodes of the scheduler's partitions, and the job's queue belongs to one of these
 //     partitions. A suspended job continues on its old vnodes.
@@ -33,9 +34,8 @@ import { type SeatedProcess, Seats } from "./seats.ts";
 import { Verdicts } from "./verdicts.ts";
 import { fail, Violation } from "./violation.ts";
 
-/** Texts in the server's log and accounting which mean that a job left its hosts although its mom did not report the end. */
-const GIVEN_UP_LOG = /^Job (requeued, |deleted, |given up on )execution node |^Job is started without /;
-const GIVEN_UP_RECORD = /execution node .* down/;
+/** Text in the server's log which means that a job left a host although its mom did not report the end (K3). */
+const GIVEN_UP_LOG = /^Job is started without /;
 
 export class Checks {
   /** The ids of jobs that the server has returned to clients. */
@@ -98,7 +98,6 @@ export class Checks {
       if (text.startsWith("enqueuing into ")) this.#entries.set(object, (this.#entries.get(object) ?? 0) + 1);
       if (GIVEN_UP_LOG.test(text)) this.#seats.giveUp(object, core.state.jobs.get(object));
     }
-    for (const { id, text } of batch.accounting) if (GIVEN_UP_RECORD.test(text)) this.#seats.giveUp(id, core.state.jobs.get(id));
   }
 
   committed(): void {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
-import { StatusReports } from "#mom/driver/status-reports.ts";
+import { openingOf, StatusReports } from "#mom/driver/status-reports.ts";
 import { DATAGRAM_BYTES_MAX } from "#protocol/datagram/packet.ts";
 import { type Opened, StatusDesk } from "#protocol/datagram/status-desk.ts";
 import type { MomReport } from "#protocol/mom-link.ts";
@@ -29,6 +29,7 @@ function bed(host = "n1"): Bed {
   const [delays, notes]: [number[], string[]] = [[], []];
   const frames: FrameOf<"mom-to-server">[] = [];
   let timer: (() => void) | null = null;
+  let number = 0;
   let heard: (bytes: Uint8Array) => void = () => undefined;
   let arrived: Opened[] = [];
   const reports = new StatusReports({
@@ -58,7 +59,8 @@ function bed(host = "n1"): Bed {
     },
     host,
     every_s: () => 15,
-    illness: () => made.ill,
+    opening: () => openingOf(++number, 0, made.ill),
+    answered: () => undefined,
     send: (frame) => void frames.push(frame),
     note: (text) => void notes.push(text),
   });

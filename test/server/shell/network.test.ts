@@ -354,6 +354,7 @@ function dialAsMom({ port, closing }: Bed, home: string) {
     },
     frame: () => undefined,
     closed: () => void state.closed++,
+    absent: () => undefined,
   });
   closing.push(() => link.close());
   return Object.assign(state, { link });

@@ -1,0 +1,112 @@
+// Notices that the server does not answer: numbers the reports, knows when each of them left, and says when the mom must ask
+// the server whether it still hears it, and when the connection must be made anew. What follows for jobs: ../run/cut-off.ts.
+//
+// B1. An answer counts from the time at which the mom sent what it answers, not from its arrival: the server may have lost the
+//     mom in between.
+// B2. The mom asks several times before the time of its jobs is over, so that single lost messages end no job.
+// B3. A connection on which the server answers nothing for a long time is made anew. The server may have given it up without
+//     the mom being told. The mom waits longer than the server does: when the server gives up a mom, it takes back the
+//     starts that the mom has not accepted, but when a mom ends its connection, they wait for the mom.
+
+import type { MomGrace } from "#protocol/mom-link.ts";
+import type { ServerContact } from "../job/starter-link.ts";
+
+/** How many times the mom asks in the shortest grace. */
+const ASKS = 6;
+/** The longest interval in which a mom without reports of its own asks, and the shortest one of all moms. */
+const ASK_MS_MAX = 10_000;
+const ASK_MS_MIN = 500;
+/** Reports of other hosts are answered anyhow. The mom asks besides them only if the answers of so many reports are missing. */
+const REPORTS_MISSED = 2.5;
+/** Number of reports without an answer that are remembered. */
+const UNANSWERED_MAX = 1000;
+
+/** The interval in ms after which a mom without an answer asks its server. every_s: the interval of its reports; null: it sends none */
+export function askEvery_ms({ requeue_s, sister_s }: Pick<ServerContact, "requeue_s" | "sister_s">, every_s: number | null): number {
+  const shortest_s = requeue_s === 0 ? sister_s : Math.min(requeue_s, sister_s);
+  const most_ms = every_s === null ? ASK_MS_MAX : REPORTS_MISSED * 1000 * every_s;
+  return Math.max(ASK_MS_MIN, Math.min(most_ms, (shortest_s * 1000) / ASKS));
+}
+
+/** A connection is made anew after this many times node_silence_timeout, but not before the server has given the mom up because of this many reports. */
+const SILENCES_MAX = 2;
+const REPORTS_GIVEN_UP = 4;
+
+/** The time in ms without an answer after which the connection is made anew; 0: never. silence_s: node_silence_timeout */
+export const anewAfter_ms = (silence_s: number, every_s: number | null): number =>
+  1000 * (silence_s === 0 ? 0 : Math.max(SILENCES_MAX * silence_s, REPORTS_GIVEN_UP * (every_s ?? 0) + SILENCES_MAX * ANSWER_S));
+/** node_answer_timeout, as long as nobody has changed it. */
+const ANSWER_S = 5;
+
+export class ServerSilence {
+  /** when each report left that has no answer yet */
+  readonly #left_ms = new Map<number, number>();
+  #number = 0;
+  #hello_ms = 0;
+  /** time of the first question without an answer; null: there is none */
+  #first_asked_ms: number | null = null;
+  #asked_ms = 0;
+  #grace = 0;
+
+  /** The number of the newest grace that the server has sent on this connection; 0: none. */
+  get grace(): number {
+    return this.#grace;
+  }
+
+  /** The time at which the mom sent its hello. */
+  get hello_ms(): number {
+    return this.#hello_ms;
+  }
+
+  /** Called when the mom says hello on a new connection. */
+  helloLeft(now_ms: number): void {
+    this.#hello_ms = now_ms;
+    this.#left_ms.clear();
+    this.#grace = 0;
+    this.#answered();
+  }
+
+  /** Returns the number of a report that leaves now. */
+  next(now_ms: number): number {
+    this.#left_ms.set(++this.#number, now_ms);
+    for (const number of this.#left_ms.keys()) {
+      if (this.#left_ms.size <= UNANSWERED_MAX) break;
+      this.#left_ms.delete(number);
+    }
+    return this.#number;
+  }
+
+  /** Called when a report was answered. Returns when it left (B1); null: no report with this number waits for an answer. */
+  heard(number: number): number | null {
+    const left_ms = this.#left_ms.get(number) ?? null;
+    if (left_ms === null) return null;
+    for (const other of [...this.#left_ms.keys()]) if (other <= number) this.#left_ms.delete(other);
+    this.#answered();
+    return left_ms;
+  }
+
+  /** Returns the grace if it is at least as new as the known one; otherwise null. */
+  newest(grace: MomGrace | undefined): MomGrace | null {
+    if (grace === undefined || grace.number < this.#grace) return null;
+    this.#grace = grace.number;
+    return grace;
+  }
+
+  /**
+   * What to do now. answered_ms: when the latest answered message left. anew_ms: as in anewAfter_ms(). ask_ms: as in
+   * askEvery_ms(); null: the mom has no welcome yet, so that it cannot ask.
+   */
+  due(now_ms: number, answered_ms: number, anew_ms: number, ask_ms: number | null): "ask" | "connect anew" | null {
+    const silent_ms = now_ms - Math.max(answered_ms, this.#hello_ms);
+    const since_ms = this.#first_asked_ms ?? (ask_ms === null ? this.#hello_ms : now_ms);
+    if (anew_ms > 0 && silent_ms >= anew_ms && now_ms - since_ms >= anew_ms / 3) return "connect anew";
+    if (ask_ms === null || silent_ms < ask_ms || (this.#first_asked_ms !== null && now_ms - this.#asked_ms < ask_ms)) return null;
+    this.#first_asked_ms ??= now_ms;
+    this.#asked_ms = now_ms;
+    return "ask";
+  }
+
+  #answered(): void {
+    this.#first_asked_ms = null;
+  }
+}

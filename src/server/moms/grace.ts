@@ -1,0 +1,94 @@
+// How long the server waits for a mom that it has lost, before it starts the mom's rerunnable jobs elsewhere. The mom ends
+// these jobs itself before that time is over, although it cannot hear from the server (mom-link.ts I7).
+//
+// G1. The server counts from the mom's last message. The mom counts from its latest message that was answered, which the
+//     server has received. So the mom's time is over first; the mom ends its jobs a margin earlier (src/mom/run/cut-off.ts).
+// G2. A mom goes by the grace that it knows. The server waits for the longest one that the mom may know: the last one that
+//     the mom has named, and those sent after it. A mom to which "for ever" was said may therefore wait for ever.
+// G3. node_fail_requeue counts from the loss of the mom and may be a second. The grace is never shorter than
+//     node_requeue_min, so that no short pause of a server or of the network ends jobs.
+// G4. A server that has just started does not know what a mom was told. It counts from its start, which is later than any
+//     message that an earlier server has answered, and assumes the present settings.
+
+import { limitOf } from "#model/limits/server-limits.ts";
+import type { MomGrace, MomHello } from "#protocol/mom-link.ts";
+import type { Kernel } from "../engine/kernel.ts";
+import type { LostMom, MomRuntime } from "../engine/mom-runtime.ts";
+import { hostOfJob } from "../state/job-hosts.ts";
+import type { Job } from "../state/state.ts";
+import { DOWNTIME_S_DEFAULT, downtime_ms } from "./patience.ts";
+
+const NODE_FAIL_REQUEUE_S_DEFAULT = 310;
+
+type Seconds = Pick<MomGrace, "requeue_s" | "sister_s">;
+
+/** node_fail_requeue in seconds. 0: never; below 0 means 1; unset means 310. */
+function failRequeue_s({ state }: Pick<Kernel, "state">): number {
+  const set = state.server["node_fail_requeue"];
+  if (typeof set !== "number") return NODE_FAIL_REQUEUE_S_DEFAULT;
+  return set < 0 ? 1 : set;
+}
+
+/** The grace of a mom at present. sisterJobs: the jobs of which its host is not the first. */
+function presentGrace(kernel: Kernel, sisterJobs: readonly Job[]): Seconds {
+  const least_s = limitOf(kernel.state, "node_requeue_min");
+  const requeue_s = failRequeue_s(kernel);
+  const downtimes_s = sisterJobs.map((job) => downtime_ms(kernel, hostOfJob(job)) / 1000);
+  // The configuration of a mother superior that is not connected is unknown. The default then applies to its sisters, too.
+  const sister_s = Math.min(DOWNTIME_S_DEFAULT, ...downtimes_s);
+  return { requeue_s: requeue_s === 0 ? 0 : Math.max(least_s, requeue_s), sister_s: Math.max(least_s, sister_s) };
+}
+
+/** Notes what a mom goes by that says hello. */
+export const gracesAtHello = ({ grace }: MomHello): MomRuntime["graces"] =>
+  grace === undefined ? null : grace === null ? [] : [{ ...grace, number: 0 }];
+
+/** Returns the grace to tell the mom, if it heeds one, and notes that the mom may go by it from now on. */
+export function graceFor(kernel: Kernel, mom: MomRuntime, sisterJobs: readonly Job[]): { readonly grace?: MomGrace } {
+  if (mom.graces === null) return {};
+  const present = presentGrace(kernel, sisterJobs);
+  const last = mom.graces.at(-1);
+  const isKnown = last !== undefined && last.number > 0 && last.requeue_s === present.requeue_s && last.sister_s === present.sister_s;
+  const grace = isKnown ? last : { number: (last?.number ?? 0) + 1, ...present };
+  if (!isKnown) mom.graces = [...mom.graces, grace];
+  return { grace };
+}
+
+/** Called when the mom has named the newest grace that it knows: it does not go by an older one any more (G2). */
+export function graceNamed(mom: MomRuntime, number: number | undefined): void {
+  if (mom.graces === null || number === undefined) return;
+  if (mom.graces.some((grace) => grace.number === number)) mom.graces = mom.graces.filter((grace) => grace.number >= number);
+}
+
+/** Called when a mom is lost. */
+export function loseGrace(kernel: Kernel, mom: MomRuntime): void {
+  const key = mom.host.toLowerCase();
+  kernel.moms.lost.delete(key);
+  if (mom.graces === null || mom.graces.length === 0) return;
+  const requeues_s = mom.graces.map(({ requeue_s }) => requeue_s);
+  const requeue_s = requeues_s.includes(0) ? 0 : Math.max(...requeues_s);
+  kernel.moms.lost.set(key, { heard_ms: mom.heard_ms, requeue_s, sister_s: Math.max(...mom.graces.map(({ sister_s }) => sister_s)) });
+}
+
+/** Called at the start of the server for each host (G4). */
+export function graceUnknown(kernel: Kernel, host: string, sisterJobs: readonly Job[]): void {
+  kernel.moms.lost.set(host.toLowerCase(), { heard_ms: kernel.now_ms, ...presentGrace(kernel, sisterJobs) });
+}
+
+const lostMom = (kernel: Kernel, host: string): LostMom | undefined => kernel.moms.lost.get(host.toLowerCase());
+
+/**
+ * The time at which the jobs of a lost host, which is their first, may be started elsewhere; null: never. Called when the host is lost.
+ */
+export function requeueAt_ms(kernel: Kernel, host: string): number | null {
+  const wait_s = failRequeue_s(kernel);
+  const lost = lostMom(kernel, host);
+  if (wait_s === 0 || lost?.requeue_s === 0) return null;
+  return Math.max(kernel.now_ms + wait_s * 1000, lost === undefined ? 0 : lost.heard_ms + lost.requeue_s * 1000);
+}
+
+/** The time before which a lost host may still have processes of a job of which it is not the first host. */
+export function sisterUntil_ms(kernel: Kernel, host: string): number {
+  const lost = lostMom(kernel, host);
+  return lost === undefined ? 0 : lost.heard_ms + lost.sister_s * 1000;
+}
