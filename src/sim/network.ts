@@ -9,7 +9,7 @@
 //     simulation.
 
 import { type FrameOf, parseFrame } from "#protocol/schema-link.ts";
-import { type Cuts, createCuts } from "./far/cuts.ts";
+import { type Cuts, createCuts, type Way } from "./far/cuts.ts";
 import type { World } from "./world.ts";
 
 type Direction = "sched-to-server" | "server-to-sched" | "mom-to-server" | "server-to-mom";
@@ -88,7 +88,12 @@ export function createNetwork(world: World, options: NetworkOptions): Network {
       // sides[0] transfers frames from a to b
       const sides: [Side, Side] = [newSide(out), newSide(back)];
       let up = true;
-      const cutOf = (side: Side): number => (host === null ? 0 : cuts.left_ms(host, side === sides[0] ? "up" : "down"));
+      const wayOf = (side: Side): Way => (side === sides[0] ? "up" : "down");
+      const cutOf = (side: Side): number => (host === null ? 0 : cuts.left_ms(host, wayOf(side)));
+      const slowOf = (side: Side): number => {
+        const slowness = host === null ? null : cuts.slowness(host, wayOf(side));
+        return slowness === null ? 0 : random.int(0, slowness.delay_ms);
+      };
       const tellLoss = (side: Side): void => {
         const way_ms = Math.max(side.arrives_ms - world.now_ms, cutOf(side), 0);
         const notice = way_ms + random.int(0, options.notice_ms_max);
@@ -131,7 +136,7 @@ export function createNetwork(world: World, options: NetworkOptions): Network {
           const text = JSON.stringify(data);
           sending.in_flight++;
           in_flight++;
-          sending.arrives_ms = Math.max(world.now_ms + cutOf(sending) + delay(), sending.arrives_ms);
+          sending.arrives_ms = Math.max(world.now_ms + cutOf(sending) + slowOf(sending) + delay(), sending.arrives_ms);
           world.after(sending.arrives_ms - world.now_ms, () => {
             sending.in_flight--;
             in_flight--;

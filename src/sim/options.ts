@@ -5,7 +5,7 @@ import { FAULTS, type Fault } from "./drawn/scenario.ts";
 import type { RunOptions } from "./run.ts";
 
 export const USAGE = `usage: npm run sim -- [--seconds N | --seeds A-B | --seed N] [--scale N] [--all] [--trace]
-                      [--jobs N] [--faults A,B | --no-faults] [--promises] [--no-ops] [--last N]
+                      [--jobs N] [--faults A,B | --no-faults] [--promises] [--cuts] [--no-ops] [--last N]
   --seconds N   new seeds for so long (default 10)
   --seeds A-B   these seeds
   --seed N      this seed
@@ -17,6 +17,7 @@ export const USAGE = `usage: npm run sim -- [--seconds N | --seeds A-B | --seed 
   --faults A,B  only these kinds of faults: ${FAULTS.join(" ")}
   --no-faults   nothing breaks
   --promises    only worlds in which it can be judged whether published starts of top jobs hold
+  --cuts        only worlds whose hosts are cut off again and again, for long times
   --no-ops      jobs are submitted, and nothing else is asked
 `;
 
@@ -49,6 +50,7 @@ export function readArgs(args: readonly string[]): Args {
       faults: { type: "string" },
       "no-faults": { type: "boolean" },
       promises: { type: "boolean" },
+      cuts: { type: "boolean" },
       "no-ops": { type: "boolean" },
       help: { type: "boolean" },
     },
@@ -60,6 +62,7 @@ export function readArgs(args: readonly string[]): Args {
     scale: Number(values.scale ?? 1),
     ops: values["no-ops"] !== true,
     promises: values.promises === true,
+    cuts: values.cuts === true,
   };
   const given = [
     values.jobs === undefined ? "" : ` --jobs ${values.jobs}`,
@@ -67,6 +70,7 @@ export function readArgs(args: readonly string[]): Args {
     typeof options.faults === "boolean" ? (options.faults ? "" : " --no-faults") : ` --faults ${options.faults.join()}`,
     options.ops ? "" : " --no-ops",
     options.promises ? " --promises" : "",
+    options.cuts ? " --cuts" : "",
   ].join("");
   return {
     help: values.help === true,

@@ -294,7 +294,7 @@ function managerOp(random: Prng, op: Op, scenario: Scenario, state: ServerState)
             ["job_accumulation_time", String(random.int(0, 3))],
             ["scheduler_iteration", "60"],
             ["scheduling", flag],
-            ["node_fail_requeue", "30"],
+            ["node_fail_requeue", random.pick(["30", "30", "400", "0"])],
             ["resv_post_processing_time", String(random.pick([0, 5, 60]))],
             ["eligible_time_enable", random.chance(0.8) ? "True" : "False"],
           ] as const),

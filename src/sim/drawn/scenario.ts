@@ -20,6 +20,8 @@ export type Limits = {
   /** kinds of faults: true: those that the seed draws; false: none; or only the listed ones */
   readonly faults: boolean | readonly Fault[];
   readonly ops: boolean;
+  /** all hosts are across a network that is cut again and again, for long times; jobs run long (--cuts) */
+  readonly cuts?: boolean;
   /** makes the complex larger: the number of jobs and the time are multiplied by this factor, and there are more hosts */
   readonly scale: number;
 };
@@ -43,6 +45,7 @@ export const FAULTS = [
   "stop-sched-fault",
   // only if the moms' hosts are far from the server
   "cut-host",
+  "slow-host",
 ] as const;
 export type Fault = (typeof FAULTS)[number];
 
@@ -147,8 +150,9 @@ export function drawScenario(random: Prng, limits: Limits): Scenario {
         ];
   const partitions = [null, ...own_scheds.flatMap((sched) => sched.partitions)];
   const far = random.split("far");
-  const some_far = far.chance(0.6);
-  const hosts = drawHosts(random, partitions, limits.scale).map((host) => ({ ...host, is_far: some_far && far.chance(0.7) }));
+  const cuts = limits.cuts === true;
+  const some_far = far.chance(0.6) || cuts;
+  const hosts = drawHosts(random, partitions, limits.scale).map((host) => ({ ...host, is_far: some_far && (far.chance(0.7) || cuts) }));
   const far_hosts = hosts.flatMap(({ name, is_far }) => (is_far ? [name] : []));
   const away = random.split("far schedulers");
   const scheds = own_scheds.map((sched) => ({ ...sched, host: far_hosts.length > 0 && away.chance(0.5) ? away.pick(far_hosts) : null }));
@@ -156,7 +160,7 @@ export function drawScenario(random: Prng, limits: Limits): Scenario {
   const preempts = levels.chance(0.4);
   const queues = [...drawQueues(random, partitions), ...(preempts ? [{ name: "express", partition: levels.pick(partitions) }] : [])];
   const jobs = Math.min(limits.jobs_max, random.int(3, random.chance(0.2) ? 40 : 15) * limits.scale);
-  const busy_ms = random.pick([20_000, 120_000, 900_000]) * Math.ceil(limits.scale / 4);
+  const busy_ms = random.pick(cuts ? [900_000, 1_800_000, 3_600_000] : [20_000, 120_000, 900_000]) * Math.ceil(limits.scale / 4);
   const policy = drawPolicy(random);
   const planning = random.split("planning");
   const plans = planning.chance(0.7);
@@ -170,14 +174,15 @@ export function drawScenario(random: Prng, limits: Limits): Scenario {
       ...(plans ? planningRequests(planning, { scheds, queues }) : []),
       ...hookRequests(random.split("hooks")),
       ...(preempts ? levelRequests(levels, scheds, queues) : []),
+      ...(cuts ? cutRequests(random.split("cuts")) : []),
     ],
     ...(plans ? planningPolicy(planning, policy) : { policy, keeps_plans: false }),
     jobs,
-    run_ms_max: random.pick([500, 20_000, 120_000]),
+    run_ms_max: random.pick(cuts ? [120_000, 600_000, 1_200_000] : [500, 20_000, 120_000]),
     busy_ms,
     op_every_ms: Math.ceil(busy_ms / random.pick([15, 60, 200])),
     fault_every_ms: Math.ceil(busy_ms / random.pick([3, 10, 60])),
-    faults: drawFaults(random, limits.faults, some_far && far.chance(0.5)),
+    faults: cuts ? cutFaults(random, limits.faults) : drawFaults(random, limits.faults, some_far && far.chance(0.5)),
     ops: limits.ops ? some(random, OPS, random.pick([0.1, 0.3, 0.7])) : [],
     datagrams: { loss: far.pick([0, 0.1, 0.5, 1]), doubled: far.pick([0, 0.1, 0.5]), delay_ms_max: far.pick([2, 800, 60_000]) },
     delay_ms_max: random.pick([2, 30, 800]),
@@ -189,11 +194,28 @@ export function drawScenario(random: Prng, limits: Limits): Scenario {
   };
 }
 
+const FAR_FAULTS = ["cut-host", "slow-host"] as const satisfies readonly Fault[];
+const isFarFault = (fault: Fault): boolean => FAR_FAULTS.some((far) => far === fault);
+
 function drawFaults(random: Prng, faults: Limits["faults"], cuts: boolean): readonly Fault[] {
-  const anywhere = FAULTS.filter((fault) => fault !== "cut-host");
+  const anywhere = FAULTS.filter((fault) => !isFarFault(fault));
   const drawn: Fault[] = some(random, anywhere, random.pick([0, 0.2, 0.5]));
-  if (cuts) drawn.push("cut-host");
+  if (cuts) drawn.push(...FAR_FAULTS);
   return typeof faults === "boolean" ? (faults ? drawn : []) : faults;
+}
+
+/** Faults of a complex whose network is cut again and again. Each kind is there several times, so that it is struck more often than the others. */
+function cutFaults(random: Prng, faults: Limits["faults"]): readonly Fault[] {
+  if (typeof faults !== "boolean") return faults;
+  const others = FAULTS.filter((fault) => !isFarFault(fault) && fault !== "start-failures");
+  return faults ? ["cut-host", "cut-host", "cut-host", "slow-host", ...some(random, others, random.pick([0, 0.2, 0.4]))] : [];
+}
+
+/** The times after which the server gives up a host that is cut off: from too short to be kept, over the default, to never. */
+function cutRequests(random: Prng): ManagerRequest[] {
+  const requests = [set("server", "", ["node_fail_requeue", String(random.pick([-1, 5, 20, 60, 60, 310, 310, 0]))])];
+  if (random.chance(0.3)) requests.push(set("server", "", ["node_requeue_min", String(random.pick([2, 5, 60]))]));
+  return requests;
 }
 
 function drawHosts(random: Prng, partitions: readonly (string | null)[], scale: number): Omit<Host, "is_far">[] {

@@ -33,7 +33,8 @@ export function createDatagrams({ random: all, after }: Surroundings, cuts: Cuts
 
   const carry = (host: string, way: Way, bytes: Uint8Array, arrive: Hears): void => {
     counts.sent++;
-    if (random.chance(options.loss) || cuts.left_ms(host, way) > 0) {
+    const slowness = cuts.slowness(host, way);
+    if (random.chance(options.loss) || cuts.left_ms(host, way) > 0 || (slowness !== null && random.chance(slowness.loss))) {
       counts.lost++;
       return;
     }
