@@ -26,6 +26,7 @@ const LAYERS = [
   { name: "sim", in: "test", folder: "test/sim", also: /(properties|golden)\.test\.ts$/, isolated: false, processes: 2, silence_min: 20 },
   { name: "live", in: "test", folder: "test/live", isolated: true, at_once: 2, silence_min: 20 },
   { name: "hosts", in: "all", folder: "test/live/hosts/long", isolated: true, at_once: 2, silence_min: 20 },
+  { name: "peers", in: "all", folder: "test/live/backends/peers", isolated: true, at_once: 1, silence_min: 20 },
   { name: "transcripts", in: "all", folder: "test/transcripts", isolated: true, at_once: 1, silence_min: 30 },
   { name: "kill", in: "all", folder: "test/kill", isolated: true, at_once: 1, silence_min: 20 },
   { name: "clients", in: "all", folder: "test/clients", isolated: true, at_once: 1, silence_min: 20 },

@@ -6,9 +6,11 @@ import { BackendError } from "./contract/fault.ts";
 import { type BackendSettings, textSetting } from "./contract/settings.ts";
 import { openLocal } from "./local/backend.ts";
 import { type TokenFiles, tokenFiles } from "./shell/token-files.ts";
+import { openSlurm } from "./slurm/backend.ts";
 
 const OPEN: Readonly<Partial<Record<BackendType, (settings: BackendSettings, tokens: TokenFiles) => Backend>>> = {
   local: openLocal,
+  slurm: openSlurm,
 };
 
 /** Throws a BackendError of the kind `configuration` if the attributes cannot be right. Whether the backend answers, probe() tells. */

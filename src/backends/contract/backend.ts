@@ -99,6 +99,11 @@ export type RunnerSighting = {
   readonly state: "queued" | "running" | "ended" | "unknown";
   /** the backend's own words for the state or for why the runner waits; "": none */
   readonly reason: string;
+  /**
+   * to whom the runner belongs there; null: the backend does not tell users apart. A job of another user than the order's owner is no runner of the order,
+   * whatever its name
+   */
+  readonly user: string | null;
   /** where it runs, if the backend says so */
   readonly host: string | null;
   /** for an ended runner, if the backend shows how: done; retry: preempted, node failed, cancelled; error: failed by itself or killed at a limit */

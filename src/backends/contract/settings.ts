@@ -14,6 +14,8 @@ export type BackendSettings = {
   readonly complex: string;
   /** the attributes of the object as they are in memory */
   readonly attributes: Readonly<Record<string, AttributeValue>>;
+  /** user mode: the name of the user of the complex, to whom all runners belong; null: system mode */
+  readonly user: string | null;
   /** a directory for this backend object alone, which exists and which only the controller's user can write */
   readonly state_dir: string;
 };

@@ -260,6 +260,7 @@ class Local {
       id: process === null ? `${record.tag}/${index}` : String(process.pid),
       state,
       reason: fault?.text ?? (state === "queued" ? "waits for free resources of this machine" : ""),
+      user: record.owner?.name ?? null,
       host: null,
       ending: null,
       fault,

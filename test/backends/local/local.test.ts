@@ -93,7 +93,7 @@ test("L1: what starts fits, by priority and then by size", () => {
 });
 
 test("the machine's processors and memory are the capacity unless the site says otherwise", () => {
-  const settings = { name: "l", type: "local", complex: "k", state_dir: "/s", attributes: {} } as const;
+  const settings = { name: "l", type: "local", complex: "k", user: "me", state_dir: "/s", attributes: {} } as const;
   assert.deepEqual(localOptions(settings, { ncpus: 8, mem_kb: 100 }).capacity, { ncpus: 8, mem: 100 });
   const given = { ...settings, attributes: { resources_available: { ncpus: 2, lic: 1 } } };
   assert.deepEqual(localOptions(given, { ncpus: 8, mem_kb: 100 }).capacity, { ncpus: 2, mem: 100, lic: 1 });

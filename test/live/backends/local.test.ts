@@ -22,7 +22,7 @@ function bed(t: TestContext): { readonly dir: string; readonly open: (attributes
     rmSync(dir, { recursive: true, force: true });
   });
   const open = (attributes: Record<string, AttributeValue> = { resources_available: { ncpus: 2 } }): Backend => {
-    const backend = openBackend({ name: "b", type: "local", complex: "k1", attributes, state_dir: dir });
+    const backend = openBackend({ name: "b", type: "local", complex: "k1", user: "me", attributes, state_dir: dir });
     opened.push(backend);
     return backend;
   };
