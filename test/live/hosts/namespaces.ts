@@ -1,7 +1,7 @@
 // Hosts of a test: network namespaces joined by a bridge, each with its own address, host name and /etc. They share processes and other files with this machine.
 
 import { type ChildProcess, type SpawnSyncReturns, spawn, spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,6 +20,8 @@ export type NetHost = {
   must(...words: readonly string[]): string;
   /** as must(), while other commands run */
   later(words: readonly string[], options?: { readonly input?: string; readonly env?: NodeJS.ProcessEnv }): Promise<string>;
+  /** pids of its processes */
+  pids(): readonly number[];
   /** pulls the network cable, or plugs it in */
   cable(state: "up" | "down"): void;
   /** only in a net with weather: the rules of its cable from now on; returns what has passed and was lost there before */
@@ -29,29 +31,34 @@ export type NetHost = {
 export type NetOptions = {
   /** the hosts are joined by switch.ts, not by a bridge of the kernel: it can lose and delay what passes, but takes more time for it */
   readonly weather?: boolean;
-  /** directories of the root file system of which each host has its own, beside /etc; they are empty */
+  /** directories of the root file system of which each host has its own, beside /etc; they are empty at first */
   readonly own?: readonly string[];
+  /** the hosts share a /home of their own (`Net.home`), so that nothing of other tests is in it: with a directory for each user who has one in /home */
+  readonly home?: boolean;
 };
 
 export type Net = {
   /** a directory that all hosts see */
   readonly dir: string;
+  /** what the hosts see as /home */
+  readonly home: string;
   readonly hosts: readonly NetHost[];
   /** ends all processes of the hosts, and removes everything */
   close(): void;
 };
 
 const COMMAND_MS_MAX = 300_000;
-/** Own mounts and an own host name, then the command: DIRECTORY NAME PATH... -- COMMAND... */
+const OUTPUT_BYTES_MAX = 1 << 28;
+/** Own mounts and an own host name, then the command: NAME SOURCE PATH ... -- COMMAND... */
 const ENTER =
-  'at=$1; echo "$2" >/proc/sys/kernel/hostname || exit; shift 2; while [ "$1" != -- ]; do mount --bind "$at$1" "$1" || exit; shift; done; shift; exec "$@"';
+  'echo "$1" >/proc/sys/kernel/hostname || exit; shift; while [ "$1" != -- ]; do mount --bind "$1" "$2" || exit; shift 2; done; shift; exec "$@"';
 /** Waits for the end of its standard input, and then removes what a test may have left behind: DIRECTORY NAMESPACE... */
 const CARE =
   'cat >/dev/null; dir=$1; shift; for each; do for pid in $(ip netns pids "$each" 2>/dev/null); do kill -9 "$pid"; done; ip netns del "$each" 2>/dev/null; done; rm -rf "$dir"';
 const START_MS_MAX = 120_000;
 
 function call(...words: readonly string[]): SpawnSyncReturns<string> {
-  return spawnSync(words[0] ?? "", words.slice(1), { encoding: "utf8", cwd: "/", timeout: COMMAND_MS_MAX });
+  return spawnSync(words[0] ?? "", words.slice(1), { encoding: "utf8", cwd: "/", timeout: COMMAND_MS_MAX, maxBuffer: OUTPUT_BYTES_MAX });
 }
 
 function must(...words: readonly string[]): string {
@@ -59,6 +66,12 @@ function must(...words: readonly string[]): string {
   if (status !== 0) throw new Error(`${words.join(" ")}: ${error ?? `status ${status}: ${stdout}${stderr}`}`);
   return stdout;
 }
+
+const pidsIn = (space: string): readonly number[] =>
+  call("ip", "netns", "pids", space)
+    .stdout.split("\n")
+    .map(Number)
+    .filter((pid) => pid > 1);
 
 /** The reason why this machine cannot have such hosts, for `skip`; false: it can. */
 export function lackOfNamespaces(): string | false {
@@ -68,7 +81,7 @@ export function lackOfNamespaces(): string | false {
     must("ip", "netns", "add", name);
     must("ip", "-n", name, "link", "add", "probe0", "type", "veth", "peer", "name", "probe1");
     must("ip", "-n", name, "link", "add", "probe2", "type", "bridge");
-    must("ip", "netns", "exec", name, "unshare", "--mount", "--uts", "sh", "-c", ENTER, "sh", "", name, "/etc", "--", "true");
+    must("ip", "netns", "exec", name, "unshare", "--mount", "--uts", "sh", "-c", ENTER, "sh", name, "/etc", "/etc", "--", "true");
     return false;
   } catch (error) {
     return `needs network namespaces: ${(error as Error).message.trim().slice(0, 200)}`;
@@ -82,7 +95,7 @@ export const lackOfWeather = (): string | false =>
   !existsSync("/dev/net/tun") && "needs /dev/net/tun: the cables of hosts are devices of it";
 
 /** Hosts of these names. The caller must close the net. */
-export function makeNet(names: readonly string[], { weather = false, own = [] }: NetOptions = {}): Net {
+export function makeNet(names: readonly string[], { weather = false, own = [], home = false }: NetOptions = {}): Net {
   const dir = mkdtempSync(join(tmpdir(), "partita-net-"));
   must("chmod", "755", dir);
   const space = (name: string): string => `partita-${process.pid}-${name}`;
@@ -93,8 +106,7 @@ export function makeNet(names: readonly string[], { weather = false, own = [] }:
   const close = (): void => {
     process.off("exit", close);
     for (const each of made) {
-      const pids = call("ip", "netns", "pids", each).stdout.split("\n").map(Number);
-      for (const pid of pids.filter((number) => number > 1)) call("kill", "-9", String(pid));
+      for (const pid of pidsIn(each)) call("kill", "-9", String(pid));
       call("ip", "netns", "del", each);
     }
     rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
@@ -102,6 +114,7 @@ export function makeNet(names: readonly string[], { weather = false, own = [] }:
   };
   process.once("exit", close);
   for (const each of made) must("ip", "netns", "add", each);
+  const shared = home ? makeHomes(join(dir, "home")) : "/home";
   const port = (at: number): string => `port${at}`;
   const control = join(dir, "switch.sock");
   if (weather)
@@ -124,11 +137,22 @@ export function makeNet(names: readonly string[], { weather = false, own = [] }:
       bridge: space("switch"),
       control: weather ? control : null,
       own,
+      home: shared,
     }),
   );
   const lines = ["127.0.0.1 localhost", ...hosts.map((host) => `${host.address} ${host.name}`), ""];
   for (const { name } of hosts) writeFileSync(join(dir, name, "etc/hosts"), lines.join("\n"));
-  return { dir, hosts, close };
+  return { dir, home: shared, hosts, close };
+}
+
+function makeHomes(home: string): string {
+  mkdirSync(home, { mode: 0o755 });
+  for (const { name } of readdirSync("/home", { withFileTypes: true }).filter((each) => each.isDirectory())) {
+    const { uid, gid } = statSync(join("/home", name));
+    mkdirSync(join(home, name), { mode: 0o755 });
+    chownSync(join(home, name), uid, gid);
+  }
+  return home;
 }
 
 /** This process can end before the child. */
@@ -159,16 +183,22 @@ type HostFacts = {
   /** where the switch takes orders; null: a bridge */
   readonly control: string | null;
   readonly own: readonly string[];
+  readonly home: string;
 };
 
 function makeHost(facts: HostFacts): NetHost {
-  const { name, address, space, dir, own } = facts;
+  const { name, address, space, dir, own, home } = facts;
   const etc = join(dir, name, "etc");
-  for (const path of ["/", ...own]) mkdirSync(join(dir, name, path), { recursive: true });
-  cpSync("/etc", etc, { recursive: true, verbatimSymlinks: true, filter: (path) => path !== "/etc/pbs.conf" });
+  for (const path of ["/etc", ...own]) {
+    mkdirSync(join(dir, name, path), { recursive: true });
+    for (const change of ["chown", "chmod"]) must(change, `--reference=${path}`, join(dir, name, path));
+  }
+  must("cp", "-a", "/etc/.", etc);
+  rmSync(join(etc, "pbs.conf"), { force: true });
   writeFileSync(join(etc, "hostname"), `${name}\n`);
   plugIn(facts);
-  const enter = ["sh", "-c", ENTER, "sh", join(dir, name), name, "/etc", ...own, "--"];
+  const mounts = ["/etc", ...own].flatMap((path) => [join(dir, name, path), path]);
+  const enter = ["sh", "-c", ENTER, "sh", name, ...mounts, ...(home === "/home" ? [] : [home, "/home"]), "--"];
   const within = ["ip", "netns", "exec", space, "unshare", "--mount", "--uts", ...enter];
   return {
     name,
@@ -176,7 +206,8 @@ function makeHost(facts: HostFacts): NetHost {
     within,
     run: (words) => call(...within, ...words),
     must: (...words) => must(...within, ...words),
-    later: (words, options) => later([...within, ...words], options),
+    later: (words, options) => later({ name, within }, words, options),
+    pids: () => pidsIn(space),
     cable: (state) => void must("ip", "-n", space, "link", "set", "eth0", state),
     weather: (...rules) => order(facts, rules),
   };
@@ -201,13 +232,15 @@ async function order({ control, port, name }: HostFacts, rules: readonly Rule[])
 }
 
 async function later(
-  words: readonly string[],
+  { name, within }: Pick<NetHost, "name" | "within">,
+  command: readonly string[],
   { input = "", env = process.env }: { readonly input?: string; readonly env?: NodeJS.ProcessEnv } = {},
 ): Promise<string> {
+  const words = [...within, ...command];
   const child = spawn(words[0] ?? "", words.slice(1), { stdio: "pipe", cwd: "/", env, timeout: COMMAND_MS_MAX });
   child.stdin.on("error", () => undefined).end(input);
   const ended = new Promise<string>((resolve) => child.once("close", (status, signal) => resolve(String(status ?? signal))));
   const [status, out, err] = await Promise.all([ended, text(child.stdout), text(child.stderr)]);
-  if (status !== "0") throw new Error(`${words.join(" ")}: status ${status}: ${out}${err}`);
+  if (status !== "0") throw new Error(`${name}: ${command.join(" ")}: status ${status}: ${out}${err}`);
   return out;
 }

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { appendFileSync, chmodSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { test } from "node:test";
 import { connectSocket } from "#protocol/client.ts";
 import { until } from "../complex.ts";
@@ -68,7 +68,7 @@ test("users of a login host: known by munge or by a certificate of their own, on
   skip,
 }, async () => {
   const munged = await startMunged();
-  const net = makeNet(["head", "login1"]);
+  const net = makeNet(["head", "login1"], { home: true });
   const bed = makeBed(net, munged);
   const { head, login } = bed;
   try {
@@ -166,9 +166,9 @@ async function withoutMunge(bed: Bed): Promise<void> {
 }
 
 /** A certificate of the user takes the place of munge. */
-function withCertificate({ head, login, homeOf, must, run }: Bed): void {
+function withCertificate({ net, head, login, homeOf, must, run }: Bed): void {
   const [, , , , , directory = ""] = login.must("getent", "passwd", USER).split(":");
-  const path = join(directory, ".partita/identity/head@login1.pem");
+  const path = join(net.home, basename(directory), ".partita/identity/head@login1.pem");
   try {
     const token = tokenIn(must(head, "root", "partita", "cert", "token", "--user", USER));
     assert.match(run(login, "root", "partita", "cert", "user", "--token", token).err, /the token is for the user pbsuser1, not for root/);
