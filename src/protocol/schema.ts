@@ -7,7 +7,7 @@
 import * as z from "zod";
 import type { IdentityAsk } from "./identity-link.ts";
 import type { Request, RequestKind } from "./messages.ts";
-import { TICKET_SECRET, TICKET_SOCKET } from "./terminal/link.ts";
+import { PORT_MAX, TICKET_SECRET, TICKET_SOCKET } from "./terminal/link.ts";
 import { LIMITS } from "./wire/limits.ts";
 
 const name = z.string().max(LIMITS.name_chars_max);
@@ -24,7 +24,12 @@ const hookObject = z.enum(["hook", "pbshook"]);
 const attrOp = z.strictObject({ name, resource: name.exactOptional(), op: z.enum(["=", "+=", "-=", "unset"]), value });
 const attrOps = z.array(attrOp).max(LIMITS.attrs_max);
 const attrValues = z.array(z.strictObject({ name, resource: name.exactOptional(), value })).max(LIMITS.attrs_max);
-const terminal = z.strictObject({ socket: z.string().regex(TICKET_SOCKET), secret: z.string().regex(TICKET_SECRET) });
+/** without the address, which only the server may add */
+const terminal = z.strictObject({
+  socket: z.string().regex(TICKET_SOCKET),
+  secret: z.string().regex(TICKET_SECRET),
+  port: z.number().int().min(1).max(PORT_MAX).exactOptional(),
+});
 const submission = { destination: name, attrs: attrValues, script, terminal: terminal.exactOptional() };
 /** checks only lengths; the server checks names and times */
 const identityAsk = z.discriminatedUnion("verb", [

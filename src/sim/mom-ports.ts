@@ -386,6 +386,7 @@ function configOf(host: string, boot: number, settings: MomSettings): MomConfig 
     facts: {
       home: "/home/pbs",
       hosts: [host],
+      server_host: "",
       tmpdir: "/tmp",
       jobdir_root: null,
       usecp: [],

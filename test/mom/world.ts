@@ -13,6 +13,7 @@ export const CONFIG: MomConfig = {
   facts: {
     home: "/pbs",
     hosts: ["n1", "localhost"],
+    server_host: "head",
     tmpdir: "/var/tmp",
     jobdir_root: null,
     usecp: [["*.far.org", "/data/", "/mnt/far/"]],

@@ -7,6 +7,8 @@
 // I3. While qsub asks the user whether to end the job, the terminal is used only for this question. If the job connects
 //     meanwhile, the job waits until the user has answered.
 
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ServerUnreachable } from "#protocol/client.ts";
 import type { QueueJobRequest } from "#protocol/messages.ts";
@@ -39,7 +41,9 @@ export async function interactiveJob(world: InteractiveWorld, link: Link, reques
     return FAILED;
   }
   const call = incomingCall();
-  const listener = await listenForTerminal(call.take);
+  // In a complex on one host, no port is opened.
+  const network = existsSync(join(world.complex.conf().home, "identity/ca.crt"));
+  const listener = await listenForTerminal(call.take, { network });
   try {
     const reply = await link.request({ ...request, terminal: listener.ticket });
     if (!reply.ok) {

@@ -2,7 +2,7 @@
 
 import { eachChunk, readSelect } from "#model/request/select.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
-import { type TerminalTicket, TICKET_SECRET, TICKET_SOCKET } from "#protocol/terminal/link.ts";
+import { PORT_MAX, type TerminalTicket, TICKET_ADDRESS, TICKET_SECRET, TICKET_SOCKET } from "#protocol/terminal/link.ts";
 
 export type Attrs = MomJob["attrs"];
 
@@ -27,9 +27,15 @@ export const isInteractive = (attrs: Attrs): boolean =>
 
 /** The address of the qsub that waits for an interactive job; null: the job is not interactive, or no qsub waits. */
 export function ticketOf(attrs: Attrs): TerminalTicket | null {
-  const { socket, secret } = (attrs["terminal"] ?? {}) as { readonly [name: string]: unknown };
+  const { socket, secret, port, address } = (attrs["terminal"] ?? {}) as { readonly [name: string]: unknown };
   const known = typeof socket === "string" && TICKET_SOCKET.test(socket) && typeof secret === "string" && TICKET_SECRET.test(secret);
-  return isInteractive(attrs) && known ? { socket, secret } : null;
+  if (!isInteractive(attrs) || !known) return null;
+  return {
+    socket,
+    secret,
+    ...(typeof port === "number" && Number.isInteger(port) && port > 0 && port <= PORT_MAX ? { port } : {}),
+    ...(typeof address === "string" && TICKET_ADDRESS.test(address) ? { address } : {}),
+  };
 }
 
 /**

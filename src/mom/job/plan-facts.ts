@@ -5,6 +5,8 @@ export type PlanFacts = {
   readonly home: string;
   /** the names and addresses of this machine */
   readonly hosts: readonly string[];
+  /** how this host reaches the server's host */
+  readonly server_host: string;
   /** $tmpdir: where the TMPDIR of jobs is made */
   readonly tmpdir: string;
   /** $jobdir_root: where PRIVATE sandboxes are made; null: in the owner's home */

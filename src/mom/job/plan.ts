@@ -1,6 +1,7 @@
 // The files, the program and the environment of a job: what is made, started and delivered (docs/reference/files.md 5 and 6). Pure.
 
 import { hostsOf } from "#model/request/host-entry.ts";
+import { parseHostPath, withIndex } from "#model/values/host-path.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
 import type { FilePlan, OutputPlan, Prepared } from "./agent-link.ts";
 import { type Attrs, commandOfJob, isInteractive, jobNumbers, shellOf, textOf, ticketOf, umaskOf } from "./attrs.ts";
@@ -58,7 +59,7 @@ function outputPlan(letter: "o" | "e", job: MomJob, owner: Owner, facts: PlanFac
   const common = { letter, name, remove, target: null };
   const place = placeOf(letter, attrs, owner, facts, id);
   if (keep.includes(letter) && !keep.includes("d")) return { ...common, how: "direct", path: keptPath(letter, attrs, owner, id) };
-  if (place.host === null && place.path === "/dev/null") return { ...common, how: "null", path: "/dev/null" };
+  if (place.path === "/dev/null") return { ...common, how: "null", path: "/dev/null" };
   if (keep.includes(letter) && place.host === null) return { ...common, how: "direct", path: place.path };
   return { ...common, how: "spool", path: `${facts.home}/spool/${name}`, target: place };
 }
@@ -74,10 +75,8 @@ function placeOf(letter: "o" | "e", attrs: Attrs, owner: Owner, facts: PlanFacts
   const stated = textOf(attrs, letter === "o" ? "Output_Path" : "Error_Path");
   if (stated === null) return { host: null, path: keptPath(letter, attrs, owner, id) };
   const { index } = jobNumbers(id);
-  const whole = index === null ? stated : stated.replaceAll("^array_index^", index);
-  const colon = whole.indexOf(":");
-  const host = colon > 0 && !whole.slice(0, colon).includes("/") ? whole.slice(0, colon) : null;
-  return placeOn(host, host === null ? whole : whole.slice(colon + 1), owner.home, facts);
+  const { host, path } = parseHostPath(withIndex(stated, index));
+  return placeOn(host, path, owner.home, facts);
 }
 
 /** Makes the order to start a job's top process. files: the files that the file agent has made. */
@@ -122,8 +121,14 @@ export function startSpec(
     limits: kernelLimits(job.attrs, hostsOf(job.exec_host).length > 1),
     nice: niceOf(job.attrs),
     cgroup,
-    terminal: ticketOf(job.attrs),
+    terminal: reachable(ticketOf(job.attrs), facts),
   };
+}
+
+/** Adds the address of a qsub on the server's host to its ticket, if qsub can be reached from other hosts. */
+function reachable(ticket: StartSpec["terminal"], { server_host }: PlanFacts): StartSpec["terminal"] {
+  if (ticket?.port === undefined || ticket.address !== undefined || server_host === "") return ticket;
+  return { ...ticket, address: server_host };
 }
 
 /** Quotes the path of the script. The login shell reads this path as a command, so that a `#!` line of the script counts and its $0 is the path. */

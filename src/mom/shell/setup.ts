@@ -37,6 +37,7 @@ export function momConfig(conf: Conf, home: string, settings: MomSettings, optio
     facts: {
       home,
       hosts: [host, ...machineNames(), ...(conf.server === host ? [conf.server_host] : [])],
+      server_host: conf.server_host,
       tmpdir: settings.tmpdir ?? conf.tmpdir,
       jobdir_root: settings.jobdir_root,
       usecp: settings.usecp,

@@ -13,6 +13,7 @@ import { setInbox } from "../wire/ipc.ts";
 import type { Limits } from "../wire/limits.ts";
 import { PBSE_BADCRED, type Refusal } from "../wire/link-server.ts";
 import type { ProofHooks, UserProofs } from "../wire/tls-listener.ts";
+import { plainAddress } from "../wire/unproved.ts";
 import { waitingRoom } from "../wire/waiting-room.ts";
 import { bindingOf, PROVE, PROVED } from "./exchange.ts";
 
@@ -54,7 +55,11 @@ export function userProofs(limits: ProofLimits, prove: ProveUser, { failed, say 
       if (is_gone) return null;
       if (verdict.ok) {
         const { uid, gid } = verdict;
-        return { kind: "peer", peer: { pid: 0, uid, gid, host: identity }, greeting: encodeFrame(PROVED, {}) };
+        return {
+          kind: "peer",
+          peer: { pid: 0, uid, gid, host: identity, address: plainAddress(socket.remoteAddress ?? "") },
+          greeting: encodeFrame(PROVED, {}),
+        };
       }
       return { kind: "refused", refusal: refusalOf(verdict.fault, identity) };
     },

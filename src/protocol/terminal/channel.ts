@@ -1,6 +1,6 @@
 // The channel between qsub and the terminal relay of its job: TLS 1.2 with the ticket's secret as key (RFC 4279, 5489: a
-// pre-shared key with an ephemeral exchange), over an abstract unix socket. It loads node:tls, so only interactive jobs import
-// it.
+// pre-shared key with an ephemeral exchange), over an abstract unix socket on the same host, over TCP from another one. It loads
+// node:tls, so only interactive jobs import it.
 //
 // T1. Neither side sends or trusts any data before the other side has proved that it knows the secret. A process that takes
 //     over the socket's name learns nothing.
@@ -8,14 +8,18 @@
 //     (wire/waiting-room.ts).
 // T3. The channel reads no more data than the receiver takes. A terminal that takes nothing therefore stops the job's output
 //     instead of filling this process's memory.
+// T4. A TCP connection whose other host no longer exists, or cannot be reached for a long time, ends (tcp-silence.ts).
 
 import { randomBytes } from "node:crypto";
-import { connect, createServer, type Server, type Socket } from "node:net";
+import { once } from "node:events";
+import { connect, createServer, type ListenOptions, type Server, type Socket } from "node:net";
 import { connect as connectTls, createSecureContext, TLSSocket } from "node:tls";
 import { nameOf } from "#support/caught.ts";
 import { peerCredentials } from "../wire/peer-credentials.ts";
-import { waitingRoom } from "../wire/waiting-room.ts";
+import { peerAddress } from "../wire/unproved.ts";
+import { type Owner, waitingRoom } from "../wire/waiting-room.ts";
 import { encodeTerminalFrame, type TerminalFrame, type TerminalTicket, terminalFrameDecoder } from "./link.ts";
+import { watchSilence } from "./tcp-silence.ts";
 
 const IDENTITY = "partita-terminal";
 const TLS = { ciphers: "ECDHE-PSK-CHACHA20-POLY1305", minVersion: "TLSv1.2", maxVersion: "TLSv1.2" } as const;
@@ -48,22 +52,23 @@ export type TerminalListener = {
 };
 
 /**
- * Creates a fresh ticket and listens on the socket it names. onChannel is called once, for the first peer that has proved
- * that it knows the secret, and returns the handlers of that channel.
+ * Creates a fresh ticket and listens on the socket it names. network: whether relays on other hosts may connect, too; a TCP port
+ * is then open until the job has connected. onChannel is called once, for the first peer that has proved that it knows the
+ * secret, and returns the handlers of that channel.
  */
-export function listenForTerminal(onChannel: (channel: TerminalChannel) => ChannelHandlers): Promise<TerminalListener> {
+export async function listenForTerminal(
+  onChannel: (channel: TerminalChannel) => ChannelHandlers,
+  { network }: { readonly network: boolean },
+): Promise<TerminalListener> {
   const secret = randomBytes(32);
-  const ticket: TerminalTicket = {
-    socket: `partita-qsub-${process.pid}-${randomBytes(8).toString("hex")}`,
-    secret: secret.toString("hex"),
-  };
+  const name = `partita-qsub-${process.pid}-${randomBytes(8).toString("hex")}`;
   const secureContext = createSecureContext(TLS);
   const unproved = waitingRoom<Socket>({ max: UNPROVED_MAX, own: [0, process.getuid?.()], turnOut: (socket) => socket.destroy() });
   let taken = false;
-  const server: Server = createServer((socket) => {
+  const take = (socket: Socket, owner: Owner): void => {
     if (taken) return void socket.destroy();
     socket.on("error", () => undefined);
-    unproved.enter(socket, peerCredentials(socket)?.uid ?? null);
+    unproved.enter(socket, owner);
     const timer = setTimeout(() => socket.destroy(), PROOF_MS_MAX);
     const gone = (): void => {
       clearTimeout(timer);
@@ -85,24 +90,59 @@ export function listenForTerminal(onChannel: (channel: TerminalChannel) => Chann
       const channel = channelOver(secured);
       channel.attach(onChannel(channel));
     });
-  });
+  };
+  const servers: Server[] = [];
   const close = (): void => {
-    server.close();
+    for (const server of servers) server.close();
     for (const socket of unproved.guests) socket.destroy();
   };
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(`\0${ticket.socket}`, () => resolve({ ticket, close }));
-  });
+  const open = async (place: ListenOptions, ownerOf: (socket: Socket) => Owner): Promise<Server> => {
+    const server = createServer((socket) => take(socket, ownerOf(socket)));
+    servers.push(server);
+    server.listen(place);
+    await once(server, "listening");
+    return server;
+  };
+  try {
+    await open({ path: `\0${name}` }, (socket) => peerCredentials(socket)?.uid ?? null);
+    const tcp = network ? await open({ port: 0 }, (socket) => peerAddress(socket.remoteAddress ?? "")) : null;
+    tcp?.on("connection", watchSilence);
+    const port = tcp === null ? {} : { port: portOf(tcp) };
+    return { ticket: { socket: name, secret: secret.toString("hex"), ...port }, close };
+  } catch (error) {
+    close();
+    throw error;
+  }
 }
 
-/** Connects to qsub. Rejects if nobody listens on the socket, or if the listener does not know the secret. */
-export function dialTerminal(
+function portOf(server: Server): number {
+  const address = server.address();
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+/** Connects to qsub, on this host or another one. Rejects if nobody listens, or if the listener does not know the secret. */
+export async function dialTerminal(
   ticket: TerminalTicket,
   makeHandlers: (channel: TerminalChannel) => ChannelHandlers,
 ): Promise<TerminalChannel> {
+  const { port, address } = ticket;
+  try {
+    return await dial(ticket, connect(`\0${ticket.socket}`), makeHandlers);
+  } catch (error) {
+    // No qsub on this host has a socket of this name. A process that had taken the name could not prove that it knows the secret (T1).
+    if (port === undefined || address === undefined) throw error;
+  }
+  const socket = connect({ host: address, port });
+  watchSilence(socket);
+  return dial(ticket, socket, makeHandlers);
+}
+
+function dial(
+  ticket: TerminalTicket,
+  socket: Socket,
+  makeHandlers: (channel: TerminalChannel) => ChannelHandlers,
+): Promise<TerminalChannel> {
   return new Promise((resolve, reject) => {
-    const socket = connect(`\0${ticket.socket}`);
     const fail = (error: Error): void => {
       clearTimeout(timer);
       socket.destroy();

@@ -18,10 +18,19 @@ export type TerminalTicket = {
   readonly socket: string;
   /** 32 random bytes in hexadecimal digits: the key of the channel */
   readonly secret: string;
+  /** TCP port of qsub, for a relay on another host; absent: qsub can be reached on its own host only */
+  readonly port?: number;
+  /**
+   * The address from which qsub has connected to the server. The server adds it, and no qsub sends it. Absent: qsub is on the server's host, which each mom
+   * reaches as it reaches the server.
+   */
+  readonly address?: string;
 };
 
 export const TICKET_SOCKET = /^[\w.-]{1,90}$/;
 export const TICKET_SECRET = /^[0-9a-f]{64}$/;
+export const TICKET_ADDRESS = /^[\w.:%-]{1,255}$/;
+export const PORT_MAX = 0xffff;
 
 export type WindowSize = { readonly rows: number; readonly columns: number };
 

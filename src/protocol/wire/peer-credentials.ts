@@ -45,7 +45,7 @@ export function isQuiet(socket: Socket): boolean {
 }
 
 /** Returns the file descriptor of a Node.js socket (node-ipc uses plain sockets). Node.js has no public call for it, but the handle of libuv has the number. */
-function descriptorOf(socket: Socket): number | null {
+export function descriptorOf(socket: Socket): number | null {
   const handle = (socket as unknown as { readonly _handle?: { readonly fd?: number } | null })._handle;
   const fd = handle?.fd;
   return typeof fd === "number" && fd >= 0 ? fd : null;

@@ -19,6 +19,7 @@ import { limitOf } from "#model/limits/server-limits.ts";
 import { PBSE, pbseText } from "#model/pbse.ts";
 import type { ChannelKeys } from "#protocol/datagram/packet.ts";
 import type { StatusDesk } from "#protocol/datagram/status-desk.ts";
+import type { Request } from "#protocol/messages.ts";
 import type { MomHeard, MomHello, MomReport, MomToServer, MomVnode, ServerToMom } from "#protocol/mom-link.ts";
 import type { SchedToServer } from "#protocol/sched-link.ts";
 import { parseRequest } from "#protocol/schema.ts";
@@ -131,7 +132,8 @@ export class Gate implements LinksPort, ClientsPort {
       return link.reply({ id: parsed.id, ok: false, code: parsed.code, text: parsed.text });
     }
     if (peer === null) return link.reply({ id: parsed.id, ok: false, code: PBSE.BADCRED, text: pbseText(PBSE.BADCRED) });
-    const { id, request } = parsed;
+    const { id } = parsed;
+    const request = withAddress(parsed.request, link.peer.address);
     if (!isListing(request)) return this.#driver.request(peer, request, this.#connections.open(connection, id), link.id, link.frame_chars);
     // If the user has too many listings under way, no further requests of this connection are read until one of the listings has ended.
     link.hold();
@@ -281,6 +283,12 @@ export class Gate implements LinksPort, ClientsPort {
   open(): readonly number[] {
     return this.#connections.tokens();
   }
+}
+
+/** Adds to the ticket of an interactive job where its qsub is, if it is on another host. What a client says of its address counts nothing. */
+function withAddress(request: Request, address: string | undefined): Request {
+  if (request.kind !== "queue-job" || request.terminal === undefined || address === undefined) return request;
+  return { ...request, terminal: { ...request.terminal, address } };
 }
 
 /**

@@ -7,6 +7,7 @@ import fc from "fast-check";
 import { dialTerminal, listenForTerminal, type TerminalChannel } from "#protocol/terminal/channel.ts";
 import { encodeTerminalFrame, FRAME_BYTES_MAX, type TerminalFrame, terminalFrameDecoder } from "#protocol/terminal/link.ts";
 
+const ON_THIS_HOST = { network: false };
 const SHAPE = { rows: 24, columns: 80, term: "xterm-256color", controls: [3, 28, 127, 21, 4, 26] };
 const FRAMES: readonly TerminalFrame[] = [
   { kind: "hello", job: "1.svr" },
@@ -79,7 +80,7 @@ test("whoever does not know the secret gets no byte and does not keep the relay 
   const listener = await listenForTerminal((channel) => {
     taken.resolve(channel);
     return { onFrame: (each) => heard.push(plain(each)), onClose: () => closed.resolve() };
-  });
+  }, ON_THIS_HOST);
   const silent = connect(`\0${listener.ticket.socket}`);
   let got = 0;
   silent.on("data", (bytes) => {
@@ -115,7 +116,7 @@ test("connections that say nothing, however many, do not keep the relay out", as
   const listener = await listenForTerminal(() => {
     taken.resolve();
     return { onFrame: () => undefined, onClose: () => undefined };
-  });
+  }, ON_THIS_HOST);
   const silent = await Promise.all(
     Array.from({ length: 40 }, () => {
       const socket = connect(`\0${listener.ticket.socket}`);
@@ -130,10 +131,46 @@ test("connections that say nothing, however many, do not keep the relay out", as
 });
 
 test("a ticket is like no other", async () => {
-  const [a, b] = await Promise.all([1, 2].map(() => listenForTerminal(() => assert.fail("nobody calls"))));
+  const [a, b] = await Promise.all([1, 2].map(() => listenForTerminal(() => assert.fail("nobody calls"), ON_THIS_HOST)));
   assert.notEqual(a?.ticket.socket, b?.ticket.socket);
   assert.notEqual(a?.ticket.secret, b?.ticket.secret);
   assert.match(a?.ticket.secret ?? "", /^[0-9a-f]{64}$/);
   a?.close();
   b?.close();
+});
+
+test("a relay on another host comes by TCP: the secret decides, and the port closes behind the first who knows it", async () => {
+  const heard: unknown[] = [];
+  const closed = Promise.withResolvers<void>();
+  const listener = await listenForTerminal(
+    (channel) => {
+      channel.send({ kind: "shape", shape: SHAPE });
+      return { onFrame: (each) => heard.push(plain(each)), onClose: () => closed.resolve() };
+    },
+    { network: true },
+  );
+  const { port = 0, secret } = listener.ticket;
+  assert.ok(port > 0);
+  // The name of the socket means nothing on another host.
+  const far = { socket: `${listener.ticket.socket}-elsewhere`, secret, port, address: "127.0.0.1" };
+  const nothing = () => ({ onFrame: () => assert.fail("a stranger hears nothing"), onClose: () => undefined });
+  await assert.rejects(dialTerminal({ ...far, secret: "0".repeat(64) }, nothing));
+  const { address: _, ...without } = far;
+  await assert.rejects(dialTerminal(without, nothing), /ECONNREFUSED/, "nothing is dialled that the server has not named");
+  const silent = Array.from({ length: 40 }, () => connect(port, "127.0.0.1").on("error", () => undefined));
+  const shaped = Promise.withResolvers<void>();
+  const relay = await dialTerminal(far, () => ({ onFrame: () => shaped.resolve(), onClose: () => undefined }));
+  await shaped.promise;
+  await assert.rejects(dialTerminal(far, nothing), /ECONNREFUSED/, "it listens no more");
+  relay.send({ kind: "hello", job: "1.svr" });
+  relay.finish();
+  await closed.promise;
+  assert.deepEqual(heard, [{ kind: "hello", job: "1.svr" }]);
+  for (const socket of silent) socket.destroy();
+});
+
+test("in a complex on one host no port is opened", async () => {
+  const listener = await listenForTerminal(() => assert.fail("nobody calls"), ON_THIS_HOST);
+  assert.equal(listener.ticket.port, undefined);
+  listener.close();
 });
