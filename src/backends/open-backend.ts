@@ -4,12 +4,16 @@ import { join } from "node:path";
 import type { Backend, BackendType } from "./contract/backend.ts";
 import { BackendError } from "./contract/fault.ts";
 import { type BackendSettings, textSetting } from "./contract/settings.ts";
+import { openGridEngine } from "./gridengine/backend.ts";
 import { openLocal } from "./local/backend.ts";
+import { openOpenStack } from "./openstack/backend.ts";
 import { type TokenFiles, tokenFiles } from "./shell/token-files.ts";
 import { openSlurm } from "./slurm/backend.ts";
 
 const OPEN: Readonly<Partial<Record<BackendType, (settings: BackendSettings, tokens: TokenFiles) => Backend>>> = {
   local: openLocal,
+  gridengine: openGridEngine,
+  openstack: openOpenStack,
   slurm: openSlurm,
 };
 

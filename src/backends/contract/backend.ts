@@ -18,7 +18,8 @@ export type Backend = {
   readonly type: BackendType;
   /**
    * Asks for the runners of an order. Returns the runners that exist for its tag afterwards. Their number is order.count, or smaller if the order was submitted
-   * before and some of its runners have ended since. Throws `impossible` if the backend can never run such a runner, `limit` if it takes no more at present.
+   * before and some of its runners have ended since, or if the backend took only the first ones (openstack: as many as the quota has room for).
+   * Throws `impossible` if the backend can never run such a runner, `limit` if it takes no more at present.
    */
   submit(order: RunnerOrder): Promise<readonly RunnerSighting[]>;
   /** All runners of this complex and this backend object that have not ended, and those that ended lately if the backend still shows them. */
@@ -125,4 +126,6 @@ export const RUNNER_ENV = {
   TAG: "PARTITA_RUNNER_TAG",
   INDEX: "PARTITA_RUNNER_INDEX",
   TOKEN_FILE: "PARTITA_RUNNER_TOKEN_FILE",
+  /** openstack: seconds that a runner should wait for another job before it leaves, because a new server would take long to boot */
+  IDLE: "PARTITA_RUNNER_IDLE",
 } as const;

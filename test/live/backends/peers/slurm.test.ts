@@ -22,7 +22,7 @@ before(() => {
 });
 after(() => skip === false && stopPeer("slurm"));
 
-test("runners of an array run as their owner, with their own tokens, and are seen until they end", { skip }, async (t) => {
+test("Slurm runs the runners of an array as their owner, and shows them until they end", { skip }, async (t) => {
   const { dir, open, order } = bed(t, "slurm");
   const slurm = open({ config: CONFIG, repo_key: "repo:" });
   const { text, array_max } = await slurm.probe();
@@ -52,7 +52,7 @@ test("runners of an array run as their owner, with their own tokens, and are see
   await slurm.release(asked.tag);
 });
 
-test("B1: a submission whose answer never came is not repeated", { skip }, async (t) => {
+test("B1: a submission to a Slurm whose answer never came is not repeated", { skip }, async (t) => {
   const { dir, open, order } = bed(t, "slurm");
   const slurm = open({ config: CONFIG, command_timeout: 3 });
   await slurm.probe();

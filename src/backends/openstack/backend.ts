@@ -1,0 +1,233 @@
+// Runners as servers of OpenStack: one server for each runner, made by nova with user data that boots the runner.
+//
+// I1. Before servers of a tag that may exist are made, the servers of the tag are listed, and only those that are missing are made. Of two servers for one
+//     runner the younger is deleted.
+// I2. Servers that have shut down or failed are deleted when they are listed; the caller sees them once.
+// I3. No more servers are asked for than the quota has room for, and at most max_spawns are being built at the same time.
+
+import { lstatSync, readFileSync } from "node:fs";
+import { messageOf } from "#support/caught.ts";
+import type { Backend, RunnerOrder, RunnerSighting } from "../contract/backend.ts";
+import { BackendError } from "../contract/fault.ts";
+import type { BackendSettings } from "../contract/settings.ts";
+import { withoutSurplus } from "../contract/sightings.ts";
+import { ask, type HttpAnswer, type HttpQuestion } from "../shell/http.ts";
+import {
+  type Catalog,
+  type Flavor,
+  readCatalog,
+  readCreated,
+  readFlavors,
+  readImage,
+  readQuota,
+  readServers,
+  type Server,
+} from "./answer.ts";
+import { openStackFault } from "./faults.ts";
+import { type Credentials, type OpenStackOptions, openStackOptions, readCredentials } from "./options.ts";
+import { checkRequest, flavorFor, NOVA_VERSION, roomFor, serverBody, tokenBody } from "./request.ts";
+
+/** A token is renewed so long before it expires. */
+const RENEW_MS = 300_000;
+/** Servers on one page of a list. */
+const PAGE = 500;
+const ORDER_MAX = 100;
+
+export function openOpenStack(settings: BackendSettings): Backend {
+  const cloud = new OpenStack(settings);
+  return {
+    type: "openstack",
+    submit: (order) => cloud.submit(order),
+    list: () => cloud.list(),
+    cancel: (runners, { queued_only = false } = {}) => cloud.cancel(runners, queued_only),
+    probe: () => cloud.probe(),
+    // Tokens are in the user data of servers, which are deleted with them.
+    release: async () => undefined,
+    close: async () => undefined,
+  };
+}
+
+type Session = { readonly token: string; readonly catalog: Catalog; readonly until_ms: number };
+
+class OpenStack {
+  readonly #settings: BackendSettings;
+  readonly #options: OpenStackOptions;
+  #session: Session | null = null;
+
+  constructor(settings: BackendSettings) {
+    this.#settings = settings;
+    this.#options = openStackOptions(settings);
+    readCredentials(secretFile(this.#options.credentials), this.#options.url);
+  }
+
+  async submit(order: RunnerOrder): Promise<readonly RunnerSighting[]> {
+    checkRequest(order.request);
+    const there = await this.list();
+    const own = order.isFirst ? [] : there.filter(({ tag }) => tag === order.tag);
+    const missing = Array.from({ length: order.count }, (_, index) => index).filter((index) => !own.some((each) => each.index === index));
+    if (missing.length === 0) return own;
+    const flavor = flavorFor(order.request, readFlavors(await this.#get("/flavors/detail")), this.#options);
+    const room = await this.#room(flavor, there);
+    const image = await this.#image(order);
+    const made: RunnerSighting[] = [];
+    for (const index of missing.slice(0, room))
+      made.push(await this.#create({ order, index, flavor, image, user: this.#settings.user }, own.length + made.length > 0));
+    return [...own, ...made];
+  }
+
+  /** How many servers may be made now. Throws if it is none. */
+  async #room(flavor: Flavor, there: readonly RunnerSighting[]): Promise<number> {
+    const building = there.filter(({ state }) => state === "queued").length;
+    const spawns = this.#options.max_spawns - building;
+    if (spawns <= 0)
+      throw new BackendError({ kind: "limit", text: `${building} servers are being built; max_spawns is ${this.#options.max_spawns}` });
+    const quota = readQuota(await this.#get("/limits"));
+    const room = roomFor(flavor, quota);
+    const used = Object.entries(quota).map(([name, { max, used: now }]) => `${name} ${now} of ${max}`);
+    if (room <= 0) throw new BackendError({ kind: "limit", text: `the quota is used up: ${used.join(", ")}` });
+    return Math.min(room, spawns);
+  }
+
+  /** hasSome: other servers of the order exist, so that whatever goes wrong is uncertain. */
+  async #create(parts: Parameters<typeof serverBody>[0], hasSome: boolean): Promise<RunnerSighting> {
+    try {
+      const id = readCreated(await this.#compute("POST", "/servers", serverBody(parts, this.#options)));
+      const { order, index } = parts;
+      return { tag: order.tag, index, id, state: "queued", reason: "BUILD", user: null, host: null, ending: null, fault: null };
+    } catch (error) {
+      if (!(error instanceof BackendError) || error.uncertain || !hasSome) throw error;
+      throw new BackendError({ kind: error.kind, text: error.message }, { uncertain: true, cause: error });
+    }
+  }
+
+  async #image({ request }: RunnerOrder): Promise<string> {
+    const wanted = request.options["image"] ?? this.#options.options["image"] ?? this.#options.image;
+    const { catalog } = await this.#login();
+    if (catalog.image === null)
+      return (
+        wanted ??
+        Promise.reject(new BackendError({ kind: "configuration", text: "there is no image service; set the attribute image to an id" }))
+      );
+    return readImage(await this.#call("GET", `${catalog.image}/v2/images?limit=1000`), wanted);
+  }
+
+  async list(): Promise<readonly RunnerSighting[]> {
+    const servers: Server[] = [];
+    const { complex, name: backend } = this.#settings;
+    for (let marker: string | null = ""; marker !== null; ) {
+      const from: string = marker === "" ? "" : `&marker=${encodeURIComponent(marker)}`;
+      const page = readServers(await this.#get(`/servers/detail?limit=${PAGE}${from}`), { complex, backend });
+      servers.push(...page.servers);
+      marker = page.next;
+    }
+    const created = new Map(servers.map((each) => [each.sighting.id, each.created]));
+    const age = (a: RunnerSighting, b: RunnerSighting): number => ((created.get(a.id) ?? "") < (created.get(b.id) ?? "") ? -1 : 1);
+    const { kept, surplus } = withoutSurplus(
+      servers.map(({ sighting }) => sighting),
+      age,
+    );
+    const over = servers.filter((each) => each.over).map(({ sighting }) => sighting);
+    for (const each of [...over, ...surplus]) await this.#delete(each.id);
+    return kept;
+  }
+
+  async cancel(runners: readonly RunnerSighting[], queued_only: boolean): Promise<void> {
+    const now = queued_only ? new Set((await this.list()).filter(({ state }) => state === "queued").map(({ id }) => id)) : null;
+    for (const { id } of runners) if (now === null || now.has(id)) await this.#delete(id);
+  }
+
+  async probe(): ReturnType<Backend["probe"]> {
+    this.#session = null;
+    const quota = readQuota(await this.#get("/limits"));
+    const used = Object.entries(quota).map(([name, { max, used: now }]) => `${name} ${now} of ${max}`);
+    return { text: `openstack: ${used.join(", ")}`, array_max: ORDER_MAX };
+  }
+
+  /** A server that no longer exists is no error. */
+  async #delete(id: string): Promise<void> {
+    const answer = await this.#asked("DELETE", `${(await this.#login()).catalog.compute}/servers/${encodeURIComponent(id)}`);
+    if (answer.status >= 400 && answer.status !== 404) throw this.#fault("DELETE server", answer);
+  }
+
+  readonly #get = (path: string): Promise<string> => this.#compute("GET", path);
+
+  async #compute(method: HttpQuestion["method"], path: string, body?: object): Promise<string> {
+    return this.#call(method, `${(await this.#login()).catalog.compute}${path}`, body);
+  }
+
+  /** Asks, and throws what is wrong unless the answer is good. */
+  async #call(method: HttpQuestion["method"], url: string, body?: object): Promise<string> {
+    const answer = await this.#asked(method, url, body);
+    if (answer.status < 200 || answer.status > 299)
+      throw this.#fault(`${method} ${new URL(url).pathname.split("/").at(-1) ?? ""}`, answer, method === "POST" && answer.status >= 500);
+    return answer.text;
+  }
+
+  /** Asks with a token; if the token was refused, once more with a new one. */
+  async #asked(method: HttpQuestion["method"], url: string, body?: object): Promise<HttpAnswer> {
+    const once = async (): Promise<HttpAnswer> => {
+      const { token } = await this.#login();
+      const headers = {
+        "x-auth-token": token,
+        "openstack-api-version": `compute ${NOVA_VERSION}`,
+        "x-openstack-nova-api-version": NOVA_VERSION,
+      };
+      return ask({ method, url, headers, body, timeout_ms: this.#options.timeout_ms, ca: authorities(this.#credentials()) });
+    };
+    const answer = await once();
+    if (answer.status !== 401) return answer;
+    this.#session = null;
+    return once();
+  }
+
+  async #login(): Promise<Session> {
+    if (this.#session !== null && Date.now() < this.#session.until_ms) return this.#session;
+    const credentials = this.#credentials();
+    const { timeout_ms } = this.#options;
+    const answer = await ask({
+      method: "POST",
+      url: `${credentials.url}/auth/tokens`,
+      headers: {},
+      body: tokenBody(credentials),
+      timeout_ms,
+      ca: authorities(credentials),
+    }).catch((error: unknown) => {
+      throw error instanceof BackendError ? new BackendError({ kind: error.kind, text: error.message }, { cause: error }) : error;
+    });
+    const token = answer.header("x-subject-token");
+    if (answer.status !== 201 || token === undefined) throw this.#fault("POST auth/tokens", answer);
+    const catalog = readCatalog(answer.text, credentials.region);
+    const until_ms = Date.parse(catalog.expires_at) - RENEW_MS;
+    this.#session = { token, catalog, until_ms: Number.isFinite(until_ms) ? until_ms : 0 };
+    return this.#session;
+  }
+
+  /** Read anew each time, so that new credentials count at once. */
+  #credentials(): Credentials {
+    return readCredentials(secretFile(this.#options.credentials), this.#options.url);
+  }
+
+  #fault(what: string, { status, text }: HttpAnswer, uncertain = false): BackendError {
+    const secrets = [...this.#credentials().secrets, this.#session?.token ?? ""];
+    return new BackendError(openStackFault(what, status, text, secrets), { uncertain });
+  }
+}
+
+const OTHERS_READ = 0o077;
+
+/** The text of a file that only its owner, who is root or this process's user, can read. */
+function secretFile(path: string): string {
+  try {
+    const stat = lstatSync(path);
+    const uid = process.geteuid?.() ?? 0;
+    if (!stat.isFile() || (stat.uid !== uid && stat.uid !== 0) || (stat.mode & OTHERS_READ) !== 0)
+      throw new Error("others may read it; its mode must be 0600");
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw new BackendError({ kind: "configuration", text: `credentials ${path}: ${messageOf(error)}` }, { cause: error });
+  }
+}
+
+function authorities({ cacert }: Credentials): string | undefined {
+  return cacert === null ? undefined : readFileSync(cacert, "utf8");
+}

@@ -1,0 +1,87 @@
+// Asks a service over HTTP: with a time limit, a bounded answer, and no redirects. Also over a unix socket, given as `unix:/path`.
+//
+// W1. A request ends after timeout_ms, whatever the service does. W2. An answer has at most ANSWER_MAX bytes. W3. No secret is in an error.
+
+import { request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
+import { codeOf, messageOf } from "#support/caught.ts";
+import { BackendError, cleanText } from "../contract/fault.ts";
+
+const ANSWER_MAX = 64 * 1024 * 1024;
+
+export type HttpAnswer = { readonly status: number; readonly header: (name: string) => string | undefined; readonly text: string };
+
+export type HttpQuestion = {
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  /** http:, https:, or the path for a service on a unix socket */
+  readonly url: string;
+  /** the path of a unix socket */
+  readonly socket?: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  /** sent as JSON */
+  readonly body?: unknown;
+  readonly timeout_ms: number;
+  /** certificates of authorities in PEM, in place of the system's */
+  readonly ca?: string | undefined;
+};
+
+export async function ask(question: HttpQuestion): Promise<HttpAnswer> {
+  const { method, url, socket, timeout_ms, ca } = question;
+  const body = question.body === undefined ? undefined : JSON.stringify(question.body);
+  const headers = {
+    accept: "application/json",
+    ...(body === undefined ? {} : { "content-type": "application/json", "content-length": String(Buffer.byteLength(body)) }),
+    ...question.headers,
+  };
+  const secure = socket === undefined && url.startsWith("https:");
+  // node:https loads TLS, which a controller without a backend over https does not need.
+  const begin = secure ? (await import("node:https")).request : httpRequest;
+  const options: RequestOptions = {
+    method,
+    headers,
+    agent: false,
+    ...(socket === undefined ? {} : { socketPath: socket }),
+    ...(ca === undefined ? {} : { ca }),
+  };
+  return new Promise((resolve, reject) => {
+    const failed = (text: string): void =>
+      reject(new BackendError({ kind: "transient", text: `${method} ${placeOf(url, socket)}: ${text}` }, { uncertain: method === "POST" }));
+    const sent = begin(socket === undefined ? url : `http://localhost${url}`, options);
+    const timer = setTimeout(() => sent.destroy(new Error(`no answer within ${timeout_ms / 1000} s`)), timeout_ms);
+    sent.once("response", (response) => {
+      collect(response).then(
+        (text) => {
+          clearTimeout(timer);
+          resolve({ status: response.statusCode ?? 0, header: (name) => headerOf(response, name), text });
+        },
+        (error: unknown) => sent.destroy(error instanceof Error ? error : new Error(messageOf(error))),
+      );
+    });
+    sent.once("close", () => clearTimeout(timer));
+    sent.on("error", (error) => failed(cleanText(error.message || codeOf(error) || "failed")));
+    sent.end(body);
+  });
+}
+
+async function collect(response: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = [];
+  let length = 0;
+  for await (const part of response) {
+    const bytes: Buffer = Buffer.from(part);
+    length += bytes.length;
+    if (length > ANSWER_MAX) throw new Error(`an answer of more than ${ANSWER_MAX} bytes`);
+    parts.push(bytes);
+  }
+  return Buffer.concat(parts).toString("utf8");
+}
+
+function headerOf(response: IncomingMessage, name: string): string | undefined {
+  const value = response.headers[name.toLowerCase()];
+  return Array.isArray(value) ? value[0] : value;
+}
+
+/** Where a request went, without query and user. */
+function placeOf(url: string, socket: string | undefined): string {
+  if (socket !== undefined) return `${socket}${url.replace(/\?.*/, "")}`;
+  const { protocol, host, pathname } = new URL(url);
+  return `${protocol}//${host}${pathname}`;
+}
