@@ -14,8 +14,6 @@ const AWAY_MS = [10, 1500, 20_000, 400_000] as const;
  * server notices, to long enough that the server gives the daemon up.
  */
 const PAUSE_MS = [500, 5000, 20_000, 60_000, 400_000] as const;
-/** Longest times in ms for which a host is cut off, up to far more than node_fail_requeue. */
-const CUT_MS = [...PAUSE_MS, 1_200_000] as const;
 const pauseOf = (random: Prng): number => random.int(1, random.pick(PAUSE_MS));
 
 /** Times in ms by which the wall clock can be ahead of the time of the simulation (negative: behind it). */
@@ -89,13 +87,14 @@ function carryOut(
     }
     case "cut-host": {
       const far = scenario.hosts.filter(({ is_far }) => is_far);
-      if (far.length > 0) network.cuts.cut(random.pick(far).name, random.pick(WAYS), random.int(1, random.pick(CUT_MS)));
+      if (far.length > 0) network.cuts.cut(random.pick(far).name, random.pick(WAYS), random.int(1, random.pick(scenario.cut_ms)));
       break;
     }
     case "slow-host": {
       const far = scenario.hosts.filter(({ is_far }) => is_far);
       const slowness = { delay_ms: random.pick([200, 3000, 30_000]), loss: random.pick([0.1, 0.5, 0.9]) };
-      if (far.length > 0) network.cuts.slow(random.pick(far).name, random.pick(WAYS), slowness, random.int(1, random.pick(CUT_MS)));
+      if (far.length > 0)
+        network.cuts.slow(random.pick(far).name, random.pick(WAYS), slowness, random.int(1, random.pick(scenario.cut_ms)));
       break;
     }
     case "fail-commit":

@@ -31,7 +31,7 @@ export function submission(random: Prng, scenario: Scenario, now_ms: number): As
   return { peer: peerOf(random.pick(USERS)), request: { kind: "queue-job", ...jobRequest(random, scenario, now_ms) } };
 }
 
-function jobRequest(random: Prng, { queues, plans }: Scenario, now_ms: number): Omit<QueueJobRequest, "kind"> {
+function jobRequest(random: Prng, { queues, plans, cuts }: Scenario, now_ms: number): Omit<QueueJobRequest, "kind"> {
   const attrs: AttrValueText[] = [
     { name: "Job_Name", value: random.pick(["sim", "STDIN", "a.b-c_d"]) },
     { name: "Output_Path", value: `${HOST}:/tmp/o` },
@@ -45,11 +45,11 @@ function jobRequest(random: Prng, { queues, plans }: Scenario, now_ms: number): 
   } else if (random.chance(0.5)) {
     resource("ncpus", String(random.int(1, 4)));
   }
-  if (random.chance(0.5)) resource("walltime", String(random.pick([1, 10, 60, 600])));
+  if (random.chance(0.5)) resource("walltime", String(random.pick(cuts ? [600, 3600, 7200] : [1, 10, 60, 600])));
   if (random.chance(0.15)) resource("mem", random.pick(["1gb", "100mb", "9gb"]));
   if (random.chance(0.15)) attrs.push(...arrayOptions(random));
-  if (random.chance(0.2)) attrs.push({ name: "depend", value: dependText(random) });
-  if (random.chance(0.1)) attrs.push({ name: "Hold_Types", value: "u" });
+  if (random.chance(cuts ? 0.05 : 0.2)) attrs.push({ name: "depend", value: dependText(random) });
+  if (random.chance(cuts ? 0.02 : 0.1)) attrs.push({ name: "Hold_Types", value: "u" });
   if (random.chance(0.1)) attrs.push({ name: "Execution_Time", value: String(Math.floor(now_ms / 1000) + random.int(0, 100)) });
   if (random.chance(0.2)) attrs.push({ name: "Rerunable", value: "n" });
   if (random.chance(0.2)) attrs.push({ name: "Checkpoint", value: random.pick(["n", "w=1", "c=1"]) });

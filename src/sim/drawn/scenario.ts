@@ -78,6 +78,10 @@ export type Scenario = {
   readonly run_ms_max: number;
   /** time after which clients and faults stop; then the complex must come to rest */
   readonly busy_ms: number;
+  /** the network is cut again and again, and jobs run long (--cuts) */
+  readonly cuts: boolean;
+  /** longest times in ms for which a host is cut off; one is drawn for each cut */
+  readonly cut_ms: readonly number[];
   /** mean time between two requests, and between two faults */
   readonly op_every_ms: number;
   readonly fault_every_ms: number;
@@ -159,7 +163,7 @@ export function drawScenario(random: Prng, limits: Limits): Scenario {
   const levels = random.split("preemption");
   const preempts = levels.chance(0.4);
   const queues = [...drawQueues(random, partitions), ...(preempts ? [{ name: "express", partition: levels.pick(partitions) }] : [])];
-  const jobs = Math.min(limits.jobs_max, random.int(3, random.chance(0.2) ? 40 : 15) * limits.scale);
+  const jobs = Math.min(limits.jobs_max, random.int(cuts ? 12 : 3, random.chance(0.2) || cuts ? 40 : 15) * limits.scale);
   const busy_ms = random.pick(cuts ? [900_000, 1_800_000, 3_600_000] : [20_000, 120_000, 900_000]) * Math.ceil(limits.scale / 4);
   const policy = drawPolicy(random);
   const planning = random.split("planning");
@@ -177,13 +181,15 @@ export function drawScenario(random: Prng, limits: Limits): Scenario {
       ...(cuts ? cutRequests(random.split("cuts")) : []),
     ],
     ...(plans ? planningPolicy(planning, policy) : { policy, keeps_plans: false }),
+    cuts,
+    cut_ms: cuts ? LONG_CUT_MS : CUT_MS,
     jobs,
     run_ms_max: random.pick(cuts ? [120_000, 600_000, 1_200_000] : [500, 20_000, 120_000]),
     busy_ms,
-    op_every_ms: Math.ceil(busy_ms / random.pick([15, 60, 200])),
-    fault_every_ms: Math.ceil(busy_ms / random.pick([3, 10, 60])),
+    op_every_ms: Math.ceil(busy_ms / random.pick(cuts ? [5, 20, 60] : [15, 60, 200])),
+    fault_every_ms: Math.ceil(busy_ms / random.pick(cuts ? [10, 20, 40] : [3, 10, 60])),
     faults: cuts ? cutFaults(random, limits.faults) : drawFaults(random, limits.faults, some_far && far.chance(0.5)),
-    ops: limits.ops ? some(random, OPS, random.pick([0.1, 0.3, 0.7])) : [],
+    ops: limits.ops ? some(random, OPS, random.pick(cuts ? [0.1, 0.2] : [0.1, 0.3, 0.7])) : [],
     datagrams: { loss: far.pick([0, 0.1, 0.5, 1]), doubled: far.pick([0, 0.1, 0.5]), delay_ms_max: far.pick([2, 800, 60_000]) },
     delay_ms_max: random.pick([2, 30, 800]),
     notice_ms_max: random.pick([0, 50, 1500]),
@@ -211,9 +217,12 @@ function cutFaults(random: Prng, faults: Limits["faults"]): readonly Fault[] {
   return faults ? ["cut-host", "cut-host", "cut-host", "slow-host", ...some(random, others, random.pick([0, 0.2, 0.4]))] : [];
 }
 
+const CUT_MS = [500, 5000, 20_000, 60_000, 400_000, 1_200_000] as const;
+const LONG_CUT_MS = [20_000, 400_000, 800_000, 1_200_000] as const;
+
 /** The times after which the server gives up a host that is cut off: from too short to be kept, over the default, to never. */
 function cutRequests(random: Prng): ManagerRequest[] {
-  const requests = [set("server", "", ["node_fail_requeue", String(random.pick([-1, 5, 20, 60, 60, 310, 310, 0]))])];
+  const requests = [set("server", "", ["node_fail_requeue", String(random.pick([-1, 5, 20, 60, 60, 310, 0]))])];
   if (random.chance(0.3)) requests.push(set("server", "", ["node_requeue_min", String(random.pick([2, 5, 60]))]));
   return requests;
 }
