@@ -10,6 +10,8 @@ import { isRecord } from "#support/guards.ts";
 import { CHANNEL_DIGITS, KEY_BYTES } from "./datagram/packet.ts";
 import { LEADER_CHARS_MAX, parseLeader } from "./failover/leader.ts";
 import type { MomToServer, ServerToMom } from "./mom-link.ts";
+import { MEMBERS_MAX } from "./multicast/command-packet.ts";
+import { GROUP_TYPES } from "./multicast/stream.ts";
 import type { Change, Decision, SchedCommand, SchedToServer, ServerToSched, Verdict, Why } from "./sched-link.ts";
 import { SCHED_COMMAND } from "./sched-link.ts";
 import { firstIssue } from "./schema.ts";
@@ -159,6 +161,7 @@ const MOM_TO_SERVER = {
     pongs: z.literal(true).exactOptional(),
     reports: z.object({ every_s: count.min(1).max(LIMITS.status_interval_s_max) }).exactOptional(),
     grace: grace.nullable().exactOptional(),
+    multicast: z.literal(true).exactOptional(),
   }),
   "mom-hook": z.object({
     hook: name,
@@ -194,6 +197,7 @@ const MOM_TO_SERVER = {
     message: told.exactOptional(),
   }),
   "mom-accepted": z.object({ runs: items(z.object(run)) }),
+  "mom-got": z.object({ place: count }),
   "mom-pong": z.object({ number: whole, ill: told.exactOptional() }),
   "mom-result": z.object({ token: whole, ok: z.boolean(), code: whole.exactOptional(), text: told.exactOptional() }),
 } satisfies { readonly [K in keyof MomToServer]: z.ZodType<MomToServer[K]> };
@@ -223,11 +227,24 @@ const CHANNEL_NAME = new RegExp(`^[0-9a-f]{${CHANNEL_DIGITS}}$`);
 const KEY_CHARS = 4 * Math.ceil(KEY_BYTES / 3);
 const hookContent = z.string().max(LIMITS.hook_chars_max);
 
+/** Longest public key in base64. */
+const SIGNER_CHARS_MAX = 256;
 /** The text of a leader. */
 const leader = z
   .string()
   .max(LEADER_CHARS_MAX)
   .refine((value) => parseLeader(value) !== null);
+
+const groupKeys = z.object({
+  channel: z.string().regex(CHANNEL_NAME),
+  key: z.base64().length(KEY_CHARS),
+  boot: name,
+  member: count.max(MEMBERS_MAX - 1),
+  signer: z.base64().max(SIGNER_CHARS_MAX),
+  address: name,
+  port: count.max(65_535),
+  spread_ms: count,
+});
 
 const SERVER_TO_MOM = {
   "mom-welcome": z.object({
@@ -245,6 +262,8 @@ const SERVER_TO_MOM = {
     boot: name,
   }),
   "mom-heard": z.object({ number: count, grace: grace.exactOptional() }),
+  "mom-group": z.object({ keys: groupKeys.nullable() }),
+  "mom-command": z.object({ place: count, type: z.enum(GROUP_TYPES), data: record }),
   "mom-refused": z.object({ code: whole, text }),
   "mom-start": z.object({ jobs: items(momJob) }),
   "mom-signal": z.object({ ...token, signal: name }),

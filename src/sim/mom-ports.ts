@@ -13,6 +13,7 @@ import type {
   AgentLane,
   ClockPort,
   DiskPort,
+  GroupPort,
   Hearer,
   HooksPort,
   HostPort,
@@ -34,7 +35,7 @@ import type { FrameOf } from "#protocol/schema-link.ts";
 import type { Prng } from "#support/prng.ts";
 import { playAction, playHook, playScript } from "./drawn/hook-play.ts";
 import type { Datagrams } from "./far/datagrams.ts";
-import { toyCipher } from "./far/toy-cipher.ts";
+import { isToySignature, toyCipher } from "./far/toy-cipher.ts";
 import { FileAgent } from "./file-agent.ts";
 import type { Link } from "./network.ts";
 import { Pulse } from "./server-ports.ts";
@@ -167,6 +168,7 @@ export class MomLife {
         },
       },
       reports: this.#reportsPort(),
+      group: this.#groupPort(),
       starter: this.#starterPort(),
       agent: { launch: (lane, heard, closed) => this.#launchAgent(lane, heard, closed) },
       disk: this.#diskPort(),
@@ -231,6 +233,17 @@ export class MomLife {
         const end = datagrams.mom(host, (bytes) => this.arrive(() => heard(bytes)));
         return { send: (bytes) => this.beat(() => end.send(bytes)), close: () => end.close() };
       },
+    };
+  }
+
+  #groupPort(): GroupPort | null {
+    const { datagrams, host, world } = this.#options;
+    if (datagrams === null) return null;
+    return {
+      cipher: toyCipher,
+      verify: (_key, bytes, signature) => isToySignature(bytes, signature),
+      now_ms: () => steadyMs(world),
+      open: (heard) => (group) => datagrams.listen(host, group === null ? null : (bytes) => this.arrive(() => heard(bytes))),
     };
   }
 

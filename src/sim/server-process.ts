@@ -4,6 +4,7 @@
 import type { HookOutcome, HookRun } from "#hooks/run/hook-input.ts";
 import { StatusDesk } from "#protocol/datagram/status-desk.ts";
 import type { Request } from "#protocol/messages.ts";
+import { GroupDesk } from "#protocol/multicast/group-desk.ts";
 import type { Decision } from "#protocol/sched-link.ts";
 import type { FrameOf } from "#protocol/schema-link.ts";
 import type { Core } from "#server/core/core.ts";
@@ -26,7 +27,7 @@ import type { Prng } from "#support/prng.ts";
 import { type Disk, loadDisk } from "./disk.ts";
 import type { Datagrams } from "./far/datagrams.ts";
 import { type FarLink, SchedDials } from "./far/sched-dials.ts";
-import { toyCipher } from "./far/toy-cipher.ts";
+import { toyCipher, toySignature } from "./far/toy-cipher.ts";
 import type { Cable, Link, Network } from "./network.ts";
 import {
   type Answer,
@@ -279,6 +280,7 @@ class ServerLife {
     this.#around = around;
     this.#number = number;
     const { pulse } = this;
+    const randomBytes = (count: number): Uint8Array => Uint8Array.from({ length: count }, () => keys.int(0, 255));
     const clock = virtualClock(world, random.split(`work ${number}`), pulse);
     const settle = virtualSettle(world, random, pulse);
     const commit = virtualCommit(world, {
@@ -304,9 +306,19 @@ class ServerLife {
       clock,
       desk: new StatusDesk({
         cipher: toyCipher,
-        random: (count) => Uint8Array.from({ length: count }, () => keys.int(0, 255)),
+        random: randomBytes,
         boot: String(number),
         rotation_ms: KEY_ROTATION_MS,
+      }),
+      group: new GroupDesk({
+        cipher: toyCipher,
+        random: randomBytes,
+        boot: String(number),
+        signer: () => ({ public_key: "", sign: toySignature }),
+        clock,
+        open: () => ({ send: (bytes) => datagrams.toGroup(bytes), close: () => undefined }),
+        rotation_ms: KEY_ROTATION_MS,
+        note: (text) => world.trace.add("server", "note", text),
       }),
       scripts: (ids, done) => settle(() => disk.store.scripts(ids), done),
       cookies: (count) => "0".repeat(32 * count),

@@ -138,7 +138,7 @@ export class StandIn {
     return immediatePorts(this.#clock, {
       links: {
         toSched: (frame) => this.#toSched(frame),
-        toMom: (frame) => this.#toHost(frame),
+        toMoms: (frames) => frames.forEach((frame) => this.#toHost(frame)),
         end: (link) => this.#endLink(link),
         dropDaemons: () => undefined,
         setLimits: () => undefined,

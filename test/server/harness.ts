@@ -465,7 +465,7 @@ function worldOf(h: () => Harness): OwnPorts {
     },
     links: {
       toSched: (frame) => toSched(h(), frame),
-      toMom: (frame) => toMom(h(), frame),
+      toMoms: (frames) => frames.forEach((frame) => toMom(h(), frame)),
       end: () => undefined,
       dropDaemons: () => undefined,
       setLimits: () => undefined,

@@ -79,7 +79,7 @@ function still(taken: (batch: Batch) => void = () => undefined) {
   const clock = new HandClock(START_MS);
   const nothing = (): void => undefined;
   const ports = immediatePorts(clock, {
-    links: { toSched: nothing, toMom: nothing, end: nothing, dropDaemons: nothing, setLimits: nothing, close: (done) => done() },
+    links: { toSched: nothing, toMoms: nothing, end: nothing, dropDaemons: nothing, setLimits: nothing, close: (done) => done() },
     clients: { answer: nothing, taken: (_token, then) => then(), of: () => undefined, open: () => [] },
     watch: { taken: (_core, batch) => taken(batch) },
   });

@@ -39,6 +39,7 @@ export const PURE: readonly string[] = [
   "!src/identity/files/**",
   "src/protocol/datagram/**",
   "src/protocol/failover/leader.ts",
+  "src/protocol/multicast/**",
   "src/qmgr/language/**",
   "src/qmgr/session/**",
   "src/qmgr/shell/*.ts",

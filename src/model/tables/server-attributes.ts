@@ -4,6 +4,7 @@ import { type AttributeRow, attributeTable } from "../attribute.ts";
 import { isAbsolutePath, isMailSender } from "../attribute-checks.ts";
 import { LIMIT_ROWS } from "../limits/server-limits.ts";
 import { PBSE } from "../pbse.ts";
+import { MULTICAST_ROWS } from "./multicast-attributes.ts";
 
 const OLD = { limitStyle: "old" } as const;
 const NEW = { limitStyle: "new" } as const;
@@ -120,4 +121,4 @@ const ROWS: readonly AttributeRow[] = [
   ["cred_renew_cache_period", "duration", "all", "mgr", "how long renewed credentials are kept", { assumed: 7200 }],
 ];
 
-export const SERVER_ATTRIBUTES = attributeTable("server", [...ROWS, ...LIMIT_ROWS]);
+export const SERVER_ATTRIBUTES = attributeTable("server", [...ROWS, ...LIMIT_ROWS, ...MULTICAST_ROWS]);

@@ -29,6 +29,8 @@ export type MomSettings = {
   readonly max_check_poll_s: number;
   /** $status_interval: how often a mom reports to a server on another host */
   readonly status_interval_s: number;
+  /** $multicast_interface: name or address of the network interface for commands by multicast; null: the one to the server */
+  readonly multicast_interface: string | null;
   readonly suspend_signal: number;
   readonly resume_signal: number;
   /** $tmpdir; null: PBS_TMPDIR of pbs.conf, or /var/tmp */
@@ -80,6 +82,7 @@ export const DEFAULT_SETTINGS: MomSettings = Object.freeze({
   min_check_poll_s: 10,
   max_check_poll_s: 120,
   status_interval_s: 15,
+  multicast_interface: null,
   suspend_signal: SIG.STOP,
   resume_signal: SIG.CONT,
   tmpdir: null,
@@ -105,6 +108,9 @@ export const DEFAULT_SETTINGS: MomSettings = Object.freeze({
 
 /** Smallest value of $task_text_max. */
 const TASK_TEXT_CHARS_MIN = 4096;
+
+/** Text that may be the name of a network interface, or an address. */
+const INTERFACE = /^[\w.:@-]{1,64}$/;
 
 type Draft = { -readonly [K in keyof MomSettings]: MomSettings[K] };
 /**
@@ -318,6 +324,12 @@ function status_interval(draft: Draft, [text]: readonly string[]): string {
   return "";
 }
 
+function multicast_interface(draft: Draft, [text = ""]: readonly string[]): string {
+  if (!INTERFACE.test(text)) return "must be the name or an address of a network interface";
+  draft.multicast_interface = text;
+  return "";
+}
+
 const patience =
   (key: keyof MomPatience): Directive =>
   (draft, [text]) => {
@@ -346,6 +358,7 @@ const DIRECTIVES: { readonly [name: string]: Directive } = {
   jobdir_root: directory("jobdir_root"),
   vnodedef_additive: truth("vnodedef_additive"),
   status_interval,
+  multicast_interface,
   prologalarm: seconds("prologalarm_s"),
   reject_root_scripts: truth("reject_root_scripts"),
   cgroups,

@@ -313,6 +313,9 @@ export class MomDriver {
       },
       welcomed: (grace) => this.#contacted(this.#silence.hello_ms, grace),
       absent: () => this.#absent(),
+      group: this.#ports.group,
+      net: () => this.#settings.multicast_interface,
+      acknowledge: (place, spread_ms) => this.#reports?.acknowledge(place, spread_ms),
     });
     this.#ports.ready();
   }
@@ -338,6 +341,7 @@ export class MomDriver {
       pongs: true,
       grace: contact === null ? null : { number: 0, requeue_s: contact.requeue_s, sister_s: contact.sister_s },
       ...(this.#reports === null ? {} : { reports: { every_s: this.#settings.status_interval_s } }),
+      ...(this.#ports.group === null ? {} : { multicast: true as const }),
     };
     this.#server?.send({ type: "mom-hello", data });
   }

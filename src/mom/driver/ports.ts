@@ -68,6 +68,19 @@ export type ReportsPort = {
   open(heard: (bytes: Uint8Array) => void): { send(bytes: Uint8Array): void; close(): void };
 };
 
+/** Datagrams from the server to a group of moms. */
+export type GroupPort = {
+  readonly cipher: Cipher;
+  /** whether a signature was made with the key to this public key */
+  verify(public_key: string, bytes: Uint8Array, signature: Uint8Array): boolean;
+  now_ms(): number;
+  /**
+   * heard: called with each datagram that arrives. Returns a function that chooses the group; null: none. net: the network
+   * interface that the site has stated, or null
+   */
+  open(heard: (bytes: Uint8Array) => void): (group: { readonly address: string; readonly port: number } | null, net: string | null) => void;
+};
+
 export type StarterEnd = {
   readonly heard: Hearer<StarterToMom>;
   connected(link: Sender<MomToStarter>): void;
@@ -199,6 +212,8 @@ export type MomPorts = {
   readonly server: ServerPort;
   /** null: the server is on this host */
   readonly reports: ReportsPort | null;
+  /** null: the server is on this host */
+  readonly group: GroupPort | null;
   readonly starter: StarterPort;
   readonly agent: AgentPort;
   readonly disk: DiskPort;

@@ -1,10 +1,13 @@
-// The mom's link to its server: turns frames into events.
+// The mom's link to its server: turns frames into events. Commands may also come by multicast (#protocol/multicast); each is
+// handled in its place among the frames.
 
 import type { ServerToMom } from "#protocol/mom-link.ts";
+import { GroupSeat } from "#protocol/multicast/group-seat.ts";
+import { isCounted } from "#protocol/multicast/stream.ts";
 import { type FrameOf, parseFrame } from "#protocol/schema-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { MomEvent } from "../run/event.ts";
-import type { HostPort, ServerLink, ServerPort } from "./ports.ts";
+import type { GroupPort, HostPort, ServerLink, ServerPort } from "./ports.ts";
 
 export type ServerTools = {
   readonly happen: (event: MomEvent) => void;
@@ -20,17 +23,25 @@ export type ServerTools = {
   readonly welcomed: (grace: ServerToMom["mom-welcome"]["grace"]) => void;
   /** called when no server runs */
   readonly absent: () => void;
+  /** null: the server is on this host, and sends no commands by multicast */
+  readonly group: GroupPort | null;
+  /** $multicast_interface */
+  readonly net: () => string | null;
+  /** sends an acknowledgement within spread_ms */
+  readonly acknowledge: (place: number, spread_ms: number) => void;
 };
 
 /** Turns frames of the server into events. After a frame that cannot be read, the connection is closed and a new one is made. */
 export class ServerClient {
   readonly #tools: ServerTools;
   readonly #link: ServerLink;
+  readonly #seat: GroupSeat | null;
   /** whether arriving frames are ignored, because the connection is being closed */
   #is_deaf = false;
 
   constructor(port: ServerPort, tools: ServerTools) {
     this.#tools = tools;
+    this.#seat = tools.group === null ? null : this.#takeSeat(tools.group);
     this.#link = port.dial({
       opened: () => this.#opened(),
       frame: (type, data) => this.#hear(type, data),
@@ -55,16 +66,36 @@ export class ServerClient {
   }
 
   close(): void {
+    this.#seat?.reset();
     this.#link.close();
+  }
+
+  #takeSeat(port: GroupPort): GroupSeat {
+    const { note, acknowledge } = this.#tools;
+    const heard = (bytes: Uint8Array): void => {
+      if (!this.#is_deaf && this.#link.connected && this.#tools.isInTime()) this.#seat?.datagram(bytes);
+    };
+    const listen = port.open(heard);
+    return new GroupSeat({
+      cipher: port.cipher,
+      verify: port.verify,
+      now_ms: port.now_ms,
+      listen: (group) => listen(group, this.#tools.net()),
+      carryOut: (type, data) => this.#parse(type, data),
+      acknowledge,
+      note: (text) => note(text, LOG_EVENT.ERROR),
+    });
   }
 
   #opened(): void {
     this.#is_deaf = false;
+    this.#seat?.reset();
     this.#tools.note("connected to the server");
     this.#tools.happen({ kind: "connected" });
   }
 
   #closed(why: string): void {
+    this.#seat?.reset();
     this.#tools.note(`connection to the server lost: ${why}`);
     this.#tools.happen({ kind: "disconnected" });
   }
@@ -73,6 +104,12 @@ export class ServerClient {
     const { note, isInTime } = this.#tools;
     if (this.#is_deaf || !isInTime()) return;
     if (type === "refused") return note(`the server refuses the connection: ${JSON.stringify(data)}`, LOG_EVENT.ERROR);
+    if (this.#seat !== null && isCounted(type)) this.#seat.counted(() => this.#parse(type, data));
+    else this.#parse(type, data);
+  }
+
+  #parse(type: string, data: unknown): void {
+    const { note } = this.#tools;
     const parsed = parseFrame("server-to-mom", type, data);
     if (parsed.ok) return this.#receive(parsed.frame);
     note(`the server sent what is not a message: ${parsed.text}`, LOG_EVENT.ERROR);
@@ -98,6 +135,12 @@ export class ServerClient {
         return keys(frame.data);
       case "mom-heard":
         return heard(frame.data);
+      case "mom-group":
+        return this.#seat?.take(frame.data);
+      case "mom-command":
+        if (this.#seat?.copy(frame.data) === true) return;
+        note("the server sent a command out of its place", LOG_EVENT.ERROR);
+        return this.startOver();
       case "mom-signal":
         return happen({ kind: "signal", data: frame.data });
       case "mom-terminate":

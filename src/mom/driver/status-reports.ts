@@ -46,6 +46,8 @@ export class StatusReports {
   /** consecutive reports whose datagrams were not answered */
   #missed = 0;
   #is_welcomed = false;
+  /** the place to acknowledge; null: no acknowledgement is due */
+  #got: number | null = null;
   #cancel: () => void = () => undefined;
 
   constructor(options: StatusReportsOptions) {
@@ -72,6 +74,7 @@ export class StatusReports {
   /** Called when the connection is lost. Values that were not reported are kept for the next connection. */
   pause(): void {
     this.#is_welcomed = false;
+    this.#got = null;
     this.#channel.take(null);
     this.#cancel();
   }
@@ -91,6 +94,24 @@ export class StatusReports {
   heard({ number }: ServerToMom["mom-heard"]): void {
     for (const [job, { in_report }] of this.#usage) if (in_report === number) this.#usage.delete(job);
     if (this.#site?.in_report === number) this.#site = null;
+  }
+
+  /**
+   * Acknowledges commands that came by multicast: everything before this place of the stream. Each mom waits for a different
+   * part of spread_ms, so that the acknowledgements of all moms do not arrive at once.
+   */
+  acknowledge(place: number, spread_ms: number): void {
+    const is_due = this.#got !== null;
+    this.#got = place;
+    if (is_due) return;
+    this.#options.clock.after(spread_ms * shareOf(this.#options.host), () => {
+      const got = this.#got;
+      this.#got = null;
+      if (got === null) return;
+      const data: MomToServer["mom-got"] = { place: got };
+      if (this.#channel.isOpen && this.#missed <= MISSED_MAX) this.#socket.send(this.#channel.seal(JSON.stringify(data)));
+      else this.#options.send({ type: "mom-got", data });
+    });
   }
 
   keepUsage(jobs: readonly UsageOfRun[]): void {

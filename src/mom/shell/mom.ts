@@ -23,7 +23,7 @@ import { foundKept, noteKept } from "./kept-notes.ts";
 import { OtherMoms } from "./other-moms.ts";
 import { recordFile } from "./record-file.ts";
 import { runScript } from "./script-run.ts";
-import { reportsPort, serverPort } from "./server-port.ts";
+import { groupPort, reportsPort, serverPort } from "./server-port.ts";
 import { makeDirectories, momConfig, readSettings, vnodeReporter } from "./setup.ts";
 import { siteReader } from "./site-resources.ts";
 import { starterPort } from "./starter-port.ts";
@@ -112,6 +112,7 @@ export class Mom {
       clock: CLOCK,
       server: serverPort(this.#conf, this.#fault),
       reports: reportsPort(this.#conf),
+      group: groupPort(this.#conf, this.#fault),
       starter: starterPort(priv),
       agent: agentPort(this.#fault),
       disk: this.#diskPort(priv),

@@ -10,13 +10,15 @@ import { keepRenewed, keepsRevoked } from "#protocol/certificate-care.ts";
 import { REVOKED } from "#protocol/join-link.ts";
 import { frameTypes } from "#protocol/schema-link.ts";
 import { aesGcm } from "#protocol/udp/aes-gcm.ts";
+import { verifier } from "#protocol/udp/ed25519.ts";
+import { groupListener } from "#protocol/udp/multicast-socket.ts";
 import { dialUdp } from "#protocol/udp/udp-socket.ts";
 import { connectLink, type DaemonLink } from "#protocol/wire/ipc-transport.ts";
 import { serverSocketPath } from "#protocol/wire/socket-path.ts";
 import { connectTls } from "#protocol/wire/tls-dialer.ts";
 import { handshakeFault } from "#protocol/wire/tls-fault.ts";
 import type { Conf } from "#support/conf.ts";
-import type { ReportsPort, ServerEnd, ServerLink, ServerPort } from "../driver/ports.ts";
+import type { GroupPort, ReportsPort, ServerEnd, ServerLink, ServerPort } from "../driver/ports.ts";
 
 export type ServerPlace = Pick<Conf, "home" | "server_host" | "own_server" | "mode"> & {
   readonly port: { readonly server: number };
@@ -40,6 +42,17 @@ export function serverPort(conf: ServerPlace, fault: (text: string) => void): Se
 export function reportsPort(conf: ServerPlace): ReportsPort | null {
   if (!isRemote(conf)) return null;
   return { cipher: aesGcm, open: (heard) => dialUdp({ host: conf.server_host, port: conf.port.server }, heard) };
+}
+
+/** Makes the port for commands by multicast; null: the server is on this host. */
+export function groupPort(conf: ServerPlace, fault: (text: string) => void): GroupPort | null {
+  if (!isRemote(conf)) return null;
+  return {
+    cipher: aesGcm,
+    verify: verifier(),
+    now_ms: () => performance.now(),
+    open: (heard) => groupListener(conf.server_host, heard, fault),
+  };
 }
 
 const linkHandlers = (end: ServerEnd) => ({

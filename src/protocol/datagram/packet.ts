@@ -25,8 +25,8 @@ export const DATAGRAM_BYTES_MAX = 1232;
 
 const FORM = 0xb1;
 const HEADER_BYTES = 18;
-/** report: from a mom; heard: the server's answer */
-const KINDS = { report: 1, heard: 2 } as const;
+/** report: from a mom; heard: the server's answer; command: from the server to a group of moms (../multicast) */
+const KINDS = { report: 1, heard: 2, command: 3 } as const;
 export type Kind = keyof typeof KINDS;
 
 /** Longest text in one datagram, in bytes. */
@@ -51,7 +51,11 @@ export function readHeader(bytes: Uint8Array, kind: Kind): Header | null {
 export function sealPacket(cipher: Cipher, keys: ChannelKeys, kind: Kind, counter: number, text: string): Uint8Array {
   const content = new TextEncoder().encode(text);
   if (content.length > TEXT_BYTES_MAX) throw new RangeError(`a text of ${content.length} bytes for one datagram`);
-  const header = headerOf(keys, kind, counter);
+  return sealContent(cipher, keys, headerOf(keys, kind, counter), content);
+}
+
+/** Makes a datagram from its header and its content, which has at most TEXT_BYTES_MAX. */
+export function sealContent(cipher: Cipher, keys: ChannelKeys, header: Uint8Array, content: Uint8Array): Uint8Array {
   const sealed = cipher.seal(keys.key, nonceOf(header), proved(header, keys), content);
   const packet = new Uint8Array(HEADER_BYTES + sealed.length);
   packet.set(header);
@@ -61,12 +65,20 @@ export function sealPacket(cipher: Cipher, keys: ChannelKeys, kind: Kind, counte
 
 /** Returns the text of a datagram whose header was read; null: it was not sealed in this channel (D1). */
 export function openPacket(cipher: Cipher, keys: ChannelKeys, bytes: Uint8Array): string | null {
-  const header = bytes.subarray(0, HEADER_BYTES);
-  const content = cipher.open(keys.key, nonceOf(header), proved(header, keys), bytes.subarray(HEADER_BYTES));
+  const content = openContent(cipher, keys, bytes);
   return content === null ? null : new TextDecoder().decode(content);
 }
 
-function headerOf({ channel }: ChannelKeys, kind: Kind, counter: number): Uint8Array {
+/** Like openPacket, for a content that need not be a text. */
+export function openContent(cipher: Cipher, keys: ChannelKeys, bytes: Uint8Array): Uint8Array | null {
+  const header = headerIn(bytes);
+  return cipher.open(keys.key, nonceOf(header), proved(header, keys), bytes.subarray(HEADER_BYTES));
+}
+
+/** The header of a datagram. */
+export const headerIn = (bytes: Uint8Array): Uint8Array => bytes.subarray(0, HEADER_BYTES);
+
+export function headerOf({ channel }: ChannelKeys, kind: Kind, counter: number): Uint8Array {
   const header = new Uint8Array(HEADER_BYTES);
   const view = new DataView(header.buffer);
   header[0] = FORM;
@@ -87,7 +99,7 @@ function nonceOf(header: Uint8Array): Uint8Array {
 }
 
 /** Returns what the tag must prove besides the text: the header, and the host and boot of the channel (D1). */
-function proved(header: Uint8Array, { host, boot }: ChannelKeys): Uint8Array {
+export function proved(header: Uint8Array, { host, boot }: ChannelKeys): Uint8Array {
   const names = new TextEncoder().encode(`${host}\0${boot}`);
   const all = new Uint8Array(header.length + names.length);
   all.set(header);

@@ -7,6 +7,7 @@
 //     until the mom uses the new one, but not longer than GRACE_MS. A link has at most two channels.
 // S3. A channel ends with the link over which its key was handed out.
 
+import { type Allowance, allowance } from "./allowance.ts";
 import {
   CHANNEL_DIGITS,
   type ChannelKeys,
@@ -45,9 +46,7 @@ type Channel = {
   next: number;
   /** time at which the next key was handed out; null: this key is the newest */
   retired_ms: number | null;
-  /** number of datagrams that may be decrypted, and the time for which it was computed */
-  allowance: number;
-  allowed_ms: number;
+  readonly allowance: Allowance;
 };
 
 /** How long a former key is accepted after a new one was handed out. */
@@ -84,8 +83,7 @@ export class StatusDesk {
       window: replayWindow(),
       next: 0,
       retired_ms: null,
-      allowance: BURST,
-      allowed_ms: now_ms,
+      allowance: allowance({ burst: BURST, rate_per_s: RATE_PER_S, now_ms }),
     };
     this.#channels.set(name, channel);
     this.#of_link.set(link, [...former, channel]);
@@ -109,7 +107,7 @@ export class StatusDesk {
     if (channel.retired_ms !== null && now_ms - channel.retired_ms > GRACE_MS) return this.#drop("late");
     const look = channel.window.look(header.counter);
     if (look !== "new") return this.#drop(look);
-    if (!isAllowed(channel, now_ms)) return this.#drop("flood");
+    if (!channel.allowance.take(now_ms)) return this.#drop("flood");
     const { cipher, rotation_ms } = this.#options;
     const text = openPacket(cipher, channel.keys, bytes);
     if (text === null) return this.#drop("foreign");
@@ -139,14 +137,5 @@ export class StatusDesk {
   }
 }
 
-/** Takes one datagram from the allowance of a channel, which grows with time. */
-function isAllowed(channel: Channel, now_ms: number): boolean {
-  const grown = ((now_ms - channel.allowed_ms) / 1000) * RATE_PER_S;
-  channel.allowance = Math.min(BURST, channel.allowance + Math.max(0, grown));
-  channel.allowed_ms = now_ms;
-  if (channel.allowance < 1) return false;
-  channel.allowance--;
-  return true;
-}
-
-const hex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+/** Returns bytes as hexadecimal digits. */
+export const hex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -33,8 +33,8 @@ export function endWhenReady(kernel: Kernel): void {
   const running = ["R", "S", "U", "E"].some((state) => kernel.state.counts.has(state));
   if (kernel.ending.how.manner !== "quick" && running) return;
   kernel.ending.told = true;
-  if (kernel.ending.how.moms)
-    for (const mom of kernel.moms.by_host.values()) kernel.out.moms.push({ link: mom.link, type: "mom-quit", data: {} });
+  const data = {};
+  if (kernel.ending.how.moms) for (const { link } of kernel.moms.by_host.values()) kernel.out.moms.push({ link, type: "mom-quit", data });
   if (kernel.ending.how.scheds) {
     for (const runtime of kernel.scheds.by_name.values())
       if (runtime.link !== null) kernel.out.scheds.push({ link: runtime.link, type: "sched-quit", data: {} });

@@ -47,7 +47,7 @@ export class Delivery {
       links.toSched(frame);
       if (frame.type === "sched-refused") links.end(frame.link);
     }
-    for (const frame of batch.moms) links.toMom(frame);
+    links.toMoms(batch.moms);
     for (const action of batch.actions) this.#act(action);
     if (batch.changes.purged_arrays.size > 0) this.#driver.history.count();
   }

@@ -8,7 +8,7 @@
 //     from one of them closes its link.
 // G3. Moms of other hosts report by datagrams (src/protocol/datagram) or, while these do not arrive, over their links. The
 //     reports are the same in both cases. Each is answered in the way in which it came.
-// G4. Frames to one mom keep their order (start-frames.ts). Replies to clients are in replies.ts.
+// G4. Frames to one mom keep their order (start-frames.ts, mom-frames.ts). Replies to clients are in replies.ts.
 // G5. A mom of another host says hello once on each link. One that says hello again counts as an intruder, because each hello
 //     costs the server much work.
 // G6. A mom of another host brings no new vnode with the name of a further host that has a certificate, whether that host has a mom or
@@ -17,24 +17,28 @@
 import { hostName } from "#identity/host-name.ts";
 import { limitOf } from "#model/limits/server-limits.ts";
 import { PBSE, pbseText } from "#model/pbse.ts";
+import { multicastSettings } from "#model/tables/multicast-attributes.ts";
 import type { ChannelKeys } from "#protocol/datagram/packet.ts";
 import type { StatusDesk } from "#protocol/datagram/status-desk.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { MomHeard, MomHello, MomReport, MomToServer, MomVnode, ServerToMom } from "#protocol/mom-link.ts";
+import type { GroupDesk } from "#protocol/multicast/group-desk.ts";
 import type { SchedToServer } from "#protocol/sched-link.ts";
 import { parseRequest } from "#protocol/schema.ts";
 import { frameTypes, parseFrame } from "#protocol/schema-link.ts";
 import type { Limits } from "#protocol/wire/limits.ts";
 import { nameOfPeer } from "#protocol/wire/link-peer.ts";
+import { isRecord } from "#support/guards.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { UserDatabase } from "#support/passwd.ts";
 import type { ClientFrame, MomFrame, SchedFrame } from "../engine/batch.ts";
 import type { ServerState } from "../state/state.ts";
 import { type Connection, type Connections, connections, createShares, isListing, type Link, linkLimits } from "./connections.ts";
+import { type MomFrames, momFrames } from "./mom-frames.ts";
 import type { Asker, ClientsPort, LinksPort, LogPort } from "./ports.ts";
 import { type Replies, replies } from "./replies.ts";
 import type { ServerDriver } from "./server-driver.ts";
-import { type StartFramesOptions, startFrames } from "./start-frames.ts";
+import type { StartFramesOptions } from "./start-frames.ts";
 
 export type GateOptions = Pick<StartFramesOptions, "scripts" | "cookies" | "secret" | "clock"> & {
   readonly driver: () => ServerDriver;
@@ -48,6 +52,8 @@ export type GateOptions = Pick<StartFramesOptions, "scripts" | "cookies" | "secr
   readonly certified: () => ReadonlySet<string>;
   /** opens the reports of moms on other hosts */
   readonly desk: StatusDesk;
+  /** sends commands to many moms of other hosts at once */
+  readonly group: GroupDesk;
   /** the object that accepts connections */
   readonly listener: { setLimits(limits: Partial<Limits>): void; close(done: () => void): void };
 };
@@ -59,14 +65,14 @@ export class Gate implements LinksPort, ClientsPort {
   readonly #listings = createShares<Connection>(() => limitOf(this.#driver.core.state, "max_user_listings"));
   readonly #connections: Connections;
   readonly #replies: Replies;
-  readonly #sendToMom: (frame: MomFrame) => void;
+  readonly #momFrames: MomFrames;
 
   constructor(options: GateOptions) {
     const { users, host, own_uid, system, scripts, cookies, secret, clock, log } = options;
     this.#options = options;
     this.#connections = connections({ users, host, own_uid, system, listings: this.#listings });
     this.#replies = replies(this.#connections);
-    this.#sendToMom = startFrames({
+    this.#momFrames = momFrames(options.group, {
       link: (number) => this.#connections.byNumber(number)?.link,
       scripts,
       cookies,
@@ -110,6 +116,7 @@ export class Gate implements LinksPort, ClientsPort {
     driver.linkLost(link.peer.uid, link.id, [...connection.tokens]);
     if (connection.role === "mom") {
       this.#options.desk.dismiss(link.id);
+      this.#options.group.dismiss(link.id);
       driver.momLost(link.id);
     }
     if (connection.role === "sched") driver.schedLost(link.id, connection.pid);
@@ -176,6 +183,7 @@ export class Gate implements LinksPort, ClientsPort {
       return this.#hello(connection, frame.data);
     }
     if (connection.role !== "mom") return this.#intruder(connection, type);
+    if (frame.type === "mom-got") return this.#options.group.heard(connection.link.id, frame.data.place);
     if (frame.type === "mom-report") return this.#report(connection, frame.data, (heard) => connection.link.send("mom-heard", heard));
     if (frame.type === "mom-vnodes")
       return this.#driver.mom(connection.link.id, frame.type, { ...frame.data, vnodes: this.#ownVnodes(connection, frame.data.vnodes) });
@@ -200,6 +208,7 @@ export class Gate implements LinksPort, ClientsPort {
     const { host, address } = connection.link.peer;
     if (host === undefined) return this.#driver.mom(connection.link.id, "mom-hello", withoutReports(hello));
     if (hello.reports !== undefined) this.#handKeys(connection, hello.host);
+    if (hello.multicast === true) this.#admitToGroup(connection, hello.host);
     const vnodes = this.#ownVnodes(connection, hello.vnodes);
     this.#driver.mom(connection.link.id, "mom-hello", { ...withoutSocket(hello), vnodes, address: address ?? "" });
   }
@@ -209,16 +218,23 @@ export class Gate implements LinksPort, ClientsPort {
     link.send("mom-keys", keysFrame(desk.admit(link.id, host, clock.steady_ms())));
   }
 
+  #admitToGroup({ link }: Connection, host: string): void {
+    const { address = "" } = link.peer;
+    this.#options.group.admit(link.id, { host, address, send: (type, data) => link.send(type, data) });
+  }
+
   // --- input: reports (G3)
 
   /** Called when a datagram has arrived. answer: sends a datagram to where it came from. */
   datagram(bytes: Uint8Array, answer: (bytes: Uint8Array) => void): void {
     if (!this.#driver.takesDaemons) return;
-    const { desk, clock } = this.#options;
+    const { desk, group, clock } = this.#options;
     const opened = desk.open(bytes, clock.steady_ms());
     const connection = opened === null ? undefined : this.#connections.byNumber(opened.link);
     if (opened === null || connection === undefined) return;
-    const parsed = parseFrame("mom-to-server", "mom-report", dataIn(opened.text));
+    const data = dataIn(opened.text);
+    const parsed = parseFrame("mom-to-server", isRecord(data) && "place" in data ? "mom-got" : "mom-report", data);
+    if (parsed.ok && parsed.frame.type === "mom-got") return group.heard(opened.link, parsed.frame.data.place);
     if (!parsed.ok || parsed.frame.type !== "mom-report") return this.#intruder(connection, "mom-report");
     const { host } = connection.link.peer;
     if (opened.is_due && host !== undefined) this.#handKeys(connection, host.host);
@@ -244,8 +260,8 @@ export class Gate implements LinksPort, ClientsPort {
     this.#connections.byNumber(link)?.link.send(type, data);
   }
 
-  toMom(frame: MomFrame): void {
-    this.#sendToMom(frame);
+  toMoms(frames: readonly MomFrame[]): void {
+    this.#momFrames.send(frames);
   }
 
   end(link: number): void {
@@ -258,9 +274,11 @@ export class Gate implements LinksPort, ClientsPort {
 
   setLimits(state: ServerState): void {
     this.#options.listener.setLimits(linkLimits(state));
+    this.#options.group.configure(multicastSettings(state));
   }
 
   close(done: () => void): void {
+    this.#options.group.close();
     for (const { link } of this.#connections.all()) link.end();
     this.#options.listener.close(done);
   }

@@ -61,7 +61,8 @@ export type HistoryPages = { next(done: Done<readonly Job[] | null>): void };
 /** Connections of schedulers and moms, by number. Frames to a link that is gone are dropped. */
 export type LinksPort = {
   toSched(frame: SchedFrame): void;
-  toMom(frame: MomFrame): void;
+  /** sends frames in their order. Frames with the same record that follow one another may go out as one */
+  toMoms(frames: readonly MomFrame[]): void;
   /** ends a link after everything sent has left; the driver is informed of it as of any other loss of a link */
   end(link: number): void;
   /** ends all links of schedulers and moms at once */

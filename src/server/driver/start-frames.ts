@@ -41,8 +41,14 @@ export type StartFramesOptions = {
 type Waiting = { readonly link: number; readonly at_ms: number; readonly job: MomJob | null; readonly frame: MomFrame | null };
 type WaitingJob = Waiting & { readonly job: MomJob };
 
-/** Returns a function that sends a frame to a mom. A job is sent with the attributes that it has at that call (state/state.ts I4). */
-export function startFrames(options: StartFramesOptions): (frame: MomFrame) => void {
+export type StartFrames = {
+  /** Sends a frame to a mom. A job is sent with the attributes that it has at that call (state/state.ts I4). */
+  send(frame: MomFrame): void;
+  /** whether frames for the mom of that connection wait */
+  waits(link: number): boolean;
+};
+
+export function startFrames(options: StartFramesOptions): StartFrames {
   const { link, scripts, cookies, secret, clock, isDeciding, complain } = options;
   let queue: Waiting[] = [];
   let head = 0;
@@ -129,7 +135,7 @@ export function startFrames(options: StartFramesOptions): (frame: MomFrame) => v
     for (const number of [...starts.keys()]) flush(number);
   };
 
-  return (frame) => {
+  const sendFrame = (frame: MomFrame): void => {
     const waits = { link: frame.link, at_ms: Math.trunc(clock.steady_ms()) };
     if (frame.type === "mom-start")
       add(
@@ -139,6 +145,7 @@ export function startFrames(options: StartFramesOptions): (frame: MomFrame) => v
     else if (counts.has(frame.link)) add(frame.link, [{ ...waits, job: null, frame }]);
     else link(frame.link)?.send(frame.type, frame.data);
   };
+  return { send: sendFrame, waits: (number) => counts.has(number) };
 }
 
 const needsScript = (waiting: Waiting): waiting is WaitingJob => waiting.job !== null && waiting.job.attrs["executable"] === undefined;

@@ -15,7 +15,7 @@
 //     connection, because it does not know the frame.
 
 import { limitOf } from "#model/limits/server-limits.ts";
-import type { MomToServer } from "#protocol/mom-link.ts";
+import type { MomToServer, ServerToMom } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 import { isAsked, type MomRuntime } from "../engine/mom-runtime.ts";
@@ -45,9 +45,11 @@ function armHeartbeat(kernel: Kernel): void {
 
 /** Called when node_silence_timeout has changed: tells the moms the new value. */
 export function heartbeatChanged(kernel: Kernel): void {
+  // All moms get the same question, so that it can go out as one (driver/mom-frames.ts).
+  const question = newQuestion(kernel);
   for (const mom of kernel.moms.by_host.values()) {
     mom.heard_ms = kernel.now_ms;
-    ping(kernel, mom);
+    ping(kernel, mom, question);
   }
   armHeartbeat(kernel);
 }
@@ -59,12 +61,16 @@ export function beginHeartbeat(kernel: Kernel, mom: MomRuntime): void {
   watchReports(kernel);
 }
 
-function ping(kernel: Kernel, mom: MomRuntime): void {
+const newQuestion = (kernel: Kernel): ServerToMom["mom-ping"] => ({
+  number: ++kernel.moms.pings,
+  silence_s: silence_ms(kernel) / 1000,
+});
+
+function ping(kernel: Kernel, mom: MomRuntime, data = newQuestion(kernel)): void {
   if (!isAsked(mom)) return;
   const { link } = mom;
-  const number = ++kernel.moms.pings;
-  mom.pinged = { number, at_ms: kernel.now_ms };
-  kernel.out.moms.push({ link, type: "mom-ping", data: { number, silence_s: silence_ms(kernel) / 1000 } });
+  mom.pinged = { number: data.number, at_ms: kernel.now_ms };
+  kernel.out.moms.push({ link, type: "mom-ping", data });
 }
 
 /** Called by the timer `heartbeat`: pings the moms of the server's host. Returns those that count as lost (H1). */

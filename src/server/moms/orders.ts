@@ -3,6 +3,7 @@
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { PBSE, reject } from "#model/pbse.ts";
+import type { ServerToMom } from "#protocol/mom-link.ts";
 import type { Kernel } from "../engine/kernel.ts";
 import { refuse } from "../engine/kernel.ts";
 import { momOfJob } from "../engine/mom-runtime.ts";
@@ -63,9 +64,10 @@ const STANDING = /^(admin-)?(suspend|resume)$/;
 function signalSisters(kernel: Kernel, id: string, signal: string): void {
   const job = kernel.state.jobs.get(id);
   const crew = job === undefined ? null : crewOf(kernel, job);
+  const data: ServerToMom["mom-signal"] = { token: 0, job: id, signal };
   for (const key of crew?.sisters.keys() ?? []) {
     const link = kernel.moms.by_host.get(key)?.link;
-    if (link !== undefined) kernel.out.moms.push({ link, type: "mom-signal", data: { token: 0, job: id, signal } });
+    if (link !== undefined) kernel.out.moms.push({ link, type: "mom-signal", data });
   }
 }
 

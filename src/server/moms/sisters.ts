@@ -14,7 +14,7 @@
 //     killed before that, it gets the obits again.
 
 import { JOB_EXEC } from "#model/exit-status.ts";
-import type { MomHello, MomToServer, Usage } from "#protocol/mom-link.ts";
+import type { MomHello, MomToServer, ServerToMom, Usage } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 import type { AfterRun, Crew, MomRuntime, Sister } from "../engine/mom-runtime.ts";
@@ -185,19 +185,24 @@ export function endRun(kernel: Kernel, job: Job, over: AfterRun): void {
   if (crew === null) return afterRun(kernel, job, null, over);
   kernel.timers.clear(`join:${job.id}`);
   crew.over ??= over;
-  for (const key of crew.sisters.keys()) letGo(kernel, job, key);
+  const order = endOrder(job);
+  for (const key of crew.sisters.keys()) letGo(kernel, job, key, order);
   settle(kernel, job, crew);
 }
 
+/** The order to sisters to end a run. Frames to several moms with the same record can go out as one (driver/mom-frames.ts). */
+const endOrder = ({ id, attrs }: Job): ServerToMom["mom-terminate"] => ({
+  job: id,
+  run_count: attrs.run_count ?? 1,
+  why: "delete",
+  kill_delay_s: 0,
+});
+
 /** Tells a sister that has the run, or may have it, to end it. */
-function letGo(kernel: Kernel, job: Job, key: string): void {
+function letGo(kernel: Kernel, job: Job, key: string, order = endOrder(job)): void {
   const mom = kernel.moms.by_host.get(key);
   if (mom === undefined || kernel.moms.crews.get(job.id)?.sisters.get(key)?.state === "gone") return;
-  kernel.out.moms.push({
-    link: mom.link,
-    type: "mom-terminate",
-    data: { job: job.id, run_count: job.attrs.run_count ?? 1, why: "delete", kill_delay_s: 0 },
-  });
+  kernel.out.moms.push({ link: mom.link, type: "mom-terminate", data: order });
 }
 
 function settle(kernel: Kernel, job: Job, crew: Crew): void {
@@ -245,7 +250,8 @@ export function dismissCrew(kernel: Kernel, job: Job): void {
   const crew = crewOf(kernel, job);
   if (crew === null) return;
   kernel.timers.clear(`join:${job.id}`);
-  for (const key of crew.sisters.keys()) letGo(kernel, job, key);
+  const order = endOrder(job);
+  for (const key of crew.sisters.keys()) letGo(kernel, job, key, order);
   acknowledge(kernel, job, crew);
   // Output that the mother superior has kept for the next run is known from its obit only, which is dropped here.
   const mother = kernel.moms.by_host.get(hostOfJob(job).toLowerCase());
@@ -385,12 +391,13 @@ export function alignSisters(kernel: Kernel, job: Job): void {
   const crew = crewOf(kernel, job);
   if (crew === null || !crew.begun || crew.over !== null) return;
   const stands = job.attrs.job_state === "S";
+  // Token 0: nothing waits for the sisters' answers.
+  const data: ServerToMom["mom-signal"] = { token: 0, job: job.id, signal: stands ? "suspend" : "resume" };
   for (const [key, sister] of crew.sisters) {
     const link = kernel.moms.by_host.get(key)?.link;
     if (link === undefined || sister.state !== "joined" || sister.stands === stands) continue;
     sister.stands = stands;
-    // Token 0: nothing waits for the sister's answer.
-    kernel.out.moms.push({ link, type: "mom-signal", data: { token: 0, job: job.id, signal: stands ? "suspend" : "resume" } });
+    kernel.out.moms.push({ link, type: "mom-signal", data });
   }
 }
 

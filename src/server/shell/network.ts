@@ -38,6 +38,8 @@ export type NetworkOptions = {
   readonly onDatagram: (bytes: Uint8Array, answer: (bytes: Uint8Array) => void) => void;
   /** number of datagrams that did not count, by reason */
   readonly dropped: { readonly [why: string]: number };
+  /** commands sent to the multicast group */
+  readonly multicast: { readonly commands: number; readonly datagrams: number; readonly bytes: number; readonly copies: number };
   /** determines the user of a client on another host */
   readonly proveUser: ProveUser;
   readonly now_s: () => number;
@@ -59,6 +61,8 @@ export class HostNetwork implements Door {
   #udp: UdpServer | null = null;
   /** the last line that was logged about dropped datagrams */
   #told_dropped = "";
+  /** number of commands to the multicast group when their numbers were logged last */
+  #told_commands = 0;
   #opening: Promise<void> | null = null;
   #timer: NodeJS.Timeout | null = null;
   #closed = false;
@@ -99,6 +103,7 @@ export class HostNetwork implements Door {
     if (this.#listener === null) this.open(authority).catch(() => undefined);
     else if (this.#udp === null) void this.#listenUdp();
     this.#tellDropped();
+    this.#tellMulticast();
   }
 
   /** Does one step. Its fault is logged. */
@@ -171,6 +176,15 @@ export class HostNetwork implements Door {
     const text = counts.map(([why, count]) => `${count} ${why}`).join(", ");
     if (text !== this.#told_dropped) this.#options.note(LOG_EVENT.SECURITY, `datagrams dropped since the start of the server: ${text}`);
     this.#told_dropped = text;
+  }
+
+  /** Logs the numbers of commands to the multicast group if they have changed since the last time. */
+  #tellMulticast(): void {
+    const { commands, datagrams, bytes, copies } = this.#options.multicast;
+    if (commands === this.#told_commands) return;
+    this.#told_commands = commands;
+    const text = `multicast since the start of the server: ${commands} commands, ${datagrams} datagrams of ${bytes} bytes`;
+    this.#options.note(LOG_EVENT.SYSTEM, `${text}, ${copies} repeated over connections`);
   }
 
   /** Opens the port for datagrams. Without it moms report over their connections, so a fault is logged and tried again later. */

@@ -5,9 +5,12 @@ import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { StatusDesk } from "#protocol/datagram/status-desk.ts";
+import { GroupDesk } from "#protocol/multicast/group-desk.ts";
 import { SCHED_PORT_FIRST } from "#protocol/sched-link.ts";
 import { frameTypes } from "#protocol/schema-link.ts";
 import { aesGcm } from "#protocol/udp/aes-gcm.ts";
+import { makeSigner } from "#protocol/udp/ed25519.ts";
+import { openGroupSender } from "#protocol/udp/multicast-socket.ts";
 import { type LinkHandlers, type LinkServer, listenLinks } from "#protocol/wire/ipc-transport.ts";
 import { LIMITS } from "#protocol/wire/limits.ts";
 import { nameOfPeer } from "#protocol/wire/link-peer.ts";
@@ -84,6 +87,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     onProblem: (text, peer) => log.note(LOG_EVENT.SECURITY, `connection ended: ${text}${peer === null ? "" : `, ${nameOfPeer(peer)}`}`),
   };
   const desk = statusDesk();
+  const group = groupDesk(log);
   const network = new HostNetwork({
     home: config.home,
     settings: { server: conf.own_server, port: conf.port.server, mode: conf.mode },
@@ -91,6 +95,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     handlers,
     onDatagram: (bytes, answer) => gate.datagram(bytes, answer),
     dropped: desk.dropped,
+    multicast: group.counts,
     proveUser: proverOf(conf, users),
     now_s: epoch_s,
     note: log.note,
@@ -114,6 +119,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     clock: realTime,
     desk,
     certified: () => identity.hostNames(),
+    group,
     scripts: (ids, done) => atOnce(() => store.scripts(ids), done),
     cookies: (count) =>
       randomBytes(16 * count)
@@ -169,7 +175,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     limits: linkLimits(state),
     ...handlers,
   });
-  network.setLimits(linkLimits(state));
+  gate.setLimits(state);
   await identity.begin().catch((error: unknown) => complain(`other hosts cannot connect: ${messageOf(error)}`));
   driver.start();
   return {
@@ -184,6 +190,19 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 /** Returns the desk that receives the reports of moms on other hosts. boot: a random id, from which the moms see that the server has started again. */
 const statusDesk = (): StatusDesk =>
   new StatusDesk({ cipher: aesGcm, random: randomBytes, boot: randomBytes(8).toString("hex"), rotation_ms: KEY_ROTATION_MS });
+
+/** Returns the desk that sends commands to many moms at once. */
+const groupDesk = ({ note }: LogPort): GroupDesk =>
+  new GroupDesk({
+    cipher: aesGcm,
+    random: randomBytes,
+    boot: randomBytes(8).toString("hex"),
+    signer: makeSigner,
+    clock: realTime,
+    open: (settings, near) => openGroupSender(settings, near, (text) => note(LOG_EVENT.ERROR, text)),
+    rotation_ms: KEY_ROTATION_MS,
+    note: (text) => note(LOG_EVENT.SYSTEM, text),
+  });
 
 /** Returns the function that checks the proof of a user on another host. */
 const proverOf = (conf: Conf, users: UserDatabase): ReturnType<typeof userProver> =>

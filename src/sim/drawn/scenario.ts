@@ -177,6 +177,7 @@ export function drawScenario(random: Prng, limits: Limits): Scenario {
       ...setupRequests(random, hosts, scheds, queues),
       ...(plans ? planningRequests(planning, { scheds, queues }) : []),
       ...hookRequests(random.split("hooks")),
+      ...(some_far ? multicastRequests(random.split("multicast")) : []),
       ...(preempts ? levelRequests(levels, scheds, queues) : []),
       ...(cuts ? cutRequests(random.split("cuts")) : []),
     ],
@@ -284,6 +285,13 @@ function setupRequests(random: Prng, hosts: Scenario["hosts"], scheds: Scenario[
     if (destinations === undefined && random.chance(0.2)) requests.push(set("queue", name, ["max_run", `[o:PBS_ALL=${random.int(1, 4)}]`]));
   }
   return requests;
+}
+
+/** Draws settings for commands by multicast: as many commands as possible go that way. */
+function multicastRequests(random: Prng): ManagerRequest[] {
+  if (random.chance(0.4)) return [];
+  const numbers = { multicast_moms_min: 1, multicast_repeats: random.int(0, 3), multicast_interval: random.pick([10, 200, 5000]) };
+  return [set("server", "", ["multicast", "True"], ...Object.entries(numbers).map(([name, value]) => [name, String(value)] as const))];
 }
 
 /**

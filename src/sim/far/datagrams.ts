@@ -17,6 +17,10 @@ export type Hears = (bytes: Uint8Array) => void;
 export type Datagrams = {
   /** Connects a mom, which then receives datagrams. Returns its end of the connection. */
   mom(host: string, hears: Hears): { send(bytes: Uint8Array): void; close(): void };
+  /** A mom receives the datagrams of the server's group from now on; null: it receives them no longer. */
+  listen(host: string, hears: Hears | null): void;
+  /** Sends a datagram of the server to all moms that listen. Each gets it, or loses it, independently of the others. */
+  toGroup(bytes: Uint8Array): void;
   /** Connects a server in place of an earlier one. hears: called with each datagram that arrives; answer sends a datagram to its mom */
   serve(hears: (bytes: Uint8Array, answer: Hears) => void): void;
   /** number of datagrams sent, and of those that did not arrive */
@@ -28,6 +32,7 @@ type Surroundings = { readonly random: Prng; after(delay_ms: number, act: () => 
 export function createDatagrams({ random: all, after }: Surroundings, cuts: Cuts, options: DatagramOptions): Datagrams {
   const random = all.split("datagrams");
   const moms = new Map<string, Hears>();
+  const group = new Map<string, Hears>();
   const counts = { sent: 0, lost: 0 };
   let server: ((bytes: Uint8Array, answer: Hears) => void) | null = null;
 
@@ -56,6 +61,13 @@ export function createDatagrams({ random: all, after }: Surroundings, cuts: Cuts
           if (moms.get(host) === hears) moms.delete(host);
         },
       };
+    },
+    listen(host, hears) {
+      if (hears === null) group.delete(host);
+      else group.set(host, hears);
+    },
+    toGroup(bytes) {
+      for (const host of [...group.keys()]) carry(host, "down", bytes, (arrived) => group.get(host)?.(arrived));
     },
     serve(hears) {
       server = hears;

@@ -1,6 +1,7 @@
 // A cipher that hides nothing. Like a real one, it opens only what was sealed with the same key, nonce and header, so that mistakes in their use are found.
 
 import { type Cipher, TAG_BYTES } from "#protocol/datagram/packet.ts";
+import { SIGNATURE_BYTES } from "#protocol/multicast/command-packet.ts";
 
 export const toyCipher: Cipher = {
   seal(key, nonce, header, text) {
@@ -15,6 +16,15 @@ export const toyCipher: Cipher = {
     return tag.every((byte, at) => byte === sealed[text.length + at]) ? text : null;
   },
 };
+
+/** A signature that anybody can make. It proves that the ends agree about what is signed. */
+export const toySignature = (bytes: Uint8Array): Uint8Array => {
+  const signature = new Uint8Array(SIGNATURE_BYTES);
+  signature.set(tagOf([bytes]));
+  return signature;
+};
+export const isToySignature = (bytes: Uint8Array, signature: Uint8Array): boolean =>
+  toySignature(bytes).every((byte, at) => byte === signature[at]);
 
 /** FNV-1a of all bytes, with the length of each part. */
 function tagOf(parts: readonly Uint8Array[]): Uint8Array {

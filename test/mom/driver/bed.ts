@@ -60,6 +60,7 @@ export function bed(): Bed {
       },
     },
     reports: null,
+    group: null,
     starter: {
       connect: (end) => {
         made.starter = end;

@@ -9,7 +9,9 @@ import { StatusChannel } from "#protocol/datagram/status-channel.ts";
 import { StatusDesk } from "#protocol/datagram/status-desk.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { MomToServer, ServerToMom } from "#protocol/mom-link.ts";
+import { GroupDesk } from "#protocol/multicast/group-desk.ts";
 import { aesGcm } from "#protocol/udp/aes-gcm.ts";
+import { makeSigner } from "#protocol/udp/ed25519.ts";
 import type { Reply } from "#protocol/wire/reply.ts";
 import { type LinkPeer, NO_UID } from "#protocol/wire/server-link.ts";
 import type { Link } from "#server/driver/connections.ts";
@@ -61,6 +63,16 @@ function gateFor(peer: LinkPeer, h: Harness = harness()): Seen {
     secret: () => "",
     certified: () => new Set(["node7", "node8"]),
     clock: h.clock,
+    group: new GroupDesk({
+      cipher: aesGcm,
+      random: randomBytes,
+      boot: "1",
+      signer: makeSigner,
+      clock: h.clock,
+      open: () => ({ send: () => undefined, close: () => undefined }),
+      rotation_ms: 60_000,
+      note: (text) => void notes.push(text),
+    }),
     desk: new StatusDesk({ cipher: aesGcm, random: randomBytes, boot: "1", rotation_ms: 60_000 }),
   });
   const link: Link = {

@@ -22,7 +22,7 @@ function world() {
   const ports = immediatePorts(clock, {
     links: {
       toSched: () => undefined,
-      toMom: () => undefined,
+      toMoms: () => undefined,
       end: () => undefined,
       dropDaemons: () => void seen.dropped++,
       setLimits: () => undefined,

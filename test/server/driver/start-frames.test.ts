@@ -59,7 +59,7 @@ test("frames of one mom keep their order, whatever waits for scripts; starts wai
     },
     destroy: () => void sent.push(`${number} destroyed`),
   });
-  const send = startFrames({
+  const { send } = startFrames({
     link: to,
     scripts: (ids, done) => {
       asked.push(ids);
@@ -92,7 +92,7 @@ test("frames of one mom keep their order, whatever waits for scripts; starts wai
 test("starts do not wait longer than a second for a scheduler's decisions", () => {
   const { clock, run } = manualWork();
   const sent: string[] = [];
-  const send = startFrames({
+  const { send } = startFrames({
     link: () => ({
       send: () => undefined,
       sendText: (text) => void sent.push(decodeFrame(text.slice(0, -1)).type),
@@ -116,7 +116,7 @@ test("scripts that cannot be read end the links of the moms that need them, and 
   const { clock, run } = manualWork();
   const sent: string[] = [];
   const told: string[] = [];
-  const send = startFrames({
+  const { send } = startFrames({
     link: (number) => ({
       send: (type) => void sent.push(`${number} ${type}`),
       sendText: (text) => void sent.push(`${number} ${decodeFrame(text.slice(0, -1)).type}`),
@@ -142,7 +142,7 @@ test("the moms of a run on several hosts get the same secret and different cooki
   const { clock, run } = manualWork();
   const sent: MomJob[] = [];
   let made = 0;
-  const send = startFrames({
+  const { send } = startFrames({
     link: () => ({
       send: () => undefined,
       sendText: (text) => void sent.push(...(decodeFrame(text.slice(0, -1)) as unknown as { data: { jobs: MomJob[] } }).data.jobs),

@@ -55,6 +55,7 @@ async function inNetwork(work: (bed: Bed) => Promise<void>): Promise<void> {
     types: ["hello", "mom-pong"],
     onDatagram: () => undefined,
     dropped: {},
+    multicast: { commands: 0, datagrams: 0, bytes: 0, copies: 0 },
     proveUser: async () => ({ ok: false, fault: "nobody is known here" }),
     now_s,
     note: (_event, text) => void notes.push(text),

@@ -58,7 +58,7 @@ export async function target(lines: readonly string[] = []): Promise<Target> {
   const world = immediatePorts(clock, {
     links: {
       toSched: () => undefined,
-      toMom: () => undefined,
+      toMoms: () => undefined,
       end: () => undefined,
       dropDaemons: () => undefined,
       setLimits: () => undefined,
