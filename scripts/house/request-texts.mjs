@@ -19,6 +19,7 @@ const OTHER_GRAMMARS = new Map([
   ["acl.ts", "access control lists"],
   ["doctor.ts", "PATH"],
   ["duration.ts", "durations"],
+  ["group-address.ts", "IPv6 addresses"],
   ["help.ts", "markers of help texts"],
   ["job-row.ts", "durations"],
   ["launch.ts", "PATH"],

@@ -123,6 +123,7 @@ async function openServer() {
     clock,
     scripts: nothing,
     cookies: nothing,
+    group: { configure: nothing, command: (links) => links, passes: nothing, dismiss: nothing },
     listener: { setLimits: nothing, close: nothing },
   });
   const settle = (_ask, done) => {

@@ -9,6 +9,7 @@ import type { AttributeDef, AttributeType, ObjectType } from "#model/attribute.t
 import { LIMIT_ROWS } from "#model/limits/server-limits.ts";
 import { PBSE, pbseText } from "#model/pbse.ts";
 import { BUILTIN_RESOURCES, resourceTypeText } from "#model/resource-table.ts";
+import { MULTICAST_ROWS } from "#model/tables/multicast-attributes.ts";
 import { ATTRIBUTE_TABLES } from "#model/tables/tables.ts";
 import { SHARED, whyNoShared } from "../live/shared.ts";
 
@@ -78,7 +79,9 @@ for (const [object, heading] of SECTIONS) {
     const expected = rows(read("objects.md"), heading).filter((row) => row[1] !== "_other_");
     const table = ATTRIBUTE_TABLES[object];
     // Our own attributes follow those of the reference.
-    const own: ReadonlySet<string> = new Set(object === "server" ? LIMIT_ROWS.map(([name]) => name) : OF_RUNNERS[object]);
+    const own: ReadonlySet<string> = new Set(
+      object === "server" ? [...LIMIT_ROWS, ...MULTICAST_ROWS].map(([name]) => name) : OF_RUNNERS[object],
+    );
     assert.deepEqual(
       table.rows.filter((def) => !own.has(def.name)).map((def) => def.name),
       expected.map((row) => row[1]),

@@ -2,6 +2,7 @@
 // when they are set.
 
 import type { AttributeOptions, AttributeRow, AttributeType } from "../attribute.ts";
+import { isGroupAddress } from "./group-address.ts";
 
 /** Values that apply while the attribute is unset. The address is of those for use within an organization (RFC 2365). */
 const DEFAULTS = {
@@ -39,19 +40,6 @@ export const MULTICAST_ROWS: readonly AttributeRow[] = [
   row("multicast_interval", "integer", "milliseconds until a multicast command is repeated, and after the last time goes over the connection", { min: 10, max: 60_000 }),
   row("multicast_moms_min", "integer", "smallest number of moms for which a command goes to the multicast group", { min: 1 }),
 ];
-
-/** Whether a text is the address of a multicast group. */
-export function isGroupAddress(text: string): boolean {
-  const four = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(text);
-  if (four !== null) {
-    const [first = 0, ...others] = four.slice(1).map(Number);
-    return first >= 224 && first <= 239 && others.every((part) => part <= 255);
-  }
-  const halves = text.split("::");
-  const groups = halves.flatMap((half) => (half === "" ? [] : half.split(":")));
-  const isWhole = halves.length === 1 ? groups.length === 8 : halves.length === 2 && groups.length < 8;
-  return isWhole && /^ff/i.test(text) && groups.every((part) => /^[0-9a-f]{1,4}$/i.test(part));
-}
 
 /** The settings of the group. interface null: unset */
 export type MulticastSettings = {

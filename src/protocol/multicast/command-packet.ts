@@ -14,7 +14,7 @@ import { type ChannelKeys, type Cipher, headerIn, headerOf, openContent, proved,
 /** Length of a signature (Ed25519, RFC 8032). */
 export const SIGNATURE_BYTES = 64;
 /** Largest number of parts of a command. */
-export const PARTS_MAX = 64;
+const PARTS_MAX = 64;
 const NO_PART = 255;
 const FIXED_BYTES = 8;
 const ADDRESSEE_BYTES = 6;
