@@ -8,6 +8,7 @@ import { spawn } from "node:child_process";
 import { existsSync, readSync, statSync, writeSync } from "node:fs";
 import { enableCompileCache, flushCompileCache } from "node:module";
 import { join } from "node:path";
+import { confLimits } from "#protocol/wire/limit-keys.ts";
 import { storeFile, storeKind } from "#store/store-choice.ts";
 import { nth } from "#support/assert.ts";
 import { type Conf, ConfError, readConf } from "#support/conf.ts";
@@ -43,6 +44,8 @@ function readConfiguration(options: ServerOptions): Conf | string {
   try {
     const conf = readConf();
     storeKind(conf);
+    const limits = confLimits(conf.values);
+    if (!limits.ok) return `${conf.file}: ${limits.fault}`;
     return options.home === undefined ? conf : { ...conf, home: options.home };
   } catch (error) {
     if (error instanceof ConfError) return error.message;

@@ -10,6 +10,7 @@ import { LIMITS } from "./limits.ts";
 import { type Admission, acceptLinks, PBSE_BADCRED, startListening } from "./link-server.ts";
 import { peerCredentials } from "./peer-credentials.ts";
 import type { LinkHandlers, ServerLink } from "./server-link.ts";
+import type { Shares } from "./share.ts";
 import { socketAddress } from "./socket-path.ts";
 
 export { connectLink, type DaemonLink } from "./daemon-link.ts";
@@ -22,6 +23,8 @@ export type ListenOptions = LinkHandlers & {
   /** true: every user may connect (system mode: socket 0666, directory 0755); false: only the server's user (0600 and 0700) */
   readonly everyone: boolean;
   readonly limits?: Partial<Limits>;
+  /** what the peers of all listeners of this process hold (share.ts) */
+  readonly shares?: Shares;
 };
 
 export type LinkServer = {
@@ -46,7 +49,10 @@ export async function listenLinks(options: ListenOptions): Promise<LinkServer> {
   ipc.config.writableAll = options.everyone;
   ipc.serve(address);
   const server = serverOf(ipc);
-  const links = acceptLinks({ server, types: options.types, limits, admit: localPeer }, options);
+  const links = acceptLinks(
+    { server, types: options.types, limits, admit: localPeer, ...(options.shares === undefined ? {} : { shares: options.shares }) },
+    options,
+  );
   await startListening(server);
   chmodSync(options.path, options.everyone ? 0o666 : 0o600);
 

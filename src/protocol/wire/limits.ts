@@ -23,8 +23,12 @@ export type Limits = {
   readonly user_connections_max: number;
   /** unanswered requests of one connection; above this number the connection is not read */
   readonly open_requests_max: number;
-  /** frames per second of one connection, averaged over a second; above this rate, the connection is not read for a while */
-  readonly frames_per_s_max: number;
+  /**
+   * frames per second of one user, and of all users of one other host, averaged over a second; above this rate, their connections
+   * are not read for a while
+   */
+  readonly user_frames_per_s_max: number;
+  readonly host_frames_per_s_max: number;
   /** length of one user's requests that have been served but not answered; above this, connections with such requests are not served */
   readonly user_open_chars_max: number;
   /**
@@ -33,6 +37,10 @@ export type Limits = {
    */
   readonly unread_reply_chars_max: number;
   readonly user_unread_chars_max: number;
+  /** the same for all users of one other host: text of requests that are incomplete or wait, that are not answered, and of replies not read */
+  readonly host_pending_chars_max: number;
+  readonly host_open_chars_max: number;
+  readonly host_unread_chars_max: number;
   /** length of the text that waits for a slow peer (a client, a daemon); above this, the connection is ended */
   readonly client_queue_chars_max: number;
   readonly daemon_queue_chars_max: number;
@@ -122,10 +130,14 @@ export const LIMITS: Limits = Object.freeze({
   reserved_connections: 128,
   user_connections_max: 1024,
   open_requests_max: 4096,
-  frames_per_s_max: 20_000,
+  user_frames_per_s_max: 20_000,
+  host_frames_per_s_max: 40_000,
   user_open_chars_max: 64 * MI,
   unread_reply_chars_max: 4 * MI,
   user_unread_chars_max: 64 * MI,
+  host_pending_chars_max: 128 * MI,
+  host_open_chars_max: 128 * MI,
+  host_unread_chars_max: 128 * MI,
   client_queue_chars_max: 512 * MI,
   daemon_queue_chars_max: 1024 * MI,
   stalled_reader_ms: 60_000,

@@ -12,7 +12,8 @@ import { encodeFrame } from "./frame.ts";
 import { type IpcServer, setInbox } from "./ipc.ts";
 import type { Limits } from "./limits.ts";
 import { isRemoteUser, type LinkPeer, nameOfPeer } from "./link-peer.ts";
-import { type LinkHandlers, ServerConnection, type ServerLink, type UserLoad, userLoad } from "./server-link.ts";
+import { type LinkHandlers, ServerConnection, type ServerLink } from "./server-link.ts";
+import { makeShare, type Shares, sharesOf } from "./share.ts";
 
 /** Why a peer is refused. problem: for the log; text: for the peer, with its PBS error number. */
 export type Refusal = { readonly problem: string; readonly code: number; readonly text: string };
@@ -28,6 +29,8 @@ export type LinkCarrier = {
   readonly types: readonly string[];
   /** read at each use */
   readonly limits: Limits;
+  /** what the peers of all listeners of this process hold; absent: there is only this listener */
+  readonly shares?: Shares;
   /** determines the peer of a new connection */
   readonly admit: (socket: Socket) => Admission;
 };
@@ -38,11 +41,13 @@ export const PBSE_BADCRED = 15019;
 const REFUSED_MS = 1000;
 
 /** Takes the connections of a node-ipc server. Returns its links. */
-export function acceptLinks({ server, types, limits, admit }: LinkCarrier, handlers: LinkHandlers): ReadonlyMap<Socket, ServerLink> {
+export function acceptLinks(
+  { server, types, limits, admit, shares = new Map() }: LinkCarrier,
+  handlers: LinkHandlers,
+): ReadonlyMap<Socket, ServerLink> {
   const links = new Map<Socket, ServerConnection>();
-  const users = new Map<number | string, UserLoad>();
-  const remote = remoteUsers(limits);
-  const userOf = (peer: LinkPeer): number | string => (peer.host === undefined || isRemoteUser(peer) ? peer.uid : peer.host.host);
+  /** connections of users of other hosts */
+  let remote = 0;
 
   server.on("connect", (socket: Socket) => {
     const admission = admit(socket);
@@ -66,21 +71,30 @@ export function acceptLinks({ server, types, limits, admit }: LinkCarrier, handl
   }
 
   function open(socket: Socket, peer: LinkPeer, greeting: string | undefined): void {
-    const key = userOf(peer);
-    const user = users.get(key) ?? userLoad();
+    const own = sharesOf(peer).map(({ key, of }) => ({ key, share: shares.get(key) ?? makeShare(of, limits) }));
     const privileged = peer.host === undefined && (peer.uid === 0 || peer.uid === process.getuid?.());
-    const isUser = peer.host === undefined || isRemoteUser(peer);
-    const own_max = isUser ? limits.user_connections_max : limits.host_connections_max;
+    const is_remote_user = isRemoteUser(peer);
     const full =
-      !privileged &&
-      (links.size >= limits.connections_max - limits.reserved_connections || user.connections >= own_max || remote.isFull(peer));
-    const whose = nameOfPeer(peer);
-    if (full)
-      return refuse(socket, { problem: `too many connections of ${whose}`, code: PBSE_NOCONNECTS, text: "No free connections" }, peer);
-    users.set(key, user);
-    user.connections++;
-    remote.add(peer, 1);
-    const link = new ServerConnection(server, socket, peer, limits, user, handlers);
+      links.size >= limits.connections_max - limits.reserved_connections ||
+      own.some(({ share }) => share.connections >= mostOf(share.of, peer, limits)) ||
+      (is_remote_user && remote >= limits.hosts_users_connections_max);
+    if (full && !privileged) {
+      const problem = `too many connections of ${nameOfPeer(peer)}`;
+      return refuse(socket, { problem, code: PBSE_NOCONNECTS, text: "No free connections" }, peer);
+    }
+    for (const { key, share } of own) {
+      shares.set(key, share);
+      share.connections++;
+    }
+    if (is_remote_user) remote++;
+    const link = new ServerConnection(
+      server,
+      socket,
+      peer,
+      limits,
+      own.map(({ share }) => share),
+      handlers,
+    );
     links.set(socket, link);
     handlers.onLink?.(link);
     if (greeting !== undefined) link.sendText(greeting);
@@ -99,33 +113,21 @@ export function acceptLinks({ server, types, limits, admit }: LinkCarrier, handl
     if (link === undefined) return;
     links.delete(socket);
     link.closed();
-    remote.add(link.peer, -1);
-    const key = userOf(link.peer);
-    const user = users.get(key);
-    if (user !== undefined && --user.connections === 0) users.delete(key);
+    if (isRemoteUser(link.peer)) remote--;
+    for (const { key } of sharesOf(link.peer)) {
+      const share = shares.get(key);
+      if (share !== undefined && --share.connections === 0) shares.delete(key);
+    }
     handlers.onClose?.(link);
   }
 
   return links;
 }
 
-/** Counts the connections of users of other hosts, over all hosts and for each (T3). */
-function remoteUsers(limits: Limits) {
-  const of_host = new Map<string, number>();
-  let all = 0;
-  return {
-    isFull: (peer: LinkPeer): boolean =>
-      isRemoteUser(peer) &&
-      (all >= limits.hosts_users_connections_max || (of_host.get(peer.host?.host ?? "") ?? 0) >= limits.host_users_connections_max),
-    add(peer: LinkPeer, count: 1 | -1): void {
-      if (!isRemoteUser(peer) || peer.host === undefined) return;
-      const { host } = peer.host;
-      const left = (of_host.get(host) ?? 0) + count;
-      all += count;
-      if (left === 0) of_host.delete(host);
-      else of_host.set(host, left);
-    },
-  };
+/** The largest number of connections of a share (T3). */
+function mostOf(of: "user" | "host", peer: LinkPeer, limits: Limits): number {
+  if (of === "host") return limits.host_users_connections_max;
+  return peer.host === undefined || isRemoteUser(peer) ? limits.user_connections_max : limits.host_connections_max;
 }
 
 /** Starts to listen. Rejects if the address cannot be bound. */

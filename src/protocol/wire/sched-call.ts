@@ -14,7 +14,7 @@ import { isRecord } from "#support/guards.ts";
 import { ALPN } from "./alpn.ts";
 import { clientOf, createIpc } from "./ipc.ts";
 import { LIMITS, type Limits } from "./limits.ts";
-import { type LinkHandlers, NO_UID, ServerConnection, type ServerLink, userLoad } from "./server-link.ts";
+import { type LinkHandlers, NO_UID, ServerConnection, type ServerLink } from "./server-link.ts";
 import { handshakeFault } from "./tls-fault.ts";
 import { identityOf } from "./tls-listener.ts";
 
@@ -82,7 +82,7 @@ export function callScheduler(call: SchedCall, handlers: CallHandlers): () => vo
     client.socket.setKeepAlive(true, limits.keepalive_ms);
     const peer = { pid: 0, uid: NO_UID, gid: NO_UID, host: identity, sched: call.sched };
     const writer = { parser: client.parser, write: (_socket: unknown, text: string) => client.send(text) };
-    link = new ServerConnection(writer, client.socket, peer, limits, userLoad(), handlers);
+    link = new ServerConnection(writer, client.socket, peer, limits, [], handlers);
   });
   client.on("disconnect", () => {
     clearTimeout(timer);

@@ -2,9 +2,9 @@
 //
 // L1. Requests wait as text: a frame is decoded when its turn comes. While a request waits, nothing more is read from its
 //     client. A client that sends faster than it is served therefore fills its own socket and not the server's memory.
-// L2. A client is not served while it has too many open requests or does not read its replies. If all connections of a user
-//     together exceed a limit, those that contribute to the excess wait, and the user's other connections are served.
-// L3. All connections of a user together hold a limited amount of text of incomplete and waiting requests; one request may
+// L2. A client is not served while it has too many open requests or does not read its replies. If all connections of a user, or of the
+//     users of another host, together exceed a limit, those that contribute to the excess wait, and the others are served (share.ts).
+// L3. All connections of a user, or of the users of another host, together hold a limited amount of text of incomplete and waiting requests; one request may
 //     exceed it. When the limit is reached, no connection is read while a complete request waits, because serving it makes
 //     room. If no request is complete, one connection is read until its request is complete.
 // L4. When the server ends the link of a daemon on another host, it takes no further frame from the link, and destroys the
@@ -18,6 +18,7 @@ import type { Limits } from "./limits.ts";
 import { type Outbox, type OutboxLimits, outbox } from "./link.ts";
 import { isRemoteUser, type LinkPeer } from "./link-peer.ts";
 import type { Reply } from "./reply.ts";
+import { type Member, readOn, type Share } from "./share.ts";
 import { PBSE_PROTOCOL, type VersionTalk, versionTalk } from "./versions.ts";
 
 export { type LinkPeer, NO_UID } from "./link-peer.ts";
@@ -66,49 +67,23 @@ export type LinkHandlers = {
   readonly speaks_first?: true;
 };
 
-/** Totals over all connections of a user. */
-export type UserLoad = {
-  connections: number;
-  /** numbers of characters: of incomplete frames, of complete frames not yet served, of unanswered requests, and of unread replies */
-  pending_chars: number;
-  waiting_chars: number;
-  open_chars: number;
-  unread_chars: number;
-  /** connections that are not read (L3), until there may be room again */
-  readonly not_read: Set<ServerConnection>;
-  /** the connection that is read although there is no room (L3); null: none */
-  reader: ServerConnection | null;
-};
-
-/** Returns the load of a user without connections. */
-export const userLoad = (): UserLoad => ({
-  connections: 0,
-  pending_chars: 0,
-  waiting_chars: 0,
-  open_chars: 0,
-  unread_chars: 0,
-  not_read: new Set(),
-  reader: null,
-});
-
 let next_link_id = 1;
 
 /**
  * The server's side of one connection: it applies limits, counts, and sends. `limits` are read at each use, so that they may
  * change. The owner must call closed() when the socket has closed.
  */
-export class ServerConnection implements ServerLink {
+export class ServerConnection implements ServerLink, Member {
   readonly id = next_link_id++;
   readonly peer: LinkPeer;
   /** length of the latest frame passed to onFrame */
   frame_chars = 0;
   readonly #socket: Socket;
   readonly #limits: Limits;
-  readonly #user: UserLoad;
+  readonly #shares: readonly Share[];
   readonly #handlers: LinkHandlers;
   readonly #decoder: ReturnType<typeof frameDecoder>;
   readonly #out: Outbox;
-  readonly #rate: ReturnType<typeof frameRate>;
   readonly #requests: ReturnType<typeof openRequests>;
   readonly #versions: VersionTalk;
   /** Passes a frame to onFrame. */
@@ -131,22 +106,21 @@ export class ServerConnection implements ServerLink {
   /** destroys a link that the server has ended (L4); null: it has not */
   #drop_timer: NodeJS.Timeout | null = null;
 
-  constructor(ipc: IpcWriter, socket: Socket, peer: LinkPeer, limits: Limits, user: UserLoad, handlers: LinkHandlers) {
+  constructor(ipc: IpcWriter, socket: Socket, peer: LinkPeer, limits: Limits, shares: readonly Share[], handlers: LinkHandlers) {
     this.peer = peer;
     this.#socket = socket;
     this.#limits = limits;
-    this.#user = user;
+    this.#shares = shares;
     this.#handlers = handlers;
     this.#decoder = frameDecoder(limits.request_frame_chars_max, allowedOf(ipc));
-    this.#requests = openRequests(user);
+    this.#requests = openRequests(shares);
     this.#versions = versionTalk({ reserved: handlers.speaks_first !== true });
     this.#out = outbox(socket, {
       write: (text) => void ipc.write(socket, text),
       limits: () => this.#outboxLimits(),
       giveUp: (why) => this.#breakOff(why),
-      onRoom: () => this.#goOn(),
+      onRoom: () => this.goOn(),
     });
-    this.#rate = frameRate(limits, () => this.#goOn());
     setInbox(socket, (chunk, dispatch) => this.#take(chunk, dispatch));
   }
 
@@ -168,7 +142,7 @@ export class ServerConnection implements ServerLink {
 
   release(): void {
     this.#held = false;
-    this.#goOn();
+    this.goOn();
   }
 
   send(type: string, data: unknown): void {
@@ -182,7 +156,7 @@ export class ServerConnection implements ServerLink {
   reply(reply: Reply): void {
     this.sendText(encodeFrame("reply", reply));
     this.#requests.remove(reply.id);
-    if (this.#decoder.ready || this.#socket.isPaused()) this.#goOn();
+    if (this.#decoder.ready || this.#socket.isPaused()) this.goOn();
   }
 
   part(id: number, items: readonly string[]): void {
@@ -221,7 +195,7 @@ export class ServerConnection implements ServerLink {
         if (strange !== null) return this.#refuse(strange);
         this.frame_chars = taken.chars;
         if (taken.frame.type === "request") this.#requests.add(taken.frame, taken.chars);
-        if (!this.#welcomed) this.#rate.spend();
+        if (!this.#welcomed) for (const { rate } of this.#shares) rate.spend();
         this.#receive(taken.frame);
       }
     } catch (error) {
@@ -233,25 +207,26 @@ export class ServerConnection implements ServerLink {
       this.#countText();
     }
     if (this.open && this.#decoder.ready && this.#mayServe()) return true;
-    if (!this.#decoder.ready) this.#goOn();
+    if (!this.#decoder.ready) this.goOn();
     return false;
   }
 
   /** Must be called when the socket has closed. Ends the timers and reduces the load of the user. */
   closed(): void {
-    const user = this.#user;
     if (this.#frame_timer !== null) clearTimeout(this.#frame_timer);
     if (this.#room_timer !== null) clearTimeout(this.#room_timer);
     if (this.#drop_timer !== null) clearTimeout(this.#drop_timer);
-    this.#rate.stop();
     this.#requests.clear();
-    user.not_read.delete(this);
-    if (user.reader === this) user.reader = null;
-    user.pending_chars -= this.#pending;
-    user.waiting_chars -= this.#waiting;
-    user.unread_chars -= this.#unread;
+    for (const share of this.#shares) {
+      share.rate.leave(this);
+      share.not_read.delete(this);
+      if (share.reader === this) share.reader = null;
+      share.pending_chars -= this.#pending;
+      share.waiting_chars -= this.#waiting;
+      share.unread_chars -= this.#unread;
+    }
     this.#pending = this.#waiting = this.#unread = 0;
-    this.#readOthers();
+    for (const share of this.#shares) readOn(share);
   }
 
   #outboxLimits(): OutboxLimits {
@@ -287,11 +262,11 @@ export class ServerConnection implements ServerLink {
     this.#decoder.add(chunk);
     this.#countText();
     this.#timeFrame();
-    this.#goOn();
+    this.goOn();
   }
 
   /** Called when a frame waits, or when there is room again. Announces the frame, or reads more. */
-  #goOn(): void {
+  goOn(): void {
     if (!this.open || this.#serving) return;
     if (!this.#decoder.ready) return this.#readOn();
     if (!this.#welcomed) this.#socket.pause();
@@ -305,36 +280,45 @@ export class ServerConnection implements ServerLink {
   }
 
   #mayServe(): boolean {
-    return this.#welcomed || (!this.#held && this.#rate.has_some && !this.#isHeldBack());
+    return this.#welcomed || (!this.#held && this.#hasRate() && !this.#isHeldBack());
   }
 
-  /** Whether the connection must wait because of its requests and replies or those of its user (L2). */
+  #hasRate(): boolean {
+    return this.#shares.every(({ rate }) => rate.hasSome(this));
+  }
+
+  /** Whether the connection must wait because of its requests and replies or those of its shares (L2). */
   #isHeldBack(): boolean {
-    const user = this.#user;
     const limits = this.#limits;
     this.#countUnread();
-    if (this.#unread > limits.unread_reply_chars_max || (user.unread_chars > limits.user_unread_chars_max && this.#unread > 0)) {
+    const is_over = this.#unread > 0 && this.#shares.some((share) => share.unread_chars > share.limits.unread_chars_max);
+    if (this.#unread > limits.unread_reply_chars_max || is_over) {
       // The client must continue to read its replies, or it is given up. Node.js does not report when the last bytes leave the
       // socket, so the link polls.
       this.#out.watch();
       this.#room_timer ??= setTimeout(() => {
         this.#room_timer = null;
-        this.#goOn();
+        this.goOn();
       }, ROOM_MS).unref();
       return true;
     }
     const { count } = this.#requests;
-    return count >= limits.open_requests_max || (user.open_chars > limits.user_open_chars_max && count > 0);
+    return count >= limits.open_requests_max || (count > 0 && this.#shares.some((share) => share.open_chars > share.limits.open_chars_max));
   }
 
   /** Whether the socket may be read (L3). */
   #mayRead(): boolean {
-    const user = this.#user;
     if (this.#welcomed || this.#pending === 0) return true;
-    if (user.pending_chars + user.waiting_chars <= this.#limits.user_pending_chars_max) return true;
-    if (user.waiting_chars > 0) return false;
-    user.reader ??= this;
-    return user.reader === this;
+    const full = this.#shares.filter(
+      ({ pending_chars, waiting_chars, limits }) => pending_chars + waiting_chars > limits.pending_chars_max,
+    );
+    if (full.some(({ waiting_chars }) => waiting_chars > 0)) return false;
+    // The reader of a host waits for no reader of its user, which could wait for the reader of the host.
+    const reads_for_host = this.#shares.some(({ of, reader }) => of === "host" && reader === this);
+    const needed = reads_for_host ? full.filter(({ of }) => of === "host") : full;
+    if (needed.some(({ reader }) => reader !== null && reader !== this)) return false;
+    for (const share of needed) share.reader = this;
+    return true;
   }
 
   #readOn(): void {
@@ -342,37 +326,30 @@ export class ServerConnection implements ServerLink {
     if (socket.isPaused() && !this.#mayServe()) return;
     if (!this.#mayRead()) {
       socket.pause();
-      this.#user.not_read.add(this);
+      for (const { not_read } of this.#shares) not_read.add(this);
     } else if (socket.isPaused()) {
       this.#frame_timer?.refresh();
       socket.resume();
     }
   }
 
-  #readOthers(): void {
-    const { not_read } = this.#user;
-    if (not_read.size === 0) return;
-    const links = [...not_read];
-    not_read.clear();
-    for (const each of links) each.#goOn();
-  }
-
   #countUnread(): void {
     const now = this.#socket.destroyed ? 0 : this.#out.queued_chars + this.#socket.writableLength;
-    this.#user.unread_chars += now - this.#unread;
+    for (const share of this.#shares) share.unread_chars += now - this.#unread;
     this.#unread = now;
   }
 
   #countText(): void {
-    const user = this.#user;
     const decoder = this.#decoder;
     const is_less = decoder.waiting < this.#waiting;
-    user.pending_chars += decoder.pending - this.#pending;
-    user.waiting_chars += decoder.waiting - this.#waiting;
+    for (const share of this.#shares) {
+      share.pending_chars += decoder.pending - this.#pending;
+      share.waiting_chars += decoder.waiting - this.#waiting;
+      if (share.reader === this && decoder.ready) share.reader = null;
+    }
     this.#pending = decoder.pending;
     this.#waiting = decoder.waiting;
-    if (user.reader === this && decoder.ready) user.reader = null;
-    if (is_less) this.#readOthers();
+    if (is_less) for (const share of this.#shares) readOn(share);
   }
 
   #timeFrame(): void {
@@ -393,11 +370,11 @@ export class ServerConnection implements ServerLink {
 }
 
 /** Keeps the unanswered requests of a connection with the lengths of their texts. Requests with the same id are counted together. */
-function openRequests(user: UserLoad) {
+function openRequests(shares: readonly Share[]) {
   const chars_of = new Map<number, number>();
   let count = 0;
   const forget = (chars: number): void => {
-    user.open_chars -= chars;
+    for (const share of shares) share.open_chars -= chars;
   };
   return {
     get count() {
@@ -406,7 +383,7 @@ function openRequests(user: UserLoad) {
     add(frame: Frame, chars: number): void {
       const id = Number((frame.data as { readonly id?: unknown } | null)?.id);
       count++;
-      user.open_chars += chars;
+      for (const share of shares) share.open_chars += chars;
       chars_of.set(id, (chars_of.get(id) ?? 0) + chars);
     },
     remove(id: number): void {
@@ -421,39 +398,5 @@ function openRequests(user: UserLoad) {
   };
 }
 
-/** Intervals: between checks of a connection that waits because of unread replies, and between refills of the frame rate. */
+/** Interval between checks of a connection that waits because of unread replies. */
 const ROOM_MS = 50;
-const REFILL_MS = 50;
-
-/** Limits the frames per second. A bucket holds the frames of one second; while it is empty no frame is served. */
-function frameRate(limits: Limits, onSome: () => void) {
-  let left = limits.frames_per_s_max;
-  let refilled_ms = performance.now();
-  let timer: NodeJS.Timeout | null = null;
-  const stop = (): void => {
-    if (timer !== null) clearInterval(timer);
-    timer = null;
-  };
-  const refill = (): void => {
-    const now_ms = performance.now();
-    left = Math.min(limits.frames_per_s_max, left + ((now_ms - refilled_ms) / 1000) * limits.frames_per_s_max);
-    refilled_ms = now_ms;
-  };
-  return {
-    get has_some() {
-      return left > 0;
-    },
-    spend(): void {
-      if (--left > 0) return;
-      refill();
-      if (left > 0) return;
-      timer ??= setInterval(() => {
-        refill();
-        if (left <= 0) return;
-        stop();
-        onSome();
-      }, REFILL_MS).unref();
-    },
-    stop,
-  };
-}

@@ -22,6 +22,7 @@ import { LIMITS, type Limits } from "./limits.ts";
 import { isRemoteUser, type LinkPeer, NO_UID } from "./link-peer.ts";
 import { type Admission, acceptLinks, PBSE_BADCRED, PBSE_NOCONNECTS, startListening, type Verdict } from "./link-server.ts";
 import type { LinkHandlers } from "./server-link.ts";
+import type { Shares } from "./share.ts";
 import { sparingly } from "./sparingly.ts";
 import { refusedCertificate } from "./tls-fault.ts";
 import { plainAddress, unprovedConnections } from "./unproved.ts";
@@ -52,6 +53,8 @@ export type TlsListenOptions = LinkHandlers & {
   /** absent: users of other hosts are refused */
   readonly proofs?: (limits: Limits, hooks: ProofHooks) => UserProofs;
   readonly limits?: Partial<Limits>;
+  /** what the peers of all listeners of this process hold (share.ts) */
+  readonly shares?: Shares;
 };
 
 export type Questions = {
@@ -97,7 +100,8 @@ export async function listenTls(options: TlsListenOptions): Promise<TlsLinkServe
   const users = options.proofs?.(limits, { failed: unproved.failed, say }) ?? null;
   const door: Door = { options, limits, say, proved: unproved.leave, asking: new Map(), users };
   const onProblem: LinkHandlers["onProblem"] = (text, peer) => (peer === null ? say(text) : options.onProblem?.(text, peer));
-  const carrier = { server, types: options.types, limits, admit: (socket: Socket) => admission(door, socket as TLSSocket) };
+  const admit = (socket: Socket): Admission => admission(door, socket as TLSSocket);
+  const carrier = { server, types: options.types, limits, admit, ...(options.shares === undefined ? {} : { shares: options.shares }) };
   const links = acceptLinks(carrier, { ...options, onProblem });
   const listening = startListening(server);
   const tls = server.server as TlsServer;

@@ -83,6 +83,14 @@ export function linkLimits(state: ServerState): Partial<Limits> {
     user_open_chars_max: limitOf(state, "max_user_request_text"),
     unread_reply_chars_max: limitOf(state, "max_unread_reply"),
     user_unread_chars_max: limitOf(state, "max_user_unread_reply"),
+    user_frames_per_s_max: limitOf(state, "max_user_request_rate"),
+    host_users_connections_max: limitOf(state, "max_host_connections"),
+    host_pending_chars_max: limitOf(state, "max_host_request_text"),
+    host_open_chars_max: limitOf(state, "max_host_request_text"),
+    host_unread_chars_max: limitOf(state, "max_host_unread_reply"),
+    host_frames_per_s_max: limitOf(state, "max_host_request_rate"),
+    frame_ms_max: 1000 * limitOf(state, "max_request_time"),
+    stalled_reader_ms: 1000 * limitOf(state, "max_reader_pause"),
   };
 }
 

@@ -16,6 +16,7 @@ import { ALPN } from "#protocol/wire/alpn.ts";
 import type { LinkHandlers, ServerLink } from "#protocol/wire/ipc-transport.ts";
 import type { Limits } from "#protocol/wire/limits.ts";
 import { isRemoteUser } from "#protocol/wire/link-peer.ts";
+import type { Shares } from "#protocol/wire/share.ts";
 import { sparingly } from "#protocol/wire/sparingly.ts";
 import { listenEverywhere, type ProofHooks, type Question, type TlsLinkServer } from "#protocol/wire/tls-listener.ts";
 import { messageOf, nameOf } from "#support/caught.ts";
@@ -34,6 +35,8 @@ export type NetworkOptions = {
   /** frame types of links */
   readonly types: readonly string[];
   readonly handlers: LinkHandlers;
+  /** what the peers of all listeners of the server hold */
+  readonly shares: Shares;
   /** answer: sends a datagram back */
   readonly onDatagram: (bytes: Uint8Array, answer: (bytes: Uint8Array) => void) => void;
   /** number of datagrams that did not count, by reason */
@@ -201,13 +204,14 @@ export class HostNetwork implements Door {
   }
 
   async #listen(authority: CertificateAuthority): Promise<void> {
-    const { settings, types, handlers, proveUser, note } = this.#options;
+    const { settings, types, handlers, shares, proveUser, note } = this.#options;
     const opened = await listenEverywhere({
       port: settings.port,
       types,
       protocol: ALPN.link,
       credentials: authority.serverCredentials(),
       limits: this.#limits,
+      shares,
       ...handlers,
       onFrame: (link: ServerLink, type: string, data: unknown) => {
         handlers.onFrame(link, type, data);

@@ -12,8 +12,10 @@ import { aesGcm } from "#protocol/udp/aes-gcm.ts";
 import { makeSigner } from "#protocol/udp/ed25519.ts";
 import { openGroupSender } from "#protocol/udp/multicast-socket.ts";
 import { type LinkHandlers, type LinkServer, listenLinks } from "#protocol/wire/ipc-transport.ts";
+import { confLimits } from "#protocol/wire/limit-keys.ts";
 import { LIMITS } from "#protocol/wire/limits.ts";
 import { nameOfPeer } from "#protocol/wire/link-peer.ts";
+import type { Shares } from "#protocol/wire/share.ts";
 import { serverSocketPath } from "#protocol/wire/socket-path.ts";
 import type { Store } from "#store/store.ts";
 import type { AccountingLog } from "#support/accounting-log.ts";
@@ -88,11 +90,16 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   };
   const desk = statusDesk();
   const group = groupDesk(log);
+  const read = confLimits(conf.values);
+  const own_limits = read.ok ? read.limits : {};
+  /** what users hold, over the unix socket and the TCP port */
+  const shares: Shares = new Map();
   const network = new HostNetwork({
     home: config.home,
     settings: { server: conf.own_server, port: conf.port.server, mode: conf.mode },
     types,
     handlers,
+    shares,
     onDatagram: (bytes, answer) => gate.datagram(bytes, answer),
     dropped: desk.dropped,
     multicast: group.counts,
@@ -172,9 +179,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     path: serverSocketPath(config.home),
     types,
     everyone: system,
-    limits: linkLimits(state),
+    limits: { ...own_limits, ...linkLimits(state) },
+    shares,
     ...handlers,
   });
+  network.setLimits(own_limits);
   gate.setLimits(state);
   await identity.begin().catch((error: unknown) => complain(`other hosts cannot connect: ${messageOf(error)}`));
   driver.start();

@@ -10,6 +10,7 @@ import type { HostIdentity } from "#identity/peer.ts";
 import { claimFault } from "#protocol/proof/claim.ts";
 import type { Munge } from "#protocol/proof/munge.ts";
 import type { ProveUser, UserVerdict } from "#protocol/proof/user-proof.ts";
+import { confLimits } from "#protocol/wire/limit-keys.ts";
 import { LIMITS } from "#protocol/wire/limits.ts";
 import { messageOf, nameOf } from "#support/caught.ts";
 import type { Conf } from "#support/conf.ts";
@@ -68,13 +69,15 @@ const MUNGE_CREDENTIAL = /^MUNGE:[A-Za-z0-9+/=]+:$/;
 export function mungeOf({ values }: Pick<Conf, "values">): UserProverOptions["munge"] {
   const methods = values["PBS_SUPPORTED_AUTH_METHODS"];
   if (methods !== undefined && !methods.split(",").some((name) => name.trim().toLowerCase() === "munge")) return null;
+  const read = confLimits(values);
+  const limits = { ...LIMITS, ...(read.ok ? read.limits : {}) };
   let opened: Promise<Munge> | null = null;
   return () => {
     opened ??= import("#protocol/proof/munge.ts").then(({ openMunge }) =>
       openMunge({
         socket: values["PARTITA_MUNGE_SOCKET"] ?? null,
-        calls_max: LIMITS.munge_calls_max,
-        waiting_max: LIMITS.munge_waiting_max,
+        calls_max: limits.munge_calls_max,
+        waiting_max: limits.munge_waiting_max,
       }),
     );
     return opened;

@@ -139,7 +139,7 @@ test("hostile peers: too many open requests wait, and none is lost", async () =>
 
 test("hostile peers: frames a second are limited by waiting, not by losing", async () => {
   await inWorld(async (world) => {
-    const server = await serve(world, { limits: { frames_per_s_max: 500 } });
+    const server = await serve(world, { limits: { user_frames_per_s_max: 500 } });
     const client = await connectSocket(world.path);
     const begin_ms = performance.now();
     for (let round = 0; round < 5; round++) {

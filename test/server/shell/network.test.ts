@@ -56,6 +56,7 @@ async function inNetwork(work: (bed: Bed) => Promise<void>): Promise<void> {
     onDatagram: () => undefined,
     dropped: {},
     multicast: { commands: 0, datagrams: 0, bytes: 0, copies: 0 },
+    shares: new Map(),
     proveUser: async () => ({ ok: false, fault: "nobody is known here" }),
     now_s,
     note: (_event, text) => void notes.push(text),
