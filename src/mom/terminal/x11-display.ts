@@ -2,14 +2,14 @@
 // server, and show it a cookie that they read from a file. The relay sends their data to qsub, which checks the cookie and knows the real display.
 //
 // D1. Every user of the host can connect to the port. So the number of clients without an answer from the display, and the time they may wait, are limited, and
-//     such clients do not keep others out (src/protocol/wire/waiting-room.ts).
+//     such clients do not keep others out (src/protocol/bounds/waiting-room.ts).
 
 import { closeSync, constants, openSync, rmSync, writeSync } from "node:fs";
 import { createServer, type Server } from "node:net";
+import { waitingRoom } from "#protocol/bounds/waiting-room.ts";
 import type { TerminalChannel } from "#protocol/terminal/channel.ts";
 import { authorityFile, FIRST_DISPLAY, X11_PORT } from "#protocol/terminal/x11.ts";
 import { X11_CLIENTS_MAX, type X11Streams, x11Streams } from "#protocol/terminal/x11-streams.ts";
-import { waitingRoom } from "#protocol/wire/waiting-room.ts";
 import { tcpOwner } from "./tcp-owner.ts";
 
 const DISPLAYS_MAX = 1000;

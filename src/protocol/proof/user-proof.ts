@@ -8,13 +8,13 @@ import type { TLSSocket } from "node:tls";
 import type { HostIdentity } from "#identity/peer.ts";
 import { messageOf } from "#support/caught.ts";
 import { isRecord } from "#support/guards.ts";
+import { waitingRoom } from "../bounds/waiting-room.ts";
 import { decodeFrame, encodeFrame, FRAME_END } from "../wire/frame.ts";
 import { setInbox } from "../wire/ipc.ts";
 import type { Limits } from "../wire/limits.ts";
 import { PBSE_BADCRED, type Refusal } from "../wire/link-server.ts";
 import type { ProofHooks, UserProofs } from "../wire/tls-listener.ts";
 import { plainAddress } from "../wire/unproved.ts";
-import { waitingRoom } from "../wire/waiting-room.ts";
 import { bindingOf, PROVE, PROVED } from "./exchange.ts";
 
 /**

@@ -5,7 +5,7 @@
 // T1. Neither side sends or trusts any data before the other side has proved that it knows the secret. A process that takes
 //     over the socket's name learns nothing.
 // T2. qsub accepts one channel for a job. Connections that prove nothing are dropped after a time and never keep the relay out
-//     (wire/waiting-room.ts).
+//     (bounds/waiting-room.ts).
 // T3. The channel reads no more data than the receiver takes. A terminal that takes nothing therefore stops the job's output
 //     instead of filling this process's memory.
 // T4. A TCP connection whose other host no longer exists, or cannot be reached for a long time, ends (tcp-silence.ts).
@@ -15,9 +15,9 @@ import { once } from "node:events";
 import { connect, createServer, type ListenOptions, type Server, type Socket } from "node:net";
 import { connect as connectTls, createSecureContext, TLSSocket } from "node:tls";
 import { nameOf } from "#support/caught.ts";
+import { type Owner, waitingRoom } from "../bounds/waiting-room.ts";
 import { peerCredentials } from "../wire/peer-credentials.ts";
 import { peerAddress } from "../wire/unproved.ts";
-import { type Owner, waitingRoom } from "../wire/waiting-room.ts";
 import { encodeTerminalFrame, type TerminalFrame, type TerminalTicket, terminalFrameDecoder } from "./link.ts";
 import { watchSilence } from "./tcp-silence.ts";
 

@@ -48,7 +48,7 @@ export type Limits = {
   readonly stalled_reader_ms: number;
   /** the same time for a daemon, which may be in a long cycle */
   readonly stalled_daemon_ms: number;
-  /** TLS: time for a handshake; largest number of connections, over all peers, that have not shown a certificate yet (waiting-room.ts) */
+  /** TLS: time for a handshake; largest number of connections, over all peers, that have not shown a certificate yet (bounds/waiting-room.ts) */
   readonly handshake_ms_max: number;
   readonly unproved_connections_max: number;
   /** TLS: number of connections of one address that may end without proof within a time; further ones are closed before their handshake (unproved.ts) */

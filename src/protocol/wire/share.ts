@@ -1,9 +1,9 @@
 // What all connections of one user, or of the users of one other host, hold and do together (server-link.ts L2, L3). All listeners of
 // the server count in the same table, so that nobody gets more by another way to connect.
 
+import { type RateBucket, rateBucket } from "../bounds/rate.ts";
 import type { Limits } from "./limits.ts";
 import { isRemoteUser, type LinkPeer } from "./link-peer.ts";
-import { type RateBucket, rateBucket } from "./rate.ts";
 
 /** A connection, as a share sees it. */
 export type Member = {

@@ -14,6 +14,7 @@ import type { Credentials } from "#identity/files/credentials.ts";
 import type { HostIdentity } from "#identity/peer.ts";
 import { certificateFacts } from "#identity/x509/certificate.ts";
 import { codeOf, messageOf } from "#support/caught.ts";
+import { sparingly } from "../bounds/sparingly.ts";
 import { ALPN } from "./alpn.ts";
 import { encodeFrame, FrameError, frameDecoder } from "./frame.ts";
 import { createIpc, serverOf, setInbox } from "./ipc.ts";
@@ -23,7 +24,6 @@ import { isRemoteUser, type LinkPeer, NO_UID } from "./link-peer.ts";
 import { type Admission, acceptLinks, PBSE_BADCRED, PBSE_NOCONNECTS, startListening, type Verdict } from "./link-server.ts";
 import type { LinkHandlers } from "./server-link.ts";
 import type { Shares } from "./share.ts";
-import { sparingly } from "./sparingly.ts";
 import { refusedCertificate } from "./tls-fault.ts";
 import { plainAddress, unprovedConnections } from "./unproved.ts";
 

@@ -1,15 +1,15 @@
 // Limits connections from the network that have not proved themselves: few at a time, and few failures of one address. An
-// address is treated as a user is by waiting-room.ts.
+// address is treated as a user is by bounds/waiting-room.ts.
 //
-// U1. If there are too many, a new connection ends the oldest connection of the address that has the most (waiting-room.ts).
+// U1. If there are too many, a new connection ends the oldest connection of the address that has the most (bounds/waiting-room.ts).
 // U2. An address whose connections end without proof again and again is not served for a while: a handshake costs the server more than its peer. Connections
 //     that proved themselves do not count, so that a storm of moms behind one address is served.
 // U3. All IPv6 addresses of a /64 network count as one address, because one host can use all of them. An IPv4 address counts
 //     as itself, also on a socket for both versions of IP.
 
 import { isIPv6, type Socket } from "node:net";
+import { waitingRoom } from "../bounds/waiting-room.ts";
 import type { Limits } from "./limits.ts";
-import { waitingRoom } from "./waiting-room.ts";
 
 /** Number of addresses whose failures are remembered. When there are more, all are forgotten. */
 const ADDRESSES_MAX = 10_000;

@@ -8,6 +8,7 @@
 
 import { keepRevoked } from "#identity/files/revoked.ts";
 import type { HostIdentity } from "#identity/peer.ts";
+import { sparingly } from "#protocol/bounds/sparingly.ts";
 import { type ComplexSettings, type HostSched, REVOKED, type Revoked } from "#protocol/join-link.ts";
 import { type ProveUser, userProofs } from "#protocol/proof/user-proof.ts";
 import { JOIN_QUESTIONS, type JoinAnswer, type JoinQuestion, parseQuestion } from "#protocol/schema-join.ts";
@@ -17,7 +18,6 @@ import type { LinkHandlers, ServerLink } from "#protocol/wire/ipc-transport.ts";
 import type { Limits } from "#protocol/wire/limits.ts";
 import { isRemoteUser } from "#protocol/wire/link-peer.ts";
 import type { Shares } from "#protocol/wire/share.ts";
-import { sparingly } from "#protocol/wire/sparingly.ts";
 import { listenEverywhere, type ProofHooks, type Question, type TlsLinkServer } from "#protocol/wire/tls-listener.ts";
 import { messageOf, nameOf } from "#support/caught.ts";
 import { LOG_EVENT } from "#support/log-event.ts";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { waitingRoom } from "#protocol/wire/waiting-room.ts";
+import { waitingRoom } from "#protocol/bounds/waiting-room.ts";
 
 const [OWN, BOB, EVE] = [1000, 1001, 1002];
 
