@@ -2,25 +2,26 @@
 
 import { join } from "node:path";
 import type { Backend, BackendType } from "./contract/backend.ts";
-import { BackendError } from "./contract/fault.ts";
 import { type BackendSettings, textSetting } from "./contract/settings.ts";
 import { openGridEngine } from "./gridengine/backend.ts";
 import { openLocal } from "./local/backend.ts";
+import { openLsf } from "./lsf/backend.ts";
 import { openOpenStack } from "./openstack/backend.ts";
+import { openPbs } from "./pbs/backend.ts";
 import { type TokenFiles, tokenFiles } from "./shell/token-files.ts";
 import { openSlurm } from "./slurm/backend.ts";
 
-const OPEN: Readonly<Partial<Record<BackendType, (settings: BackendSettings, tokens: TokenFiles) => Backend>>> = {
+const OPEN: Readonly<Record<BackendType, (settings: BackendSettings, tokens: TokenFiles) => Backend>> = {
   local: openLocal,
   gridengine: openGridEngine,
+  lsf: openLsf,
   openstack: openOpenStack,
+  pbs: openPbs,
   slurm: openSlurm,
 };
 
 /** Throws a BackendError of the kind `configuration` if the attributes cannot be right. Whether the backend answers, probe() tells. */
 export function openBackend(settings: BackendSettings): Backend {
   const tokens = tokenFiles(textSetting(settings.attributes, "token_dir") ?? join(settings.state_dir, "tokens"));
-  const open = OPEN[settings.type];
-  if (open === undefined) throw new BackendError({ kind: "configuration", text: `backends of type ${settings.type} do not exist yet` });
-  return open(settings, tokens);
+  return OPEN[settings.type](settings, tokens);
 }

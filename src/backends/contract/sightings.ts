@@ -1,6 +1,6 @@
 // Works on lists of sightings that every backend needs. Pure.
 
-import type { RunnerSighting } from "./backend.ts";
+import type { RunnerOrder, RunnerSighting } from "./backend.ts";
 
 /**
  * Separates sightings of the same runner, which appear if a cluster manager accepted a submission so late that it was sent again: of each runner the first
@@ -24,3 +24,25 @@ export function withoutSurplus(
 export function batchesOf<T>(list: readonly T[], size: number): readonly (readonly T[])[] {
   return Array.from({ length: Math.ceil(list.length / size) }, (_, at) => list.slice(at * size, (at + 1) * size));
 }
+
+/** The runners of an order among all that a backend shows. A job of another user with the tag as its name is none. */
+export function runnersOf({ tag, owner }: RunnerOrder, all: readonly RunnerSighting[]): readonly RunnerSighting[] {
+  return all.filter((each) => each.tag === tag && (owner === null || each.user === owner.name));
+}
+
+/** The runners of an order that was just submitted. user: the user of the complex (user mode). idOf: the backend's name of each runner. */
+export function newRunners(order: RunnerOrder, user: string | null, idOf: (index: number) => string): readonly RunnerSighting[] {
+  const common = {
+    tag: order.tag,
+    state: "queued",
+    reason: "submitted",
+    user: order.owner?.name ?? user,
+    host: null,
+    ending: null,
+    fault: null,
+  } as const;
+  return Array.from({ length: order.count }, (_, index) => ({ ...common, index, id: idOf(index) }));
+}
+
+/** Compares the numbers at the beginning of two ids: the job that was submitted first comes first. */
+export const byJobNumber = (a: RunnerSighting, b: RunnerSighting): number => Number.parseInt(a.id, 10) - Number.parseInt(b.id, 10);

@@ -3,18 +3,17 @@
 // I1. As for Slurm: a tag is looked for before it is submitted again, also among jobs that ended lately; a second submission with one tag is deleted.
 // I2. qsub, qdel and qalter run as the owner of the runner.
 
-import { readFileSync } from "node:fs";
-import { messageOf } from "#support/caught.ts";
 import type { Backend, RunnerOrder, RunnerSighting, Wish } from "../contract/backend.ts";
 import { BackendError } from "../contract/fault.ts";
 import type { BackendSettings } from "../contract/settings.ts";
-import { batchesOf, withoutSurplus } from "../contract/sightings.ts";
-import { type Programs, programs, type RunOptions, wordsOf } from "../shell/programs.ts";
+import { batchesOf, byJobNumber, newRunners, runnersOf, withoutSurplus } from "../contract/sightings.ts";
+import { failureOf, type Programs, programs, type RunOptions } from "../shell/programs.ts";
 import type { TokenFiles } from "../shell/token-files.ts";
 import { byOwner } from "../shell/users.ts";
+import { variablesOf } from "../shell/variables-file.ts";
 import { errorReason, memoryNames, qdelFailures, readQstat, submittedJob, tasksMax } from "./answer.ts";
 import { gridEngineKind } from "./faults.ts";
-import { type GridEngineOptions, gridEngineOptions, readVariables } from "./options.ts";
+import { type GridEngineOptions, gridEngineOptions } from "./options.ts";
 import { type MemoryNames, qalterArgs, qstatArgs, qsubArgs, qsubScript, taskIds } from "./request.ts";
 
 /** Tasks in one command line. */
@@ -48,13 +47,12 @@ class GridEngine {
     this.#options = gridEngineOptions(settings);
     this.#tokens = tokens;
     const { bin, env, config, timeout_ms } = this.#options;
-    this.#programs = programs({ bin, env: { ...variablesOf(config), ...env }, timeout_ms });
+    this.#programs = programs({ bin, env: { ...variablesOf(config, ["SGE"]), ...env }, timeout_ms });
   }
 
   async submit(order: RunnerOrder): Promise<readonly RunnerSighting[]> {
     if (!order.isFirst) {
-      const all = await this.list();
-      const there = all.filter(({ tag, user }) => tag === order.tag && (order.owner === null || user === order.owner.name));
+      const there = runnersOf(order, await this.list());
       if (there.length > 0) return there;
     }
     this.#memory ??= memoryNames(await this.#run("qconf", ["-sc"]));
@@ -65,15 +63,13 @@ class GridEngine {
     const job = submittedJob(stdout);
     if (job === null)
       throw new BackendError({ kind: "transient", text: `qsub printed no job number: ${stdout.slice(0, 200)}` }, { uncertain: true });
-    const user = order.owner?.name ?? this.#settings.user;
-    const submitted = { tag: order.tag, state: "queued", reason: "submitted", user, host: null, ending: null, fault: null } as const;
-    return Array.from({ length: order.count }, (_, index) => ({ ...submitted, index, id: `${job}.${index + 1}` }));
+    return newRunners(order, this.#settings.user, (index) => `${job}.${index + 1}`);
   }
 
   async list(): Promise<readonly RunnerSighting[]> {
     const { user, complex, name: backend } = this.#settings;
     const all = readQstat(await this.#run("qstat", qstatArgs(user)), { complex, backend, prefix: this.#options.name_prefix });
-    const { kept, surplus } = withoutSurplus(all, (a, b) => Number.parseInt(a.id, 10) - Number.parseInt(b.id, 10));
+    const { kept, surplus } = withoutSurplus(all, byJobNumber);
     if (surplus.length > 0) await this.cancel(surplus, false);
     return this.#withReasons(kept);
   }
@@ -99,9 +95,8 @@ class GridEngine {
     for (const [owner, own] of byOwner(chosen, this.#settings.user))
       for (const batch of batchesOf(own, IDS_MAX)) {
         const ran = await this.#programs.run("qdel", taskIds(batch), { owner });
-        const text =
-          ran.status === 0 ? "" : ran.timed_out ? wordsOf("qdel", ran, this.#options.timeout_ms) : qdelFailures(ran.stdout, ran.stderr);
-        if (text !== "") throw new BackendError({ kind: gridEngineKind(text), text });
+        if (ran.status === 0 || (!ran.timed_out && qdelFailures(ran.stdout, ran.stderr) === "")) continue;
+        throw failureOf("qdel", ran, { timeout_ms: this.#options.timeout_ms, kindOf: gridEngineKind });
       }
   }
 
@@ -120,17 +115,6 @@ class GridEngine {
   async #run(name: string, args: readonly string[], options: RunOptions = {}, isSubmission = false): Promise<string> {
     const ran = await this.#programs.run(name, args, options);
     if (ran.status === 0) return ran.stdout;
-    const text = wordsOf(name, ran, this.#options.timeout_ms);
-    const kind = gridEngineKind(text);
-    throw new BackendError({ kind, text }, { uncertain: isSubmission && (ran.timed_out || kind === "transient") });
-  }
-}
-
-function variablesOf(config: string | null): Readonly<Record<string, string>> {
-  if (config === null) return {};
-  try {
-    return readVariables(readFileSync(config, "utf8"));
-  } catch (error) {
-    throw new BackendError({ kind: "configuration", text: `config: ${messageOf(error)}` }, { cause: error });
+    throw failureOf(name, ran, { timeout_ms: this.#options.timeout_ms, kindOf: gridEngineKind, isSubmission });
   }
 }

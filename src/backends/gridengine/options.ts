@@ -56,13 +56,3 @@ function required(value: string | null, name: string): string {
 const ALIKE: Readonly<Record<string, string>> = { "/": "|", "\\": "|", ":": ";", "@": "a", "*": "#", "?": "!" };
 
 export const nameOf = (text: string): string => text.replace(/[/\\:@*?]/g, (each) => ALIKE[each] ?? each);
-
-/** Variables of Grid Engine in a file of lines `NAME=VALUE`, as settings.sh of a cell has them (`export` and a final `;` may stand there). */
-export function readVariables(text: string): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    [...text.matchAll(/^\s*(?:export\s+)?(SGE_[A-Z_]+)=["']?([^"';\s]*)["']?\s*;?\s*$/gm)].map(([, name = "", value = ""]) => [
-      name,
-      value,
-    ]),
-  );
-}

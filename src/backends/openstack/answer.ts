@@ -127,11 +127,22 @@ const server = z.object({
   metadata: z.record(z.string(), z.string()).optional(),
   fault: z.object({ message: z.string() }).partial().optional(),
   "OS-EXT-STS:task_state": z.string().nullish(),
+  flavor: z.object({ vcpus: z.number(), ram: z.number() }).partial().optional(),
 });
 const servers = z.object({ servers: z.array(server), servers_links: z.array(z.object({ rel: z.string() })).optional() });
 
-/** A server of ours. created: for the order of two servers with one tag. over: it has ended and is to be deleted. */
-export type Server = { readonly sighting: RunnerSighting; readonly created: string; readonly over: boolean };
+/**
+ * A server of ours. created: for the order of two servers with one tag. over: it has ended and is to be deleted. vcpus, ram_mb: what it takes of the quota.
+ * isSilent: it has failed, and the list does not say why
+ */
+export type Server = {
+  readonly sighting: RunnerSighting;
+  readonly created: string;
+  readonly over: boolean;
+  readonly vcpus: number;
+  readonly ram_mb: number;
+  readonly isSilent: boolean;
+};
 
 /** The servers of a page of GET /servers/detail, and the marker of the next page (null: it was the last). */
 export function readServers(
@@ -157,7 +168,43 @@ function serverOf(each: z.infer<typeof server>, tag: string, index: number): Ser
   const { state, ending } = stateOf(each.status);
   const fault = each.status === "ERROR" ? ({ kind: "limit", text: reason } as const) : null;
   const sighting = { tag, index, id: each.id, state, reason, user: null, host: null, ending, fault };
-  return { sighting, created: each.created ?? "", over: state === "ended" && task !== "deleting" };
+  return {
+    sighting,
+    created: each.created ?? "",
+    over: state === "ended" && task !== "deleting",
+    vcpus: each.flavor?.vcpus ?? 0,
+    ram_mb: each.flavor?.ram ?? 0,
+    isSilent: each.status === "ERROR" && why === "",
+  };
+}
+
+/** The server of GET /servers/ID; null: it is none of ours. */
+export function readServer(text: string, of: { readonly complex: string; readonly backend: string }): Server | null {
+  const { server: one } = read(z.object({ server: z.unknown() }), text, "a server");
+  return readServers(JSON.stringify({ servers: [one] }), of).servers[0] ?? null;
+}
+
+/** The quota with our own servers counted: nova counts a server only some time after it has accepted it. */
+export function countedQuota({ instances, cores, ram_mb }: Quota, servers: readonly Server[]): Quota {
+  const live = servers.filter(({ sighting }) => sighting.state !== "ended");
+  const sum = (amount: (each: Server) => number): number => live.reduce((total, each) => total + amount(each), 0);
+  return {
+    instances: { ...instances, used: Math.max(instances.used, live.length) },
+    cores: {
+      ...cores,
+      used: Math.max(
+        cores.used,
+        sum(({ vcpus }) => vcpus),
+      ),
+    },
+    ram_mb: {
+      ...ram_mb,
+      used: Math.max(
+        ram_mb.used,
+        sum((each) => each.ram_mb),
+      ),
+    },
+  };
 }
 
 /** ERROR after an accepted request is normal: no host had room. A server shuts itself down when its runner has left. */

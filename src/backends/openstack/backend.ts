@@ -6,6 +6,7 @@
 // I3. No more servers are asked for than the quota has room for, and at most max_spawns are being built at the same time.
 
 import { lstatSync, readFileSync } from "node:fs";
+import { mustGet } from "#support/assert.ts";
 import { messageOf } from "#support/caught.ts";
 import type { Backend, RunnerOrder, RunnerSighting } from "../contract/backend.ts";
 import { BackendError } from "../contract/fault.ts";
@@ -14,12 +15,14 @@ import { withoutSurplus } from "../contract/sightings.ts";
 import { ask, type HttpAnswer, type HttpQuestion } from "../shell/http.ts";
 import {
   type Catalog,
+  countedQuota,
   type Flavor,
   readCatalog,
   readCreated,
   readFlavors,
   readImage,
   readQuota,
+  readServer,
   readServers,
   type Server,
 } from "./answer.ts";
@@ -62,12 +65,12 @@ class OpenStack {
 
   async submit(order: RunnerOrder): Promise<readonly RunnerSighting[]> {
     checkRequest(order.request);
-    const there = await this.list();
-    const own = order.isFirst ? [] : there.filter(({ tag }) => tag === order.tag);
+    const servers = await this.#servers();
+    const own = order.isFirst ? [] : servers.map(({ sighting }) => sighting).filter(({ tag }) => tag === order.tag);
     const missing = Array.from({ length: order.count }, (_, index) => index).filter((index) => !own.some((each) => each.index === index));
     if (missing.length === 0) return own;
     const flavor = flavorFor(order.request, readFlavors(await this.#get("/flavors/detail")), this.#options);
-    const room = await this.#room(flavor, there);
+    const room = await this.#room(flavor, servers);
     const image = await this.#image(order);
     const made: RunnerSighting[] = [];
     for (const index of missing.slice(0, room))
@@ -76,12 +79,12 @@ class OpenStack {
   }
 
   /** How many servers may be made now. Throws if it is none. */
-  async #room(flavor: Flavor, there: readonly RunnerSighting[]): Promise<number> {
-    const building = there.filter(({ state }) => state === "queued").length;
+  async #room(flavor: Flavor, servers: readonly Server[]): Promise<number> {
+    const building = servers.filter(({ sighting }) => sighting.state === "queued").length;
     const spawns = this.#options.max_spawns - building;
     if (spawns <= 0)
       throw new BackendError({ kind: "limit", text: `${building} servers are being built; max_spawns is ${this.#options.max_spawns}` });
-    const quota = readQuota(await this.#get("/limits"));
+    const quota = countedQuota(readQuota(await this.#get("/limits")), servers);
     const room = roomFor(flavor, quota);
     const used = Object.entries(quota).map(([name, { max, used: now }]) => `${name} ${now} of ${max}`);
     if (room <= 0) throw new BackendError({ kind: "limit", text: `the quota is used up: ${used.join(", ")}` });
@@ -112,6 +115,11 @@ class OpenStack {
   }
 
   async list(): Promise<readonly RunnerSighting[]> {
+    return (await this.#servers()).map(({ sighting }) => sighting);
+  }
+
+  /** All servers of ours, without those that are surplus (I1). Deletes what has ended (I2). */
+  async #servers(): Promise<readonly Server[]> {
     const servers: Server[] = [];
     const { complex, name: backend } = this.#settings;
     for (let marker: string | null = ""; marker !== null; ) {
@@ -120,15 +128,27 @@ class OpenStack {
       servers.push(...page.servers);
       marker = page.next;
     }
-    const created = new Map(servers.map((each) => [each.sighting.id, each.created]));
-    const age = (a: RunnerSighting, b: RunnerSighting): number => ((created.get(a.id) ?? "") < (created.get(b.id) ?? "") ? -1 : 1);
+    const byId = new Map(servers.map((each) => [each.sighting.id, each]));
+    const created = ({ id }: RunnerSighting): string => byId.get(id)?.created ?? "";
     const { kept, surplus } = withoutSurplus(
-      servers.map(({ sighting }) => sighting),
-      age,
+      [...byId.values()].map(({ sighting }) => sighting),
+      (a, b) => (created(a) < created(b) ? -1 : 1),
     );
+    const seen: Server[] = [];
+    for (const { id } of kept) {
+      const server = mustGet(byId, id);
+      seen.push(server.isSilent ? await this.#withFault(server) : server);
+    }
     const over = servers.filter((each) => each.over).map(({ sighting }) => sighting);
     for (const each of [...over, ...surplus]) await this.#delete(each.id);
-    return kept;
+    return seen;
+  }
+
+  /** A failed server with the reason, which nova tells only if it is asked for this server. */
+  async #withFault(server: Server): Promise<Server> {
+    const { complex, name: backend } = this.#settings;
+    const answer = await this.#asked("GET", `${(await this.#login()).catalog.compute}/servers/${encodeURIComponent(server.sighting.id)}`);
+    return answer.status === 200 ? (readServer(answer.text, { complex, backend }) ?? server) : server;
   }
 
   async cancel(runners: readonly RunnerSighting[], queued_only: boolean): Promise<void> {

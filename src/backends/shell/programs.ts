@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { messageOf } from "#support/caught.ts";
 import { trustedFile } from "#support/trusted-file.ts";
 import type { Owner } from "../contract/backend.ts";
-import { BackendError, cleanText } from "../contract/fault.ts";
+import { BackendError, cleanText, type FaultKind } from "../contract/fault.ts";
 import { identityWords } from "./identity.ts";
 import { signalGroup } from "./processes.ts";
 
@@ -145,8 +145,17 @@ function collector(child: ChildProcess, stream: "stdout" | "stderr", max: number
 const tooLong = (name: string): BackendError =>
   new BackendError({ kind: "transient", text: `${name} printed more than ${OUTPUT_MAX} bytes` });
 
+export type FailureReading = { readonly timeout_ms: number; readonly kindOf: (text: string) => FaultKind; readonly isSubmission?: boolean };
+
+/** The error for a program that failed. isSubmission: whatever is not a clear refusal may have happened nevertheless. */
+export function failureOf(name: string, ran: Ran, { timeout_ms, kindOf, isSubmission = false }: FailureReading): BackendError {
+  const text = wordsOf(name, ran, timeout_ms);
+  const kind = ran.timed_out && kindOf(text) !== "limit" ? "transient" : kindOf(text);
+  return new BackendError({ kind, text }, { uncertain: isSubmission && (ran.timed_out || kind === "transient") });
+}
+
 /** What a program said when it failed, as one line: its errors, otherwise its output, otherwise how it ended. */
-export function wordsOf(name: string, { status, stdout, stderr, timed_out }: Ran, timeout_ms: number): string {
+function wordsOf(name: string, { status, stdout, stderr, timed_out }: Ran, timeout_ms: number): string {
   const said = cleanText(stderr) || cleanText(stdout.slice(0, 4000));
   if (timed_out) return `${name} did not answer within ${timeout_ms / 1000} s${said === "" ? "" : `: ${said}`}`;
   return said === "" ? `${name} ended with ${status === null ? "a signal" : `status ${status}`} and said nothing` : said;

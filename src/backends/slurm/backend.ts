@@ -5,11 +5,11 @@
 // I2. sbatch, scancel and scontrol update run as the owner of the runner; squeue and scontrol show run as the controller.
 
 import { randomBytes } from "node:crypto";
-import type { Backend, Owner, RunnerOrder, RunnerSighting, Wish } from "../contract/backend.ts";
+import type { Backend, RunnerOrder, RunnerSighting, Wish } from "../contract/backend.ts";
 import { BackendError } from "../contract/fault.ts";
 import type { BackendSettings } from "../contract/settings.ts";
-import { batchesOf, withoutSurplus } from "../contract/sightings.ts";
-import { type Programs, programs, type RunOptions, wordsOf } from "../shell/programs.ts";
+import { batchesOf, byJobNumber, newRunners, runnersOf, withoutSurplus } from "../contract/sightings.ts";
+import { failureOf, type Programs, programs, type RunOptions } from "../shell/programs.ts";
 import type { TokenFiles } from "../shell/token-files.ts";
 import { byOwner } from "../shell/users.ts";
 import { readConfig, readLicenses, readSqueue, submittedId } from "./answer.ts";
@@ -56,7 +56,7 @@ class Slurm {
 
   async submit(order: RunnerOrder): Promise<readonly RunnerSighting[]> {
     if (!order.isFirst) {
-      const there = await this.#find(order.tag, order.owner);
+      const there = runnersOf(order, await this.list());
       if (there.length > 0) return there;
     }
     const { facts } = await this.#askFacts();
@@ -67,17 +67,7 @@ class Slurm {
     const id = submittedId(stdout);
     if (id === null)
       throw new BackendError({ kind: "transient", text: `sbatch printed no job id: ${stdout.slice(0, 200)}` }, { uncertain: true });
-    return Array.from({ length: order.count }, (_, index) => this.#submitted(order, id, index));
-  }
-
-  #submitted({ tag, owner }: RunnerOrder, id: string, index: number): RunnerSighting {
-    const user = owner?.name ?? this.#settings.user;
-    return { tag, index, id: `${id}_${index}`, state: "queued", reason: "submitted", user, host: null, ending: null, fault: null };
-  }
-
-  async #find(tag: string, owner: Owner | null): Promise<readonly RunnerSighting[]> {
-    const all = await this.list();
-    return all.filter((each) => each.tag === tag && (owner === null || each.user === owner.name));
+    return newRunners(order, this.#settings.user, (index) => `${id}_${index}`);
   }
 
   async list(): Promise<readonly RunnerSighting[]> {
@@ -85,7 +75,7 @@ class Slurm {
     const { user, complex, name: backend } = this.#settings;
     const stdout = await this.#run("squeue", squeueArgs(separator, user, this.#options.cluster));
     const all = readSqueue(stdout, separator, { complex, backend, prefix: this.#options.name_prefix });
-    const { kept, surplus } = withoutSurplus(all, (a, b) => Number.parseInt(a.id, 10) - Number.parseInt(b.id, 10));
+    const { kept, surplus } = withoutSurplus(all, byJobNumber);
     if (surplus.length > 0) await this.cancel(surplus, false);
     return kept;
   }
@@ -127,8 +117,6 @@ class Slurm {
   async #run(name: string, args: readonly string[], options: RunOptions = {}, isSubmission = false): Promise<string> {
     const ran = await this.#programs.run(name, args, options);
     if (ran.status === 0) return ran.stdout;
-    const text = wordsOf(name, ran, this.#options.timeout_ms);
-    const kind = slurmKind(text);
-    throw new BackendError({ kind, text }, { uncertain: isSubmission && (ran.timed_out || kind === "transient") });
+    throw failureOf(name, ran, { timeout_ms: this.#options.timeout_ms, kindOf: slurmKind, isSubmission });
   }
 }

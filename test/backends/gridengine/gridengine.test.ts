@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { BackendError } from "#backends/contract/fault.ts";
+import { readVariables } from "#backends/contract/variables.ts";
 import { errorReason, indicesOf, memoryNames, qdelFailures, readQstat, submittedJob, tasksMax } from "#backends/gridengine/answer.ts";
 import { gridEngineKind } from "#backends/gridengine/faults.ts";
-import { gridEngineOptions, nameOf, readVariables } from "#backends/gridengine/options.ts";
+import { gridEngineOptions, nameOf } from "#backends/gridengine/options.ts";
 import { qalterArgs, qstatArgs, qsubArgs, qsubScript } from "#backends/gridengine/request.ts";
 import { order, request } from "../order.ts";
 
@@ -91,7 +92,7 @@ test("the attributes bin and root are required; names get characters that look a
     assert.throws(() => gridEngineOptions({ ...SETTINGS, attributes }), new RegExp(`needs the attribute ${missing}`));
   }
   assert.equal(nameOf("x/b\\c:d@e*f?"), "x|b|c;dae#f!");
-  assert.deepEqual(readVariables("export SGE_CELL=peer\nSGE_QMASTER_PORT='26444'; \nPATH=/tmp\nexport SGE_X=$(id)\n"), {
+  assert.deepEqual(readVariables("export SGE_CELL=peer\nSGE_QMASTER_PORT='26444'; \nPATH=/tmp\nexport SGE_X=$(id)\n", ["SGE"]), {
     SGE_CELL: "peer",
     SGE_QMASTER_PORT: "26444",
     SGE_X: "$(id)",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BackendError } from "#backends/contract/fault.ts";
-import { readCatalog, readCreated, readFlavors, readImage, readQuota, readServers } from "#backends/openstack/answer.ts";
+import { countedQuota, readCatalog, readCreated, readFlavors, readImage, readQuota, readServers } from "#backends/openstack/answer.ts";
 import { openStackFault } from "#backends/openstack/faults.ts";
 import { openStackOptions, readCredentials } from "#backends/openstack/options.ts";
 import { checkRequest, flavorFor, roomFor, serverBody, tokenBody, userData } from "#backends/openstack/request.ts";
@@ -78,6 +78,11 @@ test("I3: the quota gives the number of servers; -1 is no quota", () => {
   ];
   for (const [instances, cores, ram, room] of rows) assert.equal(roomFor(large, readQuota(limits(instances, cores, ram))), room);
   assert.throws(() => readQuota("{}"), BackendError);
+  const own = JSON.stringify({
+    servers: [server("a", "BUILD", { flavor: { vcpus: 10, ram: 8192 } }), server("b", "ERROR", { flavor: { vcpus: 9, ram: 1 } })],
+  });
+  const counted = countedQuota(readQuota(limits(3, 20, 51_200)), readServers(own, { complex: "k1", backend: "b" }).servers);
+  assert.deepEqual([counted.instances.used, counted.cores.used, counted.ram_mb.used], [2, 10, 8192]);
 });
 
 test("credentials are read from files as openrc files have them", () => {

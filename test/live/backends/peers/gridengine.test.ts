@@ -7,7 +7,8 @@ import { after, before, test } from "node:test";
 import { BackendError } from "#backends/contract/fault.ts";
 import { request } from "../../../backends/order.ts";
 import { until } from "../../complex.ts";
-import { bed, peerEnv, STATE, startFreshPeer, startPeer, stopPeer, whyNoPeer, writer, written } from "./peer-bed.ts";
+import { writer, written } from "../runner-script.ts";
+import { bed, peerEnv, STATE, startFreshPeer, startPeer, stopPeer, whyNoPeer } from "./peer-bed.ts";
 
 const skip = whyNoPeer("gridengine") ?? false;
 

@@ -1,7 +1,7 @@
 // Real cluster managers for tests: the scripts of the shared folder start and stop them. They are for root, and for one at a time on a machine.
 
 import { execFileSync, spawnSync } from "node:child_process";
-import { accessSync, chmodSync, constants, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { accessSync, chmodSync, constants, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
@@ -97,18 +97,4 @@ export function bed(t: TestContext, type: BackendType): Bed {
     },
     order: (parts = {}) => order({ tag: `${complex}.b.${++serial}`, owner: owner(), ...parts }),
   };
-}
-
-/** A runner that writes its index, user and token into a file of the directory, and then waits for the file `go`. */
-export function writer(dir: string): readonly string[] {
-  const script =
-    'd=$1; f="$d/$PARTITA_RUNNER_TAG.$PARTITA_RUNNER_INDEX"; { id -un; cat "$PARTITA_RUNNER_TOKEN_FILE"; echo; env; } > "$f.tmp"; mv "$f.tmp" "$f"; ' +
-    'while [ ! -e "$d/go" ]; do sleep 0.2; done';
-  return ["/bin/sh", "-c", script, "runner", dir];
-}
-
-/** What a runner of writer() wrote; undefined: nothing yet. */
-export function written(dir: string, tag: string, index: number): string | undefined {
-  const path = join(dir, `${tag}.${index}`);
-  return existsSync(path) ? readFileSync(path, "utf8") : undefined;
 }

@@ -9,7 +9,8 @@ import { BackendError } from "#backends/contract/fault.ts";
 import { request } from "../../../backends/order.ts";
 import { until } from "../../complex.ts";
 import { SHARED } from "../../shared.ts";
-import { bed, STATE, startFreshPeer, startPeer, stopPeer, whyNoPeer, writer, written } from "./peer-bed.ts";
+import { writer, written } from "../runner-script.ts";
+import { bed, STATE, startFreshPeer, startPeer, stopPeer, whyNoPeer } from "./peer-bed.ts";
 
 const skip = whyNoPeer("slurm") ?? false;
 const CONFIG = join(STATE, "slurm", "slurm.conf");
