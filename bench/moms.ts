@@ -155,6 +155,7 @@ function simulateMom({ host, port, server, credentials }: Place, storm: Storm): 
   const reports = new StatusReports({
     port: { cipher: aesGcm, open: (heard) => dialUdp({ host: "127.0.0.1", port }, heard) },
     clock: {
+      wall_ms: Date.now,
       after(delay_ms, work) {
         const timer = setTimeout(work, delay_ms);
         return () => clearTimeout(timer);

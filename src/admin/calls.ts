@@ -146,12 +146,19 @@ const STORE: Call = (y) => y.command(storeCommand);
 const DOCTOR = call(
   "doctor",
   "examine the installation: programs, rights, disk, clocks, daemons, store; exit status 1 when something is wrong",
-  (y) => y.option("json", { type: "boolean", default: false, describe: "as JSON" }),
+  (y) =>
+    y
+      .option("json", { type: "boolean", default: false, describe: "as JSON" })
+      .option("F", { choices: ["json"] as const, requiresArg: true, describe: "json: as --json" }),
   async (argv) => {
     const { examine } = await import("./health/doctor.ts");
     const findings = await examine(argv.home);
     const mark = { ok: "ok     ", warning: "warning", fault: "FAULT  " };
-    out(argv.json ? JSON.stringify(findings, null, 2) : findings.map(({ level, text }) => `${mark[level]} ${text}`).join("\n"));
+    out(
+      argv.json || argv.F === "json"
+        ? JSON.stringify(findings, null, 2)
+        : findings.map(({ level, text }) => `${mark[level]} ${text}`).join("\n"),
+    );
     process.exitCode = findings.some(({ level }) => level === "fault") ? 1 : 0;
   },
 );

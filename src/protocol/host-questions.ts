@@ -10,7 +10,7 @@ import type { TokenText } from "#identity/token.ts";
 import { readCertificate } from "#identity/x509/certificate.ts";
 import { makeRequest, newKey } from "#identity/x509/request.ts";
 import { PARTITA_VERSION } from "#support/version.ts";
-import type { HostSched } from "./join-link.ts";
+import type { HostSched, HostSight } from "./join-link.ts";
 import { JOIN_ANSWERS, type JoinAnswer, type JoinQuestion, parseAnswer } from "./schema-join.ts";
 import { askAuthority, type Place, QuestionError } from "./wire/tls-question.ts";
 
@@ -28,6 +28,8 @@ export type CertificateCheck = {
   readonly login_until_s: number | null;
   readonly now_s: number;
   readonly current: boolean;
+  /** what the server knows of the host; undefined: the server is of an earlier version */
+  readonly sight: HostSight | undefined;
 };
 
 /** Whether a certificate that ends then must be renewed at this time: less than a third of its time is left. Times are epoch seconds. */
@@ -56,11 +58,11 @@ export async function checkCertificate(host: AskingHost): Promise<CertificateChe
   const own = ownCredentials(host.home);
   const value = await ask(host, own.credentials, { type: "check", data: { version: PARTITA_VERSION } });
   if (value.type !== "checked") throw new QuestionError(unexpected(value));
-  const { now_s, authorities, revoked } = value.data;
+  const { now_s, authorities, revoked, host: sight } = value.data;
   keepRevoked(host.home, revoked, now_s);
   const trusted = splitPem(own.credentials.authority).certificates.map((each) => readCertificate(each).fingerprint);
   const login_until_s = loginEnd(host);
-  return { host: own.name, until_s: own.until_s, login_until_s, now_s, current: trusted.join() === authorities.join() };
+  return { host: own.name, until_s: own.until_s, login_until_s, now_s, current: trusted.join() === authorities.join(), sight };
 }
 
 /** The end of the certificate for this host's users; null: there is none that can be used. */

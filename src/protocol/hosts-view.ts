@@ -1,5 +1,8 @@
 // The answer to the request `view-hosts` (`partita hosts`).
 
+/** both: reports arrive, and the mom gets the answers. there: reports arrive, but the answers do not reach the mom. none: no report arrives; reports come over the connection */
+export type Datagrams = "both" | "there" | "none";
+
 /** A host of the complex: one with vnodes, or one whose mom is connected. */
 export type HostView = {
   readonly host: string;
@@ -7,6 +10,12 @@ export type HostView = {
   readonly connected_s: number | null;
   /** time between the latest question of the server and the mom's answer, rounded up to whole milliseconds; null: there is none yet */
   readonly latency_ms: number | null;
+  /** by how many milliseconds the clock of the host is ahead of the server's; null: unknown */
+  readonly ahead_ms: number | null;
+  /** whether datagrams pass between the mom and the server; null: it sends none, or none are due yet */
+  readonly datagrams: Datagrams | null;
+  /** where the mom accepts connections of other moms; null: it is not connected, or on the server's host */
+  readonly place: { readonly address: string; readonly port: number } | null;
   /** the version of Partita that its mom runs; null: unknown */
   readonly version: string | null;
   /** states of its vnodes, each once, as pbsnodes shows them; "": it has none */

@@ -3,6 +3,7 @@
 // sends it after the first frame of a daemon that it accepts, and whenever the list grows.
 
 import type { Revocation } from "#identity/revocations.ts";
+import type { Datagrams } from "./hosts-view.ts";
 
 /** certificates that hosts must refuse */
 export type Revoked = { readonly certificates: readonly Revocation[] };
@@ -26,6 +27,10 @@ export type HostToAuthority = {
   /** asked by such a host: which schedulers belong to it? */
   scheds: { readonly version: string };
 };
+/** A mom of another host, and where it accepts connections of other moms. */
+export type OtherMom = { readonly host: string; readonly address: string; readonly port: number };
+/** What the server knows of the host that asks. connected: its mom is; datagrams: as in HostView; others: further moms, on other hosts than the server's. */
+export type HostSight = { readonly connected: boolean; readonly datagrams: Datagrams | null; readonly others: readonly OtherMom[] };
 /** A scheduler of a host. port: its sched_port; null: not set. */
 export type HostSched = { readonly name: string; readonly port: number | null };
 
@@ -35,7 +40,13 @@ export type AuthorityToHost = {
   /** user: the name of the user whose certificate it is */
   "user-signed": { readonly certificate: string; readonly authority: string; readonly user: string };
   /** revoked: certificates of the server, for hosts without a mom's link; authorities: fingerprints of the authorities that hosts should trust */
-  checked: { readonly now_s: number; readonly authorities: readonly string[]; readonly revoked: readonly Revocation[] };
+  checked: {
+    readonly now_s: number;
+    readonly authorities: readonly string[];
+    readonly revoked: readonly Revocation[];
+    /** only for a host that has shown its own certificate, not that of its users */
+    readonly host?: HostSight;
+  };
   renewed: { readonly certificate: string; readonly authority: string };
   scheds: { readonly scheds: readonly HostSched[] };
   "join-refused": { readonly text: string };

@@ -90,6 +90,10 @@ export type MomReport = {
   readonly number: number;
   /** the number of the newest grace that the mom knows */
   readonly grace?: number;
+  /** the mom's clock, epoch milliseconds; absent in a report that only asks (I7) */
+  readonly clock_ms?: number;
+  /** only in a report over the connection: number of successive datagrams without an answer */
+  readonly unheard?: number;
   /** the reason why the mom cannot start jobs */
   readonly ill?: string;
   /** usage of runs that is not in an answered report; one report may contain only a part of it */
@@ -219,7 +223,7 @@ export type MomToServer = {
   /** the jobs of a mom-start that the mom has accepted; sent before any process of them starts */
   "mom-accepted": { readonly runs: readonly { readonly job: string; readonly run_count: number }[] };
   /** answer to mom-ping. ill: the reason why the mom cannot start jobs although it answers */
-  "mom-pong": { readonly number: number; readonly ill?: string };
+  "mom-pong": { readonly number: number; readonly clock_ms?: number; readonly ill?: string };
   /** the mom has got everything before this place of the stream from the server (multicast/stream.ts); datagrams have the same content */
   "mom-got": { readonly place: number };
   /** the answer to a mom-signal, or to a mom-start that the mom refuses at once */

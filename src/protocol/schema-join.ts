@@ -37,6 +37,13 @@ const ANSWERS = {
     now_s: z.number().int().nonnegative(),
     authorities: z.array(z.string().regex(/^[0-9a-f]{64}$/)).max(4),
     revoked: revocationList,
+    host: z
+      .object({
+        connected: z.boolean(),
+        datagrams: z.enum(["both", "there", "none"]).nullable(),
+        others: z.array(z.object({ host: name, address: name, port })).max(1000),
+      })
+      .exactOptional(),
   }),
   "user-signed": z.object({ certificate: pem, authority: pem, user: name }),
   renewed: z.object({ certificate: pem, authority: pem }),

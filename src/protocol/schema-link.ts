@@ -183,6 +183,8 @@ const MOM_TO_SERVER = {
   "mom-report": z.object({
     number: count,
     grace: count.exactOptional(),
+    clock_ms: whole.exactOptional(),
+    unheard: count.exactOptional(),
     ill: told.exactOptional(),
     jobs: usages.exactOptional(),
     site: texts.exactOptional(),
@@ -198,7 +200,7 @@ const MOM_TO_SERVER = {
   }),
   "mom-accepted": z.object({ runs: items(z.object(run)) }),
   "mom-got": z.object({ place: count }),
-  "mom-pong": z.object({ number: whole, ill: told.exactOptional() }),
+  "mom-pong": z.object({ number: whole, clock_ms: whole.exactOptional(), ill: told.exactOptional() }),
   "mom-result": z.object({ token: whole, ok: z.boolean(), code: whole.exactOptional(), text: told.exactOptional() }),
 } satisfies { readonly [K in keyof MomToServer]: z.ZodType<MomToServer[K]> };
 

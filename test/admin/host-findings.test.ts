@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hostFindings } from "#admin/health/host-findings.ts";
+import { type HostFacts, hostFindings, sightFindings } from "#admin/health/host-findings.ts";
 import { TERMS } from "#identity/terms.ts";
 import type { HostView } from "#protocol/hosts-view.ts";
 import type { IdentityAnswers } from "#protocol/identity-link.ts";
@@ -28,12 +28,18 @@ const host = (fields: Partial<HostView> = {}): HostView => ({
   host: "node7",
   connected_s: NOW_S - 10,
   latency_ms: 2,
+  ahead_ms: 20,
+  datagrams: "both",
+  place: { address: "10.0.0.7", port: 15_002 },
   version: "1",
   state: "free",
   ...fields,
 });
-const found = (one: List, hosts: readonly HostView[]): readonly string[] =>
-  hostFindings({ list: one, hosts, now_s: NOW_S, version: "1", date: (at_s) => `day ${Math.round((at_s - NOW_S) / 86_400)}` })
+const found = (one: List, hosts: readonly HostView[], reach: Partial<HostFacts> = {}): readonly string[] =>
+  hostFindings({
+    ...{ list: one, hosts, now_s: NOW_S, version: "1", date: (at_s) => `day ${Math.round((at_s - NOW_S) / 86_400)}` },
+    ...{ port: 15_001, unreached: [], other_addresses: [], ...reach },
+  })
     .filter(({ level }) => level !== "ok")
     .map(({ text }) => text);
 
@@ -48,6 +54,10 @@ test("doctor on the server: hosts, certificates and authorities that need attent
     ["away, never joined",   list({ certificates: [] }),               [host({ connected_s: null })],    []],
     ["no vnode",             list(),                                   [host({ state: "" })],            [/has no vnode: qmgr -c "create node node7"$/]],
     ["slow",                 list(),                                   [host({ latency_ms: 1001 })],     [/took 1001 ms for an answer$/]],
+    ["a clock ahead",        list(),                                   [host({ ahead_ms: 61_000 })],     [/^the clock of node7 is 61 s ahead of that of the server/]],
+    ["a clock behind",       list(),                                   [host({ ahead_ms: -3_600_000 })], [/^the clock of node7 is 3600 s behind that of the server/]],
+    ["a firewall",           list(),                                   [host({ datagrams: "none" })],    [/^UDP: datagrams from node7 do not reach the server: open its UDP port 15001/]],
+    ["a one-way firewall",   list(),                                   [host({ datagrams: "there" })],   [/^UDP: the answers from port 15001 of the server do not reach node7/]],
     ["another version",      list(),                                   [host({ version: "0" })],         [/^node7 runs version 0, not 1: call partita upgrade/]],
     ["not renewed",          list({ certificates: [certificate("node7", YEAR / 5)] }), [host()],         [/^the certificate of node7 ends on day 73 and was not renewed/]],
     ["renewed",              list({ certificates: [certificate("node7", YEAR / 5), certificate("node7", YEAR)] }), [host()], []],
@@ -61,4 +71,29 @@ test("doctor on the server: hosts, certificates and authorities that need attent
     assert.equal(lines.length, texts.length, `${what}: ${lines.join("; ")}`);
     for (const [at, text] of texts.entries()) assert.match(lines[at] ?? "", text, what);
   }
+});
+
+test("doctor on the server: ports of moms that cannot be reached, and names that mean other hosts", () => {
+  const place = { host: "node7", address: "10.0.0.7", port: 15_002 };
+  const other = { host: "node7", address: "10.0.0.7", found: ["10.0.0.9"] };
+  const texts = found(list(), [host()], { unreached: [{ ...place, why: "ECONNREFUSED" }], other_addresses: [other] });
+  assert.equal(texts.length, 2);
+  assert.match(texts[0] ?? "", /^TCP port 15002 of node7 \(10\.0\.0\.7\) cannot be reached from here: ECONNREFUSED/);
+  assert.match(texts[1] ?? "", /^the name node7 means 10\.0\.0\.9 here, but its mom connects from 10\.0\.0\.7/);
+});
+
+test("doctor on a host: whether its mom is connected, reports by datagrams and reaches the moms of other hosts", () => {
+  const others = [{ host: "node8", address: "10.0.0.8", port: 15_002 }];
+  const own = { port: 15_001, runs_mom: true, unreached: [] };
+  const levels = (...args: Parameters<typeof sightFindings>): string =>
+    sightFindings(...args)
+      .map(({ level }) => level)
+      .join();
+  assert.equal(levels({ connected: true, datagrams: "both", others }, own), "ok");
+  assert.equal(levels({ connected: false, datagrams: null, others }, own), "fault");
+  assert.equal(levels({ connected: false, datagrams: null, others }, { ...own, runs_mom: false }), "");
+  assert.equal(
+    levels({ connected: true, datagrams: "none", others }, { ...own, unreached: others.map((each) => ({ ...each, why: "x" })) }),
+    "ok,warning,warning",
+  );
 });

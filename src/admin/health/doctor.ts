@@ -26,7 +26,7 @@ import { PARTITA_VERSION } from "#support/version.ts";
 import { AdminError, complexConf, homeFaults, isMember, programTree } from "../complex/complex-home.ts";
 import { askServer, DAEMONS, daemonPid, downScheds, enabledDaemons, isClosed } from "../complex/daemons.ts";
 import { ownResidents } from "../complex/residents.ts";
-import { hostFindings } from "./host-findings.ts";
+import { hostFindings, sightFindings } from "./host-findings.ts";
 
 /** What was found. fault: something does not work. warning: something works only for a limited time, or only for some users. */
 export type Finding = { readonly level: "ok" | "warning" | "fault"; readonly text: string };
@@ -245,6 +245,12 @@ async function member(conf: Conf): Promise<Finding[]> {
     );
   if (Math.abs(clock_s) > SERVER_CLOCK_S_MAX)
     findings.push(warning(`the clock of this host is ${Math.abs(clock_s)} s ${clock_s > 0 ? "ahead of" : "behind"} that of the server`));
+  if (sight.seen !== undefined) {
+    const { unreached } = await import("./reach.ts");
+    const missing = await unreached(sight.seen.others);
+    const runs_mom = conf.start.mom && daemonPid(conf, "mom") !== null;
+    findings.push(...sightFindings(sight.seen, { port: conf.port.server, runs_mom, unreached: missing }));
+  }
   return [...findings, ...(await usersOf(conf))];
 }
 
@@ -274,8 +280,13 @@ async function hosts(conf: Conf): Promise<Finding[]> {
     : fault(`other hosts cannot connect: ${sight.text}; see server_logs`);
   try {
     const { hosts: views, list } = await askForHosts(conf);
+    if (list === null) return [port];
     const now_s = Math.floor(Date.now() / 1000);
-    return [port, ...(list === null ? [] : hostFindings({ list, hosts: views, now_s, version: PARTITA_VERSION, date: localDate }))];
+    const { otherAddresses, unreached } = await import("./reach.ts");
+    const places = views.flatMap(({ host, place }) => (place === null ? [] : [{ host, ...place }]));
+    const [missing, other_addresses] = await Promise.all([unreached(places), otherAddresses(places)]);
+    const reach = { port: conf.port.server, unreached: missing, other_addresses };
+    return [port, ...hostFindings({ list, hosts: views, now_s, version: PARTITA_VERSION, date: localDate, ...reach })];
   } catch (error) {
     return [port, fault(`the server does not tell about hosts: ${messageOf(error)}`)];
   }

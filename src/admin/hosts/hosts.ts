@@ -46,7 +46,8 @@ function validUntil({ certificates }: IdentityAnswers["list"]): ReadonlyMap<stri
   return until;
 }
 
-const HEAD = ["host", "connected since", "answers in", "version", "certificate until", "state"];
+const WAYS = { both: "pass", there: "one way", none: "blocked" } as const;
+const HEAD = ["host", "connected since", "answers in", "clock", "datagrams", "version", "certificate until", "state"];
 
 function asText(hosts: readonly Shown[]): string {
   if (hosts.length === 0) return 'The complex has no hosts yet: qmgr -c "create node NAME"';
@@ -56,6 +57,8 @@ function asText(hosts: readonly Shown[]): string {
     each.host,
     each.connected_s === null ? "not connected" : time(each.connected_s),
     each.latency_ms === null ? "-" : `${each.latency_ms} ms`,
+    each.ahead_ms === null ? "-" : `${each.ahead_ms < 0 ? "-" : "+"}${(Math.abs(each.ahead_ms) / 1000).toFixed(1)} s`,
+    each.datagrams === null ? "-" : WAYS[each.datagrams],
     each.version ?? "-",
     typeof each.certificate_until_s === "number" ? time(each.certificate_until_s) : "-",
     each.state === "" ? "no vnode" : each.state,

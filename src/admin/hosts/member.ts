@@ -1,16 +1,24 @@
 // A host that has joined a complex, as `partita start`, `status` and `doctor` see it: its server is on another host.
 
 import type { AskingHost } from "#protocol/host-questions.ts";
+import type { HostSight } from "#protocol/join-link.ts";
 import { messageOf } from "#support/caught.ts";
 import type { Conf } from "#support/conf.ts";
 import { localStamper } from "#support/local-time.ts";
 
 /**
  * Whether the server answers this host and accepts its certificate. text: a sentence for the administrator; clock_s: by how
- * many seconds this host's clock is ahead.
+ * many seconds this host's clock is ahead; seen: what the server knows of the host, undefined: it does not say.
  */
 export type ServerSight =
-  | { readonly ok: true; readonly text: string; readonly clock_s: number; readonly host: string; readonly until_s: number }
+  | {
+      readonly ok: true;
+      readonly text: string;
+      readonly clock_s: number;
+      readonly host: string;
+      readonly until_s: number;
+      readonly seen: HostSight | undefined;
+    }
   | { readonly ok: false; readonly text: string };
 
 type MemberConf = Pick<Conf, "home" | "server_host" | "own_server" | "port" | "mode">;
@@ -26,10 +34,10 @@ export const askingHost = ({ home, server_host, port, own_server, mode }: Member
 export async function lookAtServer(conf: MemberConf): Promise<ServerSight> {
   try {
     const { checkCertificate } = await import("#protocol/host-questions.ts");
-    const { host, until_s, now_s } = await checkCertificate(askingHost(conf));
+    const { host, until_s, now_s, sight } = await checkCertificate(askingHost(conf));
     const until = localStamper().stamp(until_s * 1000);
     const text = `the server ${conf.own_server} answers, and knows this host as ${host}; certificate until ${until}`;
-    return { ok: true, text, clock_s: Math.round(Date.now() / 1000 - now_s), host, until_s };
+    return { ok: true, text, clock_s: Math.round(Date.now() / 1000 - now_s), host, until_s, seen: sight };
   } catch (error) {
     return { ok: false, text: withHint(messageOf(error), conf) };
   }

@@ -417,7 +417,10 @@ export class MomDriver {
       this.#lookLater();
     }
     const ill = this.#illness();
-    this.#server?.send({ type: "mom-pong", data: { number, ...(ill === null ? {} : { ill }) } });
+    this.#server?.send({
+      type: "mom-pong",
+      data: { number, clock_ms: Math.floor(this.#ports.clock.wall_ms()), ...(ill === null ? {} : { ill }) },
+    });
   }
 
   /**

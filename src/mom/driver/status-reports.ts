@@ -24,7 +24,7 @@ type Kept<T> = { readonly value: T; in_report: number | null };
 
 export type StatusReportsOptions = {
   readonly port: ReportsPort;
-  readonly clock: Pick<ClockPort, "after">;
+  readonly clock: Pick<ClockPort, "after" | "wall_ms">;
   readonly host: string;
   /** called for each report */
   readonly every_s: () => number;
@@ -149,7 +149,7 @@ export class StatusReports {
     if (this.#missed <= MISSED_MAX && this.#channel.isOpen) return;
     if (this.#missed === MISSED_MAX + 1) note("the server does not answer datagrams: reports go over the connection");
     const kept = [...this.#usage.values()];
-    const report = this.#opening();
+    const report = { ...this.#opening(), unheard: this.#missed };
     for (const usage of kept) usage.in_report = report.number;
     if (kept.length > 0) report.jobs = kept.map(({ value }) => value);
     this.#addSite(report, Number.POSITIVE_INFINITY);
@@ -157,7 +157,7 @@ export class StatusReports {
   }
 
   #opening(): Part {
-    return { ...this.#options.opening() };
+    return { ...this.#options.opening(), clock_ms: Math.floor(this.#options.clock.wall_ms()) };
   }
 
   /** Makes the reports that are due now; each fits into a datagram (R2). Content that is too long for a datagram is sent over the connection. */
@@ -212,7 +212,7 @@ export const openingOf = (number: number, grace: number, ill: string | null): Op
 });
 
 /** A report that is being made. */
-type Part = Opening & { jobs?: readonly UsageOfRun[]; site?: Resources };
+type Part = Opening & Pick<MomReport, "clock_ms" | "unheard"> & { jobs?: readonly UsageOfRun[]; site?: Resources };
 
 /** Bytes of a report in addition to usage and resources: the names of the fields, and room for longer numbers. */
 const FRAME_BYTES = 40;

@@ -13,7 +13,7 @@ import { type HookRuntime, noHooks } from "./hook-runtime.ts";
 import { serverIdentity } from "./identity.ts";
 import { type JobRuntime, noJobs } from "./job-runtime.ts";
 import { splitToken } from "./joint-answers.ts";
-import { type Moms, noMoms } from "./mom-runtime.ts";
+import { connectedMom, type Moms, noMoms } from "./mom-runtime.ts";
 import { type Known, NOTHING_KNOWN, noRequests, type RequestRuntime } from "./request-runtime.ts";
 import { noResvs, type ResvRuntime } from "./resv-runtime.ts";
 import { noScheds, type Scheds } from "./sched-runtime.ts";
@@ -133,13 +133,7 @@ export function transaction(kernel: Kernel, who: Identity, token: number, known:
       return asks.map(({ key }) => known.hooks.get(key) ?? null);
     },
     hasMom: (host) => kernel.moms.by_host.has(host.toLowerCase()),
-    moms: () =>
-      [...kernel.moms.by_host.values()].map(({ host, since_s, latency_ms, hello }) => ({
-        host,
-        since_s,
-        latency_ms,
-        release: hello.release ?? null,
-      })),
+    moms: () => [...kernel.moms.by_host.values()].map((mom) => connectedMom(kernel.now_ms, mom)),
     resolved(host) {
       const found = known.hosts.get(host);
       if (found === undefined) throw new AnswerNeeded("host", [host]);

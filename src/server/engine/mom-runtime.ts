@@ -1,5 +1,6 @@
 // What the server knows about moms, and about runs on several hosts. It is lost when the server ends; moms then say hello again.
 
+import type { Datagrams, HostView } from "#protocol/hosts-view.ts";
 import type { MomGrace, MomHello, MomJob, MomPatience, MomToServer, MomVnode, Usage } from "#protocol/mom-link.ts";
 import { hostOfJob } from "../state/job-hosts.ts";
 import type { ServerState } from "../state/state.ts";
@@ -31,6 +32,10 @@ export type MomRuntime = {
   /** pinged: the latest mom-ping that has no answer yet; latency_ms: the time that the mom took for its latest answer */
   pinged: { readonly number: number; readonly at_ms: number } | null;
   latency_ms: number | null;
+  /** by how much the mom's clock is ahead of the server's; null: unknown */
+  ahead_ms: number | null;
+  /** times of the mom's last report by datagram, and of its last one over the connection because datagrams were not answered */
+  reported_ms: { datagram: number | null; connection: number | null };
   /** the reason why the mom cannot start jobs; null: it can */
   ill: string | null;
   /** runs that were sent on this connection and that the mom has not accepted yet, by job */
@@ -45,7 +50,27 @@ export type MomRuntime = {
 export type LostMom = { readonly heard_ms: number } & Pick<MomGrace, "requeue_s" | "sister_s">;
 
 /** What other parts of the server may read of a connected mom. */
-export type ConnectedMom = Pick<MomRuntime, "host" | "since_s" | "latency_ms"> & { readonly release: string | null };
+export type ConnectedMom = Pick<MomRuntime, "host" | "since_s" | "latency_ms" | "ahead_ms"> &
+  Pick<HostView, "datagrams" | "place"> & { readonly release: string | null };
+
+/** Number of successive reports that may be missing before a mom is pinged, and before its datagrams count as lost. */
+export const MISSED_REPORTS = 3;
+
+export function connectedMom(now_ms: number, mom: MomRuntime): ConnectedMom {
+  const { host, since_s, latency_ms, ahead_ms, hello } = mom;
+  const { address, port, release = null } = hello;
+  const place = address === undefined || address === "" ? null : { address, port };
+  return { host, since_s, latency_ms, ahead_ms, release, place, datagrams: datagramsOf(now_ms, mom) };
+}
+
+/** Whether datagrams pass between a mom and the server, as its latest reports show. */
+function datagramsOf(now_ms: number, { every_ms, reported_ms }: MomRuntime): Datagrams | null {
+  if (every_ms === null) return null;
+  const isRecent = (at_ms: number | null): boolean => at_ms !== null && now_ms - at_ms < MISSED_REPORTS * every_ms;
+  const arrive = isRecent(reported_ms.datagram);
+  if (isRecent(reported_ms.connection)) return arrive ? "there" : "none";
+  return arrive ? "both" : null;
+}
 
 /** A signal or message that was sent to the mom of a host and has not been answered. token: of the request to answer. */
 export type MomQuestion = { readonly token: number; readonly job: string; readonly host: string; readonly signal: string | null };

@@ -117,9 +117,11 @@ export function stillSilent(kernel: Kernel, key: string): void {
 }
 
 /** Called when a mom has answered a ping: notes the time that the answer took, and whether the mom can start jobs (H4). */
-export function momPonged(kernel: Kernel, mom: MomRuntime, { number, ill }: MomToServer["mom-pong"]): void {
+export function momPonged(kernel: Kernel, mom: MomRuntime, { number, clock_ms, ill }: MomToServer["mom-pong"]): void {
   if (mom.pinged?.number === number) {
     mom.latency_ms = Math.max(0, Math.ceil(kernel.now_ms - mom.pinged.at_ms));
+    // The mom read its clock about halfway between question and answer.
+    if (clock_ms !== undefined) mom.ahead_ms = Math.round(clock_ms - (kernel.now_ms + mom.pinged.at_ms) / 2);
     mom.pinged = null;
   }
   momAnswered(kernel, mom, ill);

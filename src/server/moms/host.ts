@@ -32,7 +32,7 @@ import type { Job } from "../state/state.ts";
 import { graceFor, graceNamed, gracesAtHello, graceUnknown, loseGrace, requeueAt_ms } from "./grace.ts";
 import { beginHeartbeat, heartbeat, momAnswered, momPonged, momSilent, unreported } from "./heartbeat.ts";
 import { allUnknown, hostDown, report, siteResources, tellBusy, vnodesAway, vnodesOf } from "./host-vnodes.ts";
-import { momHeard } from "./missed-reports.ts";
+import { momHeard, noteReport } from "./missed-reports.ts";
 import { startJob, terminateJob } from "./orders.ts";
 import { answered, notCheckpointed, questionUnanswered } from "./questions.ts";
 import { vnodesBack } from "./returned-hosts.ts";
@@ -152,6 +152,8 @@ function hello(kernel: Kernel, link: number, data: MomHello): void {
     since_s: Math.floor(kernel.now_ms / 1000),
     pinged: null,
     latency_ms: null,
+    ahead_ms: null,
+    reported_ms: { datagram: null, connection: null },
     ill: null,
     sent: new Map(),
     sent_ms: kernel.now_ms,
@@ -388,13 +390,15 @@ function started(kernel: Kernel, tx: Transaction, host: string, data: MomToServe
 }
 
 /** Applies a report of a mom on another host. Parts of reports may overtake one another, so each part counts unless a later report has replaced it. */
-function reported(kernel: Kernel, tx: Transaction, mom: MomRuntime, { number, grace, ill, jobs, site }: MomReport): void {
+function reported(kernel: Kernel, tx: Transaction, mom: MomRuntime, told: MomReport): void {
+  const { number, grace, ill, jobs, site } = told;
+  noteReport(kernel.now_ms, mom, told);
   if (number > mom.report) {
     graceNamed(mom, grace);
     mom.report = number;
     momAnswered(kernel, mom, ill);
   }
-  for (const told of jobs ?? []) usage(kernel, tx, mom.host, told);
+  for (const used of jobs ?? []) usage(kernel, tx, mom.host, used);
   if (site === undefined || number <= mom.site_report) return;
   mom.site_report = number;
   siteResources(kernel, tx, mom, site);

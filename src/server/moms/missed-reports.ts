@@ -8,11 +8,9 @@
 //     for the same time is also pinged, and its reports do not count as an answer.
 
 import { limitOf } from "#model/limits/server-limits.ts";
+import type { MomReport } from "#protocol/mom-link.ts";
 import type { Kernel } from "../engine/kernel.ts";
-import type { MomRuntime } from "../engine/mom-runtime.ts";
-
-/** Number of successive reports that may be missing before the mom is pinged. */
-const MISSED_REPORTS = 3;
+import { MISSED_REPORTS, type MomRuntime } from "../engine/mom-runtime.ts";
 
 const answer_ms = ({ state }: Kernel): number => 1000 * limitOf(state, "node_answer_timeout");
 const isWatched = (kernel: Kernel): boolean => limitOf(kernel.state, "node_silence_timeout") > 0;
@@ -59,6 +57,14 @@ function hearAnew(kernel: Kernel, mom: MomRuntime): void {
 export function momHeard(kernel: Kernel, mom: MomRuntime, is_report: boolean): void {
   mom.heard_ms = kernel.now_ms;
   if (!is_report) mom.asked_ms = null;
+}
+
+/** Notes by which way a report came, and what it says about the mom's clock. */
+export function noteReport(now_ms: number, mom: MomRuntime, { clock_ms, unheard }: MomReport): void {
+  // A report that only asks (mom-link.ts I7) always takes the connection.
+  if (clock_ms === undefined) return;
+  mom.reported_ms[unheard === undefined ? "datagram" : "connection"] = now_ms;
+  mom.ahead_ms = Math.round(clock_ms - now_ms);
 }
 
 /** Called by the timer `reports`. ask: sends a mom-ping. Returns the moms that are silent (M1). */

@@ -24,6 +24,9 @@ function viewOf(host: string, mom: ConnectedMom | undefined, vnodes: readonly Vn
     host,
     connected_s: mom?.since_s ?? null,
     latency_ms: mom?.latency_ms ?? null,
+    ahead_ms: mom?.ahead_ms ?? null,
+    datagrams: mom?.datagrams ?? null,
+    place: mom?.place ?? null,
     version: mom?.release ?? null,
     state: [...new Set(vnodes.map(stateOf))].join(" "),
   };

@@ -9,7 +9,7 @@
 import { keepRevoked } from "#identity/files/revoked.ts";
 import type { HostIdentity } from "#identity/peer.ts";
 import { sparingly } from "#protocol/bounds/sparingly.ts";
-import { type ComplexSettings, type HostSched, REVOKED, type Revoked } from "#protocol/join-link.ts";
+import { type ComplexSettings, type HostSched, type HostSight, REVOKED, type Revoked } from "#protocol/join-link.ts";
 import { type ProveUser, userProofs } from "#protocol/proof/user-proof.ts";
 import { JOIN_QUESTIONS, type JoinAnswer, type JoinQuestion, parseQuestion } from "#protocol/schema-join.ts";
 import { listenUdp, type UdpServer } from "#protocol/udp/udp-socket.ts";
@@ -48,6 +48,8 @@ export type NetworkOptions = {
   readonly now_s: () => number;
   readonly note: (event: number, text: string) => void;
   /** the schedulers of a host */
+  /** what the server knows of a host */
+  readonly sightOf: (host: string) => HostSight;
   readonly schedsOf: (host: string) => readonly HostSched[];
   /** called when certificates were checked: from time to time, and when some were revoked */
   readonly reviewed: () => void;
@@ -260,7 +262,15 @@ export class HostNetwork implements Door {
       case "scheds":
         return { type: "scheds", data: { scheds: this.#options.schedsOf(identity.host) } };
       case "check":
-        return { type: "checked", data: { now_s: now_s(), authorities: authority.fingerprints, revoked: authority.revokedServers() } };
+        return {
+          type: "checked",
+          data: {
+            now_s: now_s(),
+            authorities: authority.fingerprints,
+            revoked: authority.revokedServers(),
+            ...(identity.role === "host" ? { host: this.#options.sightOf(identity.host) } : {}),
+          },
+        };
       case "renew": {
         const signed = authority.renew(identity, question.data.request);
         note(LOG_EVENT.SECURITY, `the certificate of host ${identity.host} was renewed`);

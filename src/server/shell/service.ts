@@ -32,6 +32,7 @@ import type { ClockPort, LogPort, ProcessesPort } from "../driver/ports.ts";
 import { ServerDriver } from "../driver/server-driver.ts";
 import { atOnce, storePort } from "../driver/store-port.ts";
 import type { ServerConfig } from "../engine/transaction.ts";
+import { hostSight } from "../moms/host-sight.ts";
 import { remotePlace, schedsOf } from "../state/partitions.ts";
 import type { ServerState } from "../state/state.ts";
 import { hookFiles } from "./hook-files.ts";
@@ -106,6 +107,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     proveUser: proverOf(conf, users),
     now_s: epoch_s,
     note: log.note,
+    sightOf: (host) => hostSight(driver.core.kernel, host),
     schedsOf: (host) => schedsOf(driver.core.state, config, host),
     reviewed: () => remote.review(),
     dialled: () => remote.links,

@@ -169,7 +169,10 @@ function showsHosts(complex: Complex, home: string): void {
     hosts.map(({ host }) => [host === "node7", true, true, "free"]),
   );
   assert.equal(hosts.filter(({ host }) => host === "node7").length, 1);
-  assert.match(must("hosts", "--home", complex.home), /^host +connected since +answers in +version +certificate until +state\n/);
+  assert.match(
+    must("hosts", "--home", complex.home),
+    /^host +connected since +answers in +clock +datagrams +version +certificate until +state\n/,
+  );
   assert.match(partita("hosts", "--home", home).err, /the server is on another host: call partita hosts there/);
 }
 

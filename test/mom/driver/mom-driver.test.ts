@@ -116,7 +116,7 @@ test("a pong tells the server of a full disk, and of a starter that does not ans
     b.server?.frame("mom-ping", { number: 1, silence_s: 40 });
     return b.words.findLast((word) => word.startsWith("mom-pong")) ?? "";
   };
-  assert.equal(pong(), 'mom-pong {"number":1}');
+  assert.equal(pong(), `mom-pong {"number":1,"clock_ms":${b.clock.wall_ms()}}`);
   b.is_full = true;
   b.server?.frame("mom-start", { jobs: [job()] });
   b.clock.endTurn();

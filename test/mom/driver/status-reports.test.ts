@@ -24,6 +24,9 @@ type Bed = {
   keys(): void;
 };
 
+/** what the mom's clock shows */
+const CLOCK_MS = 1_800_000_000_000;
+
 function bed(host = "n1"): Bed {
   const desk = new StatusDesk({ cipher: aesGcm, random: randomBytes, boot: "1", rotation_ms: 3_600_000 });
   const [delays, notes]: [number[], string[]] = [[], []];
@@ -49,6 +52,7 @@ function bed(host = "n1"): Bed {
       },
     },
     clock: {
+      wall_ms: () => CLOCK_MS + 0.5,
       after(delay_ms, work) {
         delays.push(delay_ms);
         timer = work;
@@ -94,23 +98,25 @@ function bed(host = "n1"): Bed {
   return made;
 }
 
+/** A report without usage. */
+const bare = (number: number): MomReport => ({ number, clock_ms: CLOCK_MS });
 const usage = (job: number, cput = 1) => ({ job: `${job}.svr`, run_count: 1, used: { cput, mem: "1024kb", walltime: 60 } });
 
 test("a report every interval; usage stays in them until one with it was answered", () => {
   const b = bed();
-  assert.deepEqual(b.next(), [{ number: 1 }]);
+  assert.deepEqual(b.next(), [bare(1)]);
   b.answer();
   b.reports.keepUsage([usage(1), usage(2)]);
-  assert.deepEqual(b.next(), [{ number: 2, jobs: [usage(1), usage(2)] }]);
+  assert.deepEqual(b.next(), [{ ...bare(2), jobs: [usage(1), usage(2)] }]);
   // The datagram was lost, and there is news about one of the runs.
   b.reports.keepUsage([usage(1, 2)]);
-  assert.deepEqual(b.next(), [{ number: 3, jobs: [usage(1, 2), usage(2)] }]);
+  assert.deepEqual(b.next(), [{ ...bare(3), jobs: [usage(1, 2), usage(2)] }]);
   // News since the report was sent: its answer says nothing about them.
   b.reports.keepUsage([usage(1, 3)]);
   b.answer();
-  assert.deepEqual(b.next(), [{ number: 4, jobs: [usage(1, 3)] }]);
+  assert.deepEqual(b.next(), [{ ...bare(4), jobs: [usage(1, 3)] }]);
   b.answer();
-  assert.deepEqual(b.next(), [{ number: 5 }]);
+  assert.deepEqual(b.next(), [bare(5)]);
   assert.deepEqual(
     b.delays.slice(1),
     Array.from({ length: 5 }, () => 15_000),
@@ -128,7 +134,7 @@ test("resources of the site and what is wrong with the mom", () => {
   assert.equal(report?.ill?.length, 200);
   b.answer();
   b.ill = null;
-  assert.deepEqual(b.next(), [{ number: 2 }]);
+  assert.deepEqual(b.next(), [bare(2)]);
 });
 
 test("the usage of many runs goes into several datagrams, each of which is a report; what fits into none goes over the connection", () => {
@@ -165,12 +171,12 @@ test("while datagrams are not answered, reports also go over the connection", ()
   b.reports.keepUsage([usage(1)]);
   assert.equal(b.next().length, 1, "datagrams are still tried");
   const [frame] = b.frames();
-  assert.deepEqual(frame, { type: "mom-report", data: { number: 5, jobs: [usage(1)] } });
+  assert.deepEqual(frame, { type: "mom-report", data: { ...bare(5), unheard: 4, jobs: [usage(1)] } });
   assert.deepEqual(b.notes, ["the server does not answer datagrams: reports go over the connection"]);
   // The answer to it comes over the connection too.
   b.reports.heard({ number: 5 });
-  assert.deepEqual(b.next(), [{ number: 6 }]);
-  assert.deepEqual(b.frames(), [{ type: "mom-report", data: { number: 7 } }]);
+  assert.deepEqual(b.next(), [bare(6)]);
+  assert.deepEqual(b.frames(), [{ type: "mom-report", data: { ...bare(7), unheard: 5 } }]);
   b.answer();
   b.next();
   assert.deepEqual([b.frames(), b.notes.at(-1)], [[], "the server answers datagrams again"]);

@@ -41,3 +41,27 @@ test("view-hosts: the latency is the time between the latest question and its an
   mom(h, link, "mom-pong", { number });
   assert.equal(latency(), 2000, "an answer counts once");
 });
+
+test("view-hosts: the clock of a host, and whether its datagrams and their answers arrive", () => {
+  const h = harness();
+  const link = 902;
+  addHost(h, "n1");
+  mom(h, link, "mom-hello", { ...hello("n1"), address: "10.0.0.1", reports: { every_s: 10 } });
+  const view = (): HostView | undefined => hosts(h).find(({ host }) => host === "n1");
+  const clock = (ahead_ms: number): { readonly clock_ms: number } => ({ clock_ms: h.core.kernel.now_ms + ahead_ms });
+  assert.partialDeepStrictEqual(view(), { datagrams: null, ahead_ms: null, place: { address: "10.0.0.1", port: 15002 } });
+  mom(h, link, "mom-report", { number: 1, ...clock(120_000) });
+  assert.partialDeepStrictEqual(view(), { datagrams: "both", ahead_ms: 120_000 });
+  mom(h, link, "mom-report", { number: 2, unheard: 4, ...clock(0) });
+  assert.equal(view()?.datagrams, "there", "it does not get the answers");
+  for (let count = 0; count < 3; count++) {
+    advance(h, 10);
+    mom(h, link, "mom-report", { number: 3 + count, unheard: 5 + count, ...clock(-500) });
+  }
+  assert.partialDeepStrictEqual(view(), { datagrams: "none", ahead_ms: -500 });
+  for (let count = 0; count < 4; count++) {
+    mom(h, link, "mom-report", { number: 6 + count, ...clock(0) });
+    advance(h, 10);
+  }
+  assert.equal(view()?.datagrams, "both");
+});
