@@ -19,6 +19,8 @@ export const PROGRAMS = [
     ["pbs_sched_watch", "src/sched/shell/module-watch-main.ts"],
     ["pbs_hook_host", "src/hooks/javascript/host-main.ts"],
     ["pbs_resident", "src/resident/main.ts"],
+    ["pbs_runners", "src/runner/main.ts"],
+    ["pbs_runner", "src/runner/pilot-main.ts"],
   ].map(([name, source]) => ({ name, source, kind: "helper" })),
   { name: "qmgr", source: "src/qmgr/main.ts", kind: "command" },
   { name: "partita", source: "src/admin/main.ts", kind: "admin" },

@@ -280,6 +280,29 @@ const HOSTS = call(
   },
 );
 
+const RUNNERS = call(
+  "runners",
+  "show the backends and their runners: what was asked for, what came, what the backend says",
+  (y) => y.option("F", { choices: ["json"] as const, requiresArg: true, describe: "json: as JSON" }),
+  async (argv) => {
+    const { showRunners } = await import("./hosts/runners.ts");
+    out(await showRunners(complexConf(argv.home), argv.F === "json"));
+  },
+);
+
+const CONFIRM_DEAD = call(
+  "confirm-dead [name..]",
+  "lost runners (by name, or by a job on them; default: all) are dead: their jobs are requeued or end",
+  (y) =>
+    y
+      .positional("name", { type: "string", array: true })
+      .option("age", { type: "number", default: 0, requiresArg: true, describe: "only runners that have been lost for so many seconds" }),
+  async (argv) => {
+    const { confirmDead } = await import("./hosts/runners.ts");
+    out(await confirmDead(complexConf(argv.home), argv.name ?? [], Math.max(0, Math.floor(argv.age))));
+  },
+);
+
 const CERT: Call = (y) => y.command(certCommand);
 
 const SIM: Call = (y) => y.command(simCommand);
@@ -329,6 +352,10 @@ const CALLS: readonly Call[] = [
   JOIN,
   CERT,
   HOSTS,
+  RUNNERS,
+  CONFIRM_DEAD,
+  RUNNERS,
+  CONFIRM_DEAD,
   UPGRADE,
   UNINSTALL,
   SHELL,

@@ -165,6 +165,10 @@ export type ViewSchedRequest = { readonly kind: "view-sched"; readonly sched: st
 export type ViewUnservedRequest = { readonly kind: "view-unserved" };
 /** Asks for the hosts of the complex (`partita hosts`). The reply value is { hosts: HostView[] } (hosts-view.ts). */
 export type ViewHostsRequest = { readonly kind: "view-hosts" };
+/** Returns backends and their runners (`partita runners`); the answer is a RunnersView. */
+export type ViewRunnersRequest = { readonly kind: "view-runners" };
+/** `partita confirm-dead`: lost runners count as dead. names: of runners, or of jobs on them; none: all lost ones. age_s: only those lost for so long */
+export type ConfirmDeadRequest = { readonly kind: "confirm-dead"; readonly names: readonly string[]; readonly age_s: number };
 /** Waits for the end of a job (qsub -W block=true): the reply comes when it ends. The reply value is {exit_status?: number, message?: string}. */
 export type WaitJobRequest = { readonly kind: "wait-job"; readonly job: string };
 /** qterm. manner: the value of option -t. */
@@ -230,6 +234,8 @@ export type Request =
   | ViewSchedRequest
   | ViewUnservedRequest
   | ViewHostsRequest
+  | ViewRunnersRequest
+  | ConfirmDeadRequest
   | ShutdownRequest
   | BackupRequest
   | IdentityRequest

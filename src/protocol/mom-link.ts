@@ -75,6 +75,11 @@ export type MomHello = {
    * not know these frames
    */
   readonly pongs?: true;
+  /**
+   * the mom is a runner of a backend (docs/runners.md). token: proves that it is the runner with the name `host`; the gate checks it and passes on an empty text. age_s: how
+   * long ago the backend started the runner
+   */
+  readonly runner?: { readonly token: string; readonly age_s: number };
   /** the mom is on another host (I5, I6). every_s: how often it reports */
   readonly reports?: { readonly every_s: number };
   /** the grace that the mom knows; null: it knows none yet; absent: a mom of an earlier release, which does not heed I7 */

@@ -12,9 +12,11 @@ import { LEADER_CHARS_MAX, parseLeader } from "./failover/leader.ts";
 import type { MomToServer, ServerToMom } from "./mom-link.ts";
 import { MEMBERS_MAX } from "./multicast/command-packet.ts";
 import { GROUP_TYPES } from "./multicast/stream.ts";
+import type { RunnersToServer, ServerToRunners } from "./runner-link.ts";
 import type { Change, Decision, SchedCommand, SchedToServer, ServerToSched, Verdict, Why } from "./sched-link.ts";
 import { SCHED_COMMAND } from "./sched-link.ts";
 import { firstIssue } from "./schema.ts";
+import { RUNNERS_TO_SERVER, SERVER_TO_RUNNERS } from "./schema-runners.ts";
 import type { MomToTask, TaskToMom } from "./task-link.ts";
 import { LIMITS } from "./wire/limits.ts";
 
@@ -159,6 +161,7 @@ const MOM_TO_SERVER = {
     checkpoints: items(name).exactOptional(),
     outputs: items(name).exactOptional(),
     pongs: z.literal(true).exactOptional(),
+    runner: z.object({ token: name, age_s: seconds.nonnegative() }).exactOptional(),
     reports: z.object({ every_s: count.min(1).max(LIMITS.status_interval_s_max) }).exactOptional(),
     grace: grace.nullable().exactOptional(),
     multicast: z.literal(true).exactOptional(),
@@ -335,6 +338,8 @@ const MOM_TO_TASK = {
 } satisfies { readonly [K in keyof MomToTask]: z.ZodType<MomToTask[K]> };
 
 type Tables = {
+  "runners-to-server": RunnersToServer;
+  "server-to-runners": ServerToRunners;
   "task-to-mom": TaskToMom;
   "mom-to-task": MomToTask;
   "sched-to-server": SchedToServer;
@@ -343,6 +348,8 @@ type Tables = {
   "server-to-mom": ServerToMom;
 };
 const TABLES: { readonly [D in keyof Tables]: { readonly [type: string]: z.ZodType } } = {
+  "runners-to-server": RUNNERS_TO_SERVER,
+  "server-to-runners": SERVER_TO_RUNNERS,
   "sched-to-server": SCHED_TO_SERVER,
   "server-to-sched": SERVER_TO_SCHED,
   "mom-to-server": MOM_TO_SERVER,

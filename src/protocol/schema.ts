@@ -101,6 +101,12 @@ const SCHEMAS = {
   "view-sched": z.strictObject({ kind: z.literal("view-sched"), sched: name.min(1) }),
   "view-unserved": z.strictObject({ kind: z.literal("view-unserved") }),
   "view-hosts": z.strictObject({ kind: z.literal("view-hosts") }),
+  "view-runners": z.strictObject({ kind: z.literal("view-runners") }),
+  "confirm-dead": z.strictObject({
+    kind: z.literal("confirm-dead"),
+    names: z.array(name).max(LIMITS.attrs_max),
+    age_s: z.number().int().nonnegative(),
+  }),
   shutdown: z.strictObject({
     kind: z.literal("shutdown"),
     manner: z.enum(["immediate", "delay", "quick"]),

@@ -101,7 +101,7 @@ export class MomLife {
 
   start(): void {
     const { host, pid } = this.#options;
-    const identity = { host, port: 15002, pid, is_system: false, alarm_s: 10 };
+    const identity = { host, port: 15002, pid, is_system: false, alarm_s: 10, runner: null };
     this.arrive(() => {
       this.#driver = new MomDriver(this.#ports(), identity, this.#settings());
       this.#driver.start();

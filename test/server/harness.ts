@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { Reject } from "#model/pbse.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { MomToServer, ServerToMom } from "#protocol/mom-link.ts";
+import type { RunnersToServer, ServerToRunners } from "#protocol/runner-link.ts";
 import type { Decision, SchedToServer, ServerToSched, Verdict } from "#protocol/sched-link.ts";
 import { identify } from "#server/attributes/permission.ts";
 import type { Core } from "#server/core/core.ts";
@@ -75,6 +76,7 @@ export type Harness = {
   readonly to_scheds: { link: number; type: keyof ServerToSched; data: unknown }[];
   /** without mom-ping, which moms answer at once */
   readonly to_moms: { link: number; type: keyof ServerToMom; data: unknown }[];
+  readonly to_runners: { type: keyof ServerToRunners; data: unknown }[];
   /** links of moms and schedulers that answer no ping */
   readonly silent: Set<number>;
   /** the shell's view of schedulers' processes, by name; processes not listed run */
@@ -128,6 +130,7 @@ export function harness(options: { readonly server?: Attrs } = {}): Harness {
     parts: new Map(),
     to_scheds: [],
     to_moms: [],
+    to_runners: [],
     silent: new Set(),
     sights: new Map(),
     next_token: 1,
@@ -292,6 +295,11 @@ export function momHello(h: Harness, link: number, host: string, jobs: MomToServ
 
 export function mom<T extends keyof MomToServer>(h: Harness, link: number, type: T, data: MomToServer[T]): void {
   h.driver.mom(link, type, data);
+  settle(h);
+}
+
+export function runners<T extends keyof RunnersToServer>(h: Harness, link: number, type: T, data: RunnersToServer[T]): void {
+  h.driver.runners(link, type, data);
   settle(h);
 }
 
@@ -466,6 +474,7 @@ function worldOf(h: () => Harness): OwnPorts {
     links: {
       toSched: (frame) => toSched(h(), frame),
       toMoms: (frames) => frames.forEach((frame) => toMom(h(), frame)),
+      toRunners: ({ type, data }) => void h().to_runners.push({ type, data }),
       end: () => undefined,
       dropDaemons: () => undefined,
       setLimits: () => undefined,

@@ -3,16 +3,17 @@
 // I1. state, state_count and last_error are written by the server only. They say what the backend itself has said last.
 
 import { type AttributeRow, attributeTable } from "../attribute.ts";
+import { BACKEND_OPTION_ROWS } from "./backend-options.ts";
 import { isPartitionName } from "./sched-attributes.ts";
 
 const BACKEND_TYPES = ["local", "slurm", "gridengine", "lsf", "openstack", "pbs"] as const;
 
-/** Defaults of limits. max_runners: so many runners at most, counting those that wait. n_max_queued_jobs: as open-lmake. */
+/** So many runners at most, counting those that wait. */
 const MAX_RUNNERS_DEFAULT = 100;
-const MAX_QUEUED_DEFAULT = 10;
 /** Seconds: that a runner waits for its next job before it leaves; between two passes though nothing has changed; after which a runner that is not heard counts as lost. */
 const IDLE_WAIT_S_DEFAULT = 2;
 const RESYNC_S_DEFAULT = 60;
+const WALLTIME_S_DEFAULT = 3600;
 const LOST_AFTER_S_DEFAULT = 60;
 
 // biome-ignore format: one row per attribute
@@ -20,16 +21,13 @@ const ROWS: readonly AttributeRow[] = [
   ["type", "keyword", "all", "mgr", "what starts the runners: local, slurm, gridengine, lsf, openstack or pbs", { keywords: BACKEND_TYPES }],
   ["enabled", "boolean", "all", "mgr", "whether runners are started; False: runners leave when their jobs have ended", { default: false, restored: true }],
   ["partition", "string", "all", "mgr", "partition to which the runners belong; unset: that of the default scheduler", { check: isPartitionName }],
-  ["queue", "string", "all", "mgr", "queue or partition of the other system into which runners are submitted"],
   ["max_runners", "integer", "all", "mgr", "largest number of runners, waiting ones included", { default: MAX_RUNNERS_DEFAULT, restored: true, min: 0 }],
-  ["n_max_queued_jobs", "integer", "all", "mgr", "largest number of runners of one bucket that wait to be started", { default: MAX_QUEUED_DEFAULT, restored: true, min: 1 }],
   ["runner_idle_wait", "duration", "all", "mgr", "how long a runner without a job waits for another one before it leaves", { default: IDLE_WAIT_S_DEFAULT, restored: true, min: 0 }],
-  ["runner_walltime", "duration", "all", "mgr", "how long a runner may run at least; longer if the jobs of its bucket need more; unset: as long as they need", { min: 60 }],
+  ["runner_walltime", "duration", "all", "mgr", "how long a runner lives at least; longer if the jobs of its bucket need more", { default: WALLTIME_S_DEFAULT, restored: true, min: 60 }],
   ["runner_resync_interval", "duration", "all", "mgr", "how often the number of runners is computed again although nothing has changed", { default: RESYNC_S_DEFAULT, restored: true, min: 1 }],
   ["runner_lost_after", "duration", "all", "mgr", "a runner that is not connected for so long counts as lost", { default: LOST_AFTER_S_DEFAULT, restored: true, min: 1 }],
   ["fallback", "keyword", "all", "mgr", "where jobs go while the backend cannot be used: local, or hold (they wait)", { default: "local", restored: true, keywords: ["local", "hold"] }],
   ["retries", "integer", "all", "mgr", "how often a job that fails is run again, unless it says so itself (-W retries)", { default: 0, restored: true, min: 0, max: 100 }],
-  ["options", "string", "all", "mgr", "options of the other system for every runner, as words of its submit command"],
   ["comment", "string", "all", "mgr", "free text", { characters: "lines" }],
   ["state", "keyword", "all", "pbs", "disabled, starting, ready or failing", { keywords: ["disabled", "starting", "ready", "failing"] }],
   ["state_count", "string", "all", "pbs", "numbers of runners: Asked (waiting to be started), Idle, Busy, Lost"],
@@ -37,4 +35,4 @@ const ROWS: readonly AttributeRow[] = [
   ["last_error_time", "time", "all", "pbs", "when the backend failed last"],
 ];
 
-export const BACKEND_ATTRIBUTES = attributeTable("backend", ROWS);
+export const BACKEND_ATTRIBUTES = attributeTable("backend", [...ROWS, ...BACKEND_OPTION_ROWS]);

@@ -323,8 +323,9 @@ export class MomDriver {
   #sayHello(): void {
     const { hooks, checkpoints, contact } = this.state;
     this.#silence.helloLeft(this.#ports.clock.steady_ms());
-    const { host, port, pid } = this.#identity;
+    const { host, port, pid, runner } = this.#identity;
     const { digest } = hooks;
+    const grace = contact === null ? null : { number: 0, requeue_s: contact.requeue_s, sister_s: contact.sister_s };
     const data: MomHello = {
       host,
       tasks: this.#tasks.path,
@@ -339,7 +340,8 @@ export class MomDriver {
       ...(checkpoints.size === 0 ? {} : { checkpoints: [...checkpoints] }),
       ...helloOutputs(this.state),
       pongs: true,
-      grace: contact === null ? null : { number: 0, requeue_s: contact.requeue_s, sister_s: contact.sister_s },
+      // The jobs of a runner that is cut off go on: its backend says whether the runner still exists (src/server/runners/arrival.ts A2).
+      ...(runner === null ? { grace } : { runner: { token: runner.token, age_s: runner.age_s() } }),
       ...(this.#reports === null ? {} : { reports: { every_s: this.#settings.status_interval_s } }),
       ...(this.#ports.group === null ? {} : { multicast: true as const }),
     };

@@ -238,4 +238,9 @@ export type MomIdentity = {
   readonly is_system: boolean;
   /** -a: the longest time for a program that gives the value of a site's resource */
   readonly alarm_s: number;
+  /** the mom is a runner of a backend; null: it is a mom of the complex */
+  readonly runner: RunnerIdentity | null;
 };
+
+/** token: proves to the server that this is the runner of that name. age_s: how long ago the backend started it. */
+export type RunnerIdentity = { readonly token: string; age_s(): number };

@@ -10,7 +10,7 @@ import { systemUsers } from "#support/passwd.ts";
 import type { MomSettings } from "../config/config.ts";
 import type { MomOptions } from "../config/options.ts";
 import { MomDriver } from "../driver/mom-driver.ts";
-import type { ClockPort, DiskPort, HostPort, MomPorts, ScriptsPort, SetupPort, TasksPort } from "../driver/ports.ts";
+import type { ClockPort, DiskPort, HostPort, MomPorts, RunnerIdentity, ScriptsPort, SetupPort, TasksPort } from "../driver/ports.ts";
 import { bootId, hostFacts } from "../host/facts.ts";
 import { measureHost, processOwners } from "../host/measure.ts";
 import { ownersOf } from "../host/owners.ts";
@@ -40,16 +40,18 @@ export class Mom {
 
   readonly #conf: Conf;
   readonly #options: MomOptions;
+  readonly #is_runner: boolean;
   readonly #home: string;
   readonly #log: Log;
   readonly #driver: MomDriver;
   readonly #isReady = Promise.withResolvers<void>();
   readonly #hasEnded = Promise.withResolvers<number>();
 
-  /** Prepares a mom. Throws MomStartError if its configuration cannot be used. */
-  constructor(conf: Conf, options: MomOptions) {
+  /** Prepares a mom. runner: it is a runner of a backend. Throws MomStartError if its configuration cannot be used. */
+  constructor(conf: Conf, options: MomOptions, runner: RunnerIdentity | null = null) {
     this.#conf = conf;
     this.#options = options;
+    this.#is_runner = runner !== null;
     this.#home = options.home ?? conf.mom_home;
     this.ready = this.#isReady.promise;
     this.ended = this.#hasEnded.promise;
@@ -64,6 +66,7 @@ export class Mom {
       pid: process.pid,
       is_system: conf.mode === "system",
       alarm_s: options.alarm_s,
+      runner,
     };
     this.#driver = new MomDriver(this.#ports(), identity, settings);
     this.#takeSignals();
@@ -113,7 +116,7 @@ export class Mom {
       server: serverPort(this.#conf, this.#fault),
       reports: reportsPort(this.#conf),
       group: groupPort(this.#conf, this.#fault),
-      starter: starterPort(priv),
+      starter: starterPort(priv, this.#is_runner),
       agent: agentPort(this.#fault),
       disk: this.#diskPort(priv),
       scripts: this.#scriptsPort(priv),

@@ -12,9 +12,11 @@ import { siblingProgram } from "../host/sibling.ts";
 import { type MomToStarter, STARTER_SOCKET, type StarterToMom } from "../job/starter-link.ts";
 
 const READY_MS_MAX = 30_000;
+/** The argument of a starter that ends together with its mom. */
+const BOUND = "bound";
 
-/** Makes the port for the starter. directory: mom_priv. */
-export function starterPort(directory: string): StarterPort {
+/** Makes the port for the starter. directory: mom_priv. bound: the starter and its jobs end together with this process (starter-main.ts M5). */
+export function starterPort(directory: string, bound: boolean): StarterPort {
   return {
     connect(end) {
       const { address, release } = socketAddress(`${directory}/${STARTER_SOCKET}`);
@@ -37,7 +39,7 @@ export function starterPort(directory: string): StarterPort {
     },
     launch(done) {
       try {
-        launchStarter(directory, done);
+        launchStarter(directory, bound, done);
       } catch (error) {
         done(messageOf(error));
       }
@@ -49,12 +51,12 @@ export function starterPort(directory: string): StarterPort {
  * Starts a starter that outlives the mom. done: called when the starter listens, or when it has ended because another one is running. Throws if its log cannot
  * be opened.
  */
-function launchStarter(directory: string, done: (fault: string | null) => void): void {
+function launchStarter(directory: string, bound: boolean, done: (fault: string | null) => void): void {
   const log = openSync(`${directory}/starter.log`, "a", 0o600);
-  const child: ChildProcess = spawn(process.execPath, [siblingProgram("starter"), directory], {
+  const child: ChildProcess = spawn(process.execPath, [siblingProgram("starter"), directory, ...(bound ? [BOUND] : [])], {
     argv0: "pbs_starter",
     detached: true,
-    stdio: ["ignore", "pipe", log],
+    stdio: ["ignore", "pipe", log, ...(bound ? (["pipe"] as const) : [])],
     cwd: "/",
     env: { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", ...(process.env["TZ"] === undefined ? {} : { TZ: process.env["TZ"] }) },
   });
@@ -62,6 +64,9 @@ function launchStarter(directory: string, done: (fault: string | null) => void):
   const end = (fault: string | null): void => {
     clearTimeout(timer);
     child.stdout?.destroy();
+    // The other end of this pipe is open in the starter as long as this process exists.
+    const life = child.stdio[3];
+    if (life !== null && life !== undefined && "unref" in life && typeof life.unref === "function") life.unref();
     child.removeAllListeners();
     child.on("error", () => undefined);
     child.unref();

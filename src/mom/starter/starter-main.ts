@@ -6,11 +6,13 @@
 // M2. If its mom_priv is removed (the complex is gone), no mom can connect any more: the starter kills its jobs and ends.
 // M3. Only root and the starter's own user may connect: the socket has mode 0600, and the credentials of the peer are
 //     checked.
+// M5. A starter with the argument `bound` (that of a runner) has a pipe to its mom as descriptor 3. When the pipe is closed, because the mom has ended in whatever way, the
+//     starter kills its jobs and ends.
 // M4. From the time at which the starter listens, an internal error is reported and the starter continues, because its end
 //     would lose all its jobs.
 
 import { chmodSync, readFileSync, statSync, unlinkSync, writeSync } from "node:fs";
-import { createServer } from "node:net";
+import { createServer, Socket } from "node:net";
 import { peerCredentials } from "#protocol/wire/peer-credentials.ts";
 import { socketAddress } from "#protocol/wire/socket-path.ts";
 import { steady_ms } from "#support/clock.ts";
@@ -28,11 +30,13 @@ import { Starter } from "./starter.ts";
 /** How long the starter waits for a mom while it has no jobs. */
 const IDLE_END_MS = 60_000;
 const DIRECTORY_CHECK_MS = 2000;
+/** The pipe to the mom of a bound starter. */
+const LIFE_FD = 3;
 /** Soft limit on open files of the starter. Every job inherits it. */
 const FILES_MAX = 1024;
 
-function main(directory: string): void {
-  closeForeignDescriptors();
+function main(directory: string, bound: boolean): void {
+  closeForeignDescriptors(...(bound ? [LIFE_FD] : []));
   const lock = takeLock(`${directory}/starter.lock`);
   if ("owner_pid" in lock) process.exit(3);
   process.chdir("/");
@@ -57,11 +61,25 @@ function main(directory: string): void {
     starter.killAll();
     process.exit(0);
   }, DIRECTORY_CHECK_MS);
+  if (bound) endWithMom(starter);
   // Whatever ends the process, the empty group directories are removed.
   process.on("exit", () => groups?.dissolve());
   listen(directory, starter);
   // The starter continues after an internal error (M4).
   process.on("uncaughtException", (error) => complain(`internal error: ${error.stack ?? error.message}`));
+}
+
+/** Ends the jobs and this process when the mom at the other end of the pipe has ended (M5). */
+function endWithMom(starter: Starter): void {
+  const life = new Socket({ fd: LIFE_FD, readable: true, writable: false });
+  const end = (): void => {
+    complain("the mom has ended: jobs are killed");
+    starter.killAll();
+    process.exit(0);
+  };
+  life.once("close", end);
+  life.on("error", () => undefined);
+  life.resume();
 }
 
 /** Writes to stderr. process.stderr is not used: on a full disk it would raise another error. */
@@ -144,9 +162,9 @@ function listen(directory: string, starter: Starter): void {
   restIfIdle();
 }
 
-const [directory] = process.argv.slice(2);
+const [directory, word] = process.argv.slice(2);
 if (directory === undefined || !directory.startsWith("/")) {
-  process.stderr.write("usage: pbs_starter MOM_PRIV\n");
+  process.stderr.write("usage: pbs_starter MOM_PRIV [bound]\n");
   process.exit(2);
 }
-main(directory);
+main(directory, word === "bound");

@@ -11,6 +11,7 @@ import { answerAtStart } from "../jobs/start-wait.ts";
 import { awaitEnd, awaitRerun, waitFor } from "../jobs/waiters.ts";
 import { discardOnHost, messageJob, modifyJobOnMom, signalJob, startJob, terminateJob } from "../moms/orders.ts";
 import { releaseSisters } from "../moms/sisters.ts";
+import { runnerGone } from "../runners/arrival.ts";
 import * as cycles from "../scheds/cycles.ts";
 import { askSched } from "../scheds/questions.ts";
 import * as scheds from "../scheds/session.ts";
@@ -93,6 +94,11 @@ export function carryOut(kernel: Kernel, action: Action): void {
       const resv = kernel.state.resvs.get(action.resv);
       const mail = resv === undefined ? null : mailForResv(kernel.state.server, resv, action.point, action.text);
       if (mail !== null) kernel.out.actions.push({ kind: "send-mail", mail });
+      break;
+    }
+    case "runner-dead": {
+      const runner = kernel.state.runners.get(action.runner);
+      if (runner !== undefined) runnerGone(kernel, runner, `confirmed dead by ${action.by}`, true);
       break;
     }
     case "backup":

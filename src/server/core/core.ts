@@ -8,6 +8,7 @@
 import type { HookOutcome } from "#hooks/run/hook-input.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { MomGrace, MomToServer } from "#protocol/mom-link.ts";
+import type { RunnersToServer } from "#protocol/runner-link.ts";
 import type { SchedHello, SchedToServer } from "#protocol/sched-link.ts";
 import type { FrameOf } from "#protocol/schema-link.ts";
 import { type Batch, emptyOutbox, isEmptyOutbox } from "../engine/batch.ts";
@@ -21,6 +22,8 @@ import { answerQuery } from "../hooks/objects.ts";
 import { settleAccrual } from "../jobs/eligible-time.ts";
 import * as moms from "../moms/host.ts";
 import { awaitVnodes } from "../resv/health.ts";
+import { runnerArrives, runnerAway } from "../runners/arrival.ts";
+import * as runners from "../runners/controller.ts";
 import { cyclesLeave } from "../scheds/cycles.ts";
 import { decideOnSettled } from "../scheds/decisions.ts";
 import type { SchedSight } from "../scheds/heartbeat.ts";
@@ -76,6 +79,11 @@ export type Core = {
   /** the grace to tell the mom of this link (protocol/mom-link.ts I7); null: no mom is connected by it, and nobody must get an answer */
   graceOf(link: number): { readonly grace?: MomGrace } | null;
   momLost(link: number, now_ms: number, why?: string): void;
+  /** a frame of pbs_runners */
+  runners<T extends keyof RunnersToServer>(link: number, type: T, data: RunnersToServer[T], now_ms: number): void;
+  runnersLost(link: number, now_ms: number): void;
+  /** pbs_runners has ended, or could not be started. why null: nothing is wrong */
+  runnersExited(why: string | null, now_ms: number): void;
   /** the server has started: starts schedulers, sets timers */
   start(now_ms: number): void;
   /** the wall clock was set by this amount; now_ms: its new time */
@@ -119,9 +127,12 @@ export function createCore(state: ServerState, config: ServerConfig, now_ms: num
     schedExited: (name, how, time_ms) => scheds.exited(at(time_ms), name, how),
     schedUnfit: (name, text, time_ms) => scheds.unfit(at(time_ms), name, text),
     schedSeen: (name, sight, time_ms) => scheds.seen(at(time_ms), name, sight),
-    mom: (link, type, data, time_ms) => moms.frame(at(time_ms), link, { type, data } as FrameOf<"mom-to-server">),
+    mom: (link, type, data, time_ms) => momFrame(at(time_ms), link, { type, data } as FrameOf<"mom-to-server">),
+    momLost: (link, time_ms, why = "communication closed") => momLost(at(time_ms), link, why),
     graceOf: (link) => moms.graceOfLink(kernel, link),
-    momLost: (link, time_ms, why = "communication closed") => moms.lost(at(time_ms), link, why),
+    runners: (link, type, data, time_ms) => runners.frame(at(time_ms), link, { type, data } as FrameOf<"runners-to-server">),
+    runnersLost: (link, time_ms) => runners.lost(at(time_ms), link),
+    runnersExited: (why, time_ms) => runners.exited(at(time_ms), why),
     start: (time_ms) => start(at(time_ms)),
     clockSet: (by_ms, time_ms) => clockSet(at(time_ms), by_ms),
     nextTick: () => kernel.timers.next(),
@@ -130,11 +141,24 @@ export function createCore(state: ServerState, config: ServerConfig, now_ms: num
   };
 }
 
+/** A runner is a vnode before its mom is looked at. */
+function momFrame(kernel: Kernel, link: number, frame: FrameOf<"mom-to-server">): void {
+  if (frame.type === "mom-hello") runnerArrives(kernel, frame.data);
+  moms.frame(kernel, link, frame);
+}
+
+function momLost(kernel: Kernel, link: number, why: string): void {
+  const host = kernel.moms.by_link.get(link)?.host;
+  moms.lost(kernel, link, why);
+  if (host !== undefined) runnerAway(kernel, host);
+}
+
 function start(kernel: Kernel): void {
   awaitVnodes(kernel);
   armAll(kernel);
   moms.allSilent(kernel);
   scheds.startAll(kernel);
+  runners.startAll(kernel);
 }
 
 /** Does the work that must be done before a batch leaves. Then returns everything that has gathered (I2). */

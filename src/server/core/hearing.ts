@@ -22,6 +22,8 @@ import { nodeCreated } from "../moms/host-vnodes.ts";
 import { reportsChanged } from "../moms/missed-reports.ts";
 import { resvVnodeGone, sharingChanged, vnodeChanged, vnodeCreated, vnodeResized } from "../resv/health.ts";
 import { askersChanged, resvChanged, resvGone, resvJobsChanged } from "../resv/timing.ts";
+import { backendChanged as runnersWanted } from "../runners/controller.ts";
+import { passSoon } from "../runners/pass.ts";
 import * as cycles from "../scheds/cycles.ts";
 import { schedHeartbeatChanged } from "../scheds/heartbeat.ts";
 import { jobIsNews } from "../scheds/mirror.ts";
@@ -29,6 +31,7 @@ import * as news from "../scheds/news.ts";
 import { arrayOf } from "../state/apply.ts";
 import { type AttrChange, changes, type Event } from "../state/event.ts";
 import { isIn, isPlanned, isWaiting, isWithMom, phaseName } from "../state/job-phase.ts";
+import { hasRunners } from "../state/partitions.ts";
 import type { Attrs, Job, JobAttrs, Resv, ResvAttrs, Vnode } from "../state/state.ts";
 import { queueStarted, routeSoon } from "../submit/routing.ts";
 
@@ -52,6 +55,7 @@ type News = {
   readonly "sched-changed": [name: string, change: AttrChange, before: Attrs];
   readonly "sched-deleted": [name: string];
   readonly "backend-changed": [name: string, before: Attrs | null];
+  readonly "runner-changed": [];
   readonly "resv-created": [id: string];
   readonly "resv-changed": [id: string, before: ResvAttrs];
   readonly "resv-deleted": [resv: Resv];
@@ -83,6 +87,8 @@ function resvHears(kernel: Kernel, queue: string): void {
   if (resv !== undefined) resvJobsChanged(kernel, resv);
 }
 
+const passHears = (kernel: Kernel): void => passSoon(kernel);
+
 const limitsMove = (kernel: Kernel): void => {
   kernel.state.accrual.stale = true;
 };
@@ -95,6 +101,7 @@ const HEARERS: { readonly [K in keyof News]: readonly Hearer<News[K]>[] } = {
     { when: isInResv, hears: (kernel, _tx, job) => resvHears(kernel, job.attrs.queue) },
     { hears: queueHears },
     { when: accrues, hears: jobAccrues },
+    { when: hasRunners, hears: passHears },
   ],
   "job-changed": [
     {
@@ -133,6 +140,7 @@ const HEARERS: { readonly [K in keyof News]: readonly Hearer<News[K]>[] } = {
     },
     { when: (_kernel, job, before) => hasArrived(job, before), hears: queueHears },
     { when: accrues, hears: jobAccrues },
+    { when: (kernel, job, before) => hasRunners(kernel) && hasArrived(job, before), hears: passHears },
   ],
   "job-ended": [
     { hears: (kernel, _tx, job) => jobIsNews(kernel, job.id) },
@@ -159,6 +167,7 @@ const HEARERS: { readonly [K in keyof News]: readonly Hearer<News[K]>[] } = {
     },
     { when: (_kernel, job) => job.attrs["depend"] !== undefined, hears: (_kernel, tx, job) => dependentsAtEnd(tx, job) },
     { when: isInResv, hears: (kernel, _tx, job) => resvHears(kernel, job.attrs.queue) },
+    { when: hasRunners, hears: passHears },
   ],
   "subjobs-deleted": [
     { hears: (kernel, _tx, array) => jobIsNews(kernel, array.id) },
@@ -212,7 +221,8 @@ const HEARERS: { readonly [K in keyof News]: readonly Hearer<News[K]>[] } = {
   "sched-created": [{ hears: news.schedCreated }, { hears: limitsMove }],
   "sched-changed": [{ hears: news.schedChanged }, { when: (_kernel, _name, change) => movesLimits(change), hears: limitsMove }],
   "sched-deleted": [{ hears: news.schedDeleted }, { hears: askersChanged }, { hears: limitsMove }],
-  "backend-changed": [{ hears: news.backendChanged }],
+  "backend-changed": [{ hears: news.backendChanged }, { hears: runnersWanted }],
+  "runner-changed": [{ hears: runnersWanted }],
   "resv-created": [{ hears: (kernel, _tx, id) => resvChanged(kernel, id, null) }],
   "resv-changed": [
     { hears: (kernel, _tx, id, before) => resvChanged(kernel, id, before) },
@@ -299,7 +309,8 @@ function tellCreated(kernel: Kernel, tx: Transaction, { object, name }: Of<"crea
   else if (object === "node") tell(kernel, tx, "vnode-created", name);
   else if (object === "sched") tell(kernel, tx, "sched-created", name);
   else if (object === "backend") tell(kernel, tx, "backend-changed", name, null);
-  else if (object === "resv") tell(kernel, tx, "resv-created", name);
+  else if (object === "runner") tell(kernel, tx, "runner-changed");
+  else tell(kernel, tx, "resv-created", name);
 }
 
 function tellChanged(kernel: Kernel, tx: Transaction, event: Of<"changed">, apply: () => void): void {
@@ -314,6 +325,7 @@ function tellChanged(kernel: Kernel, tx: Transaction, event: Of<"changed">, appl
   else if (sched !== undefined) tell(kernel, tx, "sched-changed", name, event, sched);
   else if (resv !== undefined) tell(kernel, tx, "resv-changed", name, resv);
   else if (backend !== undefined) tell(kernel, tx, "backend-changed", name, backend);
+  else if (object === "runner") tell(kernel, tx, "runner-changed");
 }
 
 function tellDeleted(kernel: Kernel, tx: Transaction, { object, name }: Of<"deleted">, apply: () => void): void {
@@ -326,4 +338,5 @@ function tellDeleted(kernel: Kernel, tx: Transaction, { object, name }: Of<"dele
   else if (vnode !== undefined) tell(kernel, tx, "vnode-deleted", vnode);
   else if (resv !== undefined) tell(kernel, tx, "resv-deleted", resv);
   else if (backend !== undefined) tell(kernel, tx, "backend-changed", name, backend.attrs);
+  else if (object === "runner") tell(kernel, tx, "runner-changed");
 }

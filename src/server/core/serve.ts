@@ -206,6 +206,8 @@ const NUMBERS: { readonly [K in RequestKind]: number } = {
   "view-sched": 0,
   "view-unserved": 0,
   "view-hosts": 0,
+  "view-runners": 0,
+  "confirm-dead": 0,
   backup: 0,
   identity: 0,
 };

@@ -10,6 +10,7 @@
 //                  question:N a mom has not answered
 //   reservations   resv:ID its next event is due, for example its start; resv-wait:ID a client no longer waits for the answer;
 //                  resv-idle:ID it was unused too long; resv-health: the moms have had time to say hello
+//   runners        runners a pass is due; runners-start pbs_runners is started again; runner-lost:NAME a runner has not come back
 //   others         hook:NAME a periodic hook is due; purge-history old finished jobs are removed from the history
 
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
@@ -25,6 +26,9 @@ import { questionUnanswered } from "../moms/questions.ts";
 import { joinLate, sisterSilent } from "../moms/sisters.ts";
 import { vnodesDue } from "../resv/health.ts";
 import { armResv, idleTooLong, resvDue, waitOver } from "../resv/timing.ts";
+import { runnerLost } from "../runners/arrival.ts";
+import { startProcess } from "../runners/controller.ts";
+import { pass } from "../runners/pass.ts";
 import { trigger } from "../scheds/cycles.ts";
 import { schedHeartbeat } from "../scheds/heartbeat.ts";
 import { questionOver } from "../scheds/questions.ts";
@@ -126,6 +130,15 @@ function due(kernel: Kernel, kind: string, name: string): void {
       break;
     case "resv-health":
       vnodesDue(kernel);
+      break;
+    case "runners":
+      pass(kernel);
+      break;
+    case "runners-start":
+      startProcess(kernel);
+      break;
+    case "runner-lost":
+      runnerLost(kernel, name);
       break;
     case "hook":
       periodicDue(kernel, name);

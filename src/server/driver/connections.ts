@@ -42,7 +42,7 @@ export type Connection = {
   /** the user behind the connection; null: the uid has no name, or the peer is a daemon of another host */
   readonly peer: Peer | null;
   readonly pid: number;
-  role: "client" | "sched" | "mom";
+  role: "client" | "sched" | "mom" | "runners";
   /** tokens of the connection's unanswered requests, and of those among them that are listings */
   readonly tokens: Set<number>;
   readonly listings: Set<number>;

@@ -48,6 +48,10 @@ export class Delivery {
       if (frame.type === "sched-refused") links.end(frame.link);
     }
     links.toMoms(batch.moms);
+    for (const frame of batch.runners) {
+      links.toRunners?.(frame);
+      if (frame.type === "runners-refused") links.end(frame.link);
+    }
     for (const action of batch.actions) this.#act(action);
     if (batch.changes.purged_arrays.size > 0) this.#driver.history.count();
   }
@@ -80,6 +84,8 @@ export class Delivery {
         return;
       case "say-sched":
         return processes.say(action.sched, action.text);
+      case "start-runners":
+        return this.#ports.runners?.start((why) => this.#driver.do((core, now_ms) => core.runnersExited(why, now_ms)));
       case "drop-link":
         return links.end(action.link);
       case "log-events":

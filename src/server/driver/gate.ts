@@ -13,6 +13,7 @@
 //     costs the server much work.
 // G6. A mom of another host brings no new vnode with the name of a further host that has a certificate, whether that host has a mom or
 //     not. The core knows hosts whose moms are connected only (src/server/moms/host-vnodes.ts).
+// G7. A mom with the name of a runner proves by the token of this runner that it is the runner. Its link was admitted as that of a mom before.
 
 import { hostName } from "#identity/host-name.ts";
 import { limitOf } from "#model/limits/server-limits.ts";
@@ -23,6 +24,7 @@ import type { StatusDesk } from "#protocol/datagram/status-desk.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { MomHeard, MomHello, MomReport, MomToServer, MomVnode, ServerToMom } from "#protocol/mom-link.ts";
 import type { GroupDesk } from "#protocol/multicast/group-desk.ts";
+import type { RunnersToServer } from "#protocol/runner-link.ts";
 import type { SchedToServer } from "#protocol/sched-link.ts";
 import { parseRequest } from "#protocol/schema.ts";
 import { frameTypes, parseFrame } from "#protocol/schema-link.ts";
@@ -31,7 +33,7 @@ import { nameOfPeer } from "#protocol/wire/link-peer.ts";
 import { isRecord } from "#support/guards.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { UserDatabase } from "#support/passwd.ts";
-import type { ClientFrame, MomFrame, SchedFrame } from "../engine/batch.ts";
+import type { ClientFrame, MomFrame, RunnersFrame, SchedFrame } from "../engine/batch.ts";
 import type { ServerState } from "../state/state.ts";
 import { type Connection, type Connections, connections, createShares, isListing, type Link, linkLimits } from "./connections.ts";
 import { type MomFrames, momFrames } from "./mom-frames.ts";
@@ -50,6 +52,8 @@ export type GateOptions = Pick<StartFramesOptions, "scripts" | "cookies" | "secr
   readonly log: Pick<LogPort, "note">;
   /** the hosts that have a certificate of the complex which is valid now; names in canonical form */
   readonly certified: () => ReadonlySet<string>;
+  /** the SHA-256 of a token of a runner, in hexadecimal digits; absent: no runner is admitted */
+  readonly digest?: (token: string) => string;
   /** opens the reports of moms on other hosts */
   readonly desk: StatusDesk;
   /** sends commands to many moms of other hosts at once */
@@ -59,6 +63,7 @@ export type GateOptions = Pick<StartFramesOptions, "scripts" | "cookies" | "secr
 };
 
 const SCHED_TYPES: ReadonlySet<string> = new Set(frameTypes("sched-to-server"));
+const RUNNERS_TYPES: ReadonlySet<string> = new Set(frameTypes("runners-to-server"));
 
 export class Gate implements LinksPort, ClientsPort {
   readonly #options: GateOptions;
@@ -105,6 +110,7 @@ export class Gate implements LinksPort, ClientsPort {
     if (type === "request") this.#request(connection, data);
     else if (!this.#driver.takesDaemons) connection.link.destroy();
     else if (SCHED_TYPES.has(type)) this.#schedFrame(connection, type, data);
+    else if (RUNNERS_TYPES.has(type)) this.#runnersFrame(connection, type, data);
     else this.#momFrame(connection, type, data);
   }
 
@@ -120,6 +126,7 @@ export class Gate implements LinksPort, ClientsPort {
       driver.momLost(link.id);
     }
     if (connection.role === "sched") driver.schedLost(link.id, connection.pid);
+    if (connection.role === "runners") driver.runnersLost(link.id);
   }
 
   #serve(connection: Connection): void {
@@ -170,6 +177,35 @@ export class Gate implements LinksPort, ClientsPort {
     else this.#driver.schedHello(connection.link.id, hello, host.host);
   }
 
+  #runnersFrame(connection: Connection, type: string, data: unknown): void {
+    const parsed = parseFrame("runners-to-server", type, data);
+    if (!parsed.ok || !this.#connections.mayBeDaemon(connection)) return this.#intruder(connection, type);
+    const { frame } = parsed;
+    if (frame.type === "runners-hello") {
+      connection.role = "runners";
+      connection.link.welcome();
+    }
+    if (connection.role !== "runners") return this.#intruder(connection, type);
+    this.#driver.runners(connection.link.id, frame.type, frame.data as RunnersToServer[typeof frame.type]);
+  }
+
+  /**
+   * Whether a mom may have this name (G7). A runner that the server does not know any more is told to end; anybody else who gives the name of a runner, or a token that is
+   * not that of the runner, is an intruder.
+   */
+  #admitsRunner(connection: Connection, { host, runner }: MomHello): boolean {
+    const known = this.#driver.core.state.runners.get(host);
+    if (known === undefined && runner === undefined) return true;
+    if (known === undefined) {
+      connection.link.send("mom-quit", {});
+      connection.link.end();
+      return false;
+    }
+    if (runner !== undefined && this.#options.digest?.(runner.token) === known.attrs.digest) return true;
+    this.#intruder(connection, `mom-hello of runner ${host} without its token`);
+    return false;
+  }
+
   #momFrame(connection: Connection, type: string, data: unknown): void {
     const parsed = parseFrame("mom-to-server", type, data);
     if (!parsed.ok) return this.#intruder(connection, type);
@@ -178,9 +214,10 @@ export class Gate implements LinksPort, ClientsPort {
       if (!this.#connections.mayBeMom(connection, frame.data.host)) return this.#intruder(connection, `${type} of ${frame.data.host}`);
       // G5
       if (connection.link.peer.host !== undefined && connection.role === "mom") return this.#intruder(connection, `a second ${type}`);
+      if (!this.#admitsRunner(connection, frame.data)) return;
       connection.role = "mom";
       connection.link.welcome();
-      return this.#hello(connection, frame.data);
+      return this.#hello(connection, withoutToken(frame.data));
     }
     if (connection.role !== "mom") return this.#intruder(connection, type);
     if (frame.type === "mom-got") return this.#options.group.heard(connection.link.id, frame.data.place);
@@ -260,6 +297,10 @@ export class Gate implements LinksPort, ClientsPort {
     this.#connections.byNumber(link)?.link.send(type, data);
   }
 
+  toRunners({ link, type, data }: RunnersFrame): void {
+    this.#connections.byNumber(link)?.link.send(type, data);
+  }
+
   toMoms(frames: readonly MomFrame[]): void {
     this.#momFrames.send(frames);
   }
@@ -315,6 +356,11 @@ function withAddress(request: Request, address: string | undefined): Request {
  */
 function withoutSocket({ tasks: _elsewhere, ...hello }: MomHello): MomHello {
   return hello;
+}
+
+/** Removes the token from the hello of a runner: nobody but the gate needs it. */
+function withoutToken(hello: MomHello): MomHello {
+  return hello.runner === undefined ? hello : { ...hello, runner: { token: "", age_s: hello.runner.age_s } };
 }
 
 /** Removes the reports from the hello of a mom on the server's host, which answers pings and reports over its link. */

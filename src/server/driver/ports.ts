@@ -12,7 +12,7 @@ import type { Batch as Rows } from "#store/store.ts";
 import type { AccountingLog } from "#support/accounting-log.ts";
 import type { LogRecord } from "#support/log-event.ts";
 import type { Core } from "../core/core.ts";
-import type { Batch, ClientFrame, HistoryWalk, MomFrame, SchedFrame } from "../engine/batch.ts";
+import type { Batch, ClientFrame, HistoryWalk, MomFrame, RunnersFrame, SchedFrame } from "../engine/batch.ts";
 import type { Mail } from "../engine/mail.ts";
 import type { SchedSight } from "../scheds/heartbeat.ts";
 import type { Job, ServerState } from "../state/state.ts";
@@ -63,6 +63,8 @@ export type LinksPort = {
   toSched(frame: SchedFrame): void;
   /** sends frames in their order. Frames with the same record that follow one another may go out as one */
   toMoms(frames: readonly MomFrame[]): void;
+  /** absent: no pbs_runners can connect */
+  toRunners?(frame: RunnersFrame): void;
   /** ends a link after everything sent has left; the driver is informed of it as of any other loss of a link */
   end(link: number): void;
   /** ends all links of schedulers and moms at once */
@@ -114,6 +116,12 @@ export type ProcessesPort = {
   isAlive(pid: number): boolean;
 };
 
+/** The process of pbs_runners. */
+export type RunnersPort = {
+  /** starts it unless it runs. exited: called when it has ended. why null: nothing is wrong, for example another one runs */
+  start(exited: (why: string | null) => void): void;
+};
+
 export type HooksPort = {
   run(hook: HookRun, done: (outcome: HookOutcome) => void): void;
   close(): void;
@@ -160,6 +168,8 @@ export type ServerPorts = {
   readonly clients: ClientsPort;
   readonly processes: ProcessesPort;
   readonly hooks: HooksPort;
+  /** absent: there is no pbs_runners */
+  readonly runners?: RunnersPort;
   readonly files: FilesPort;
   readonly log: LogPort;
   readonly accounting: Pick<AccountingLog, "record" | "flush" | "lost">;

@@ -13,6 +13,7 @@ import { limitOf } from "#model/limits/server-limits.ts";
 import { PBSE, pbseText } from "#model/pbse.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { MomToServer } from "#protocol/mom-link.ts";
+import type { RunnersToServer } from "#protocol/runner-link.ts";
 import type { SchedHello, SchedToServer } from "#protocol/sched-link.ts";
 import type { Batch as Rows } from "#store/store.ts";
 import { watchedClock } from "#support/clock-jumps.ts";
@@ -165,6 +166,14 @@ export class ServerDriver {
 
   mom<T extends keyof MomToServer>(link: number, type: T, data: MomToServer[T]): void {
     this.do((core, now_ms) => core.mom(link, type, data, now_ms));
+  }
+
+  runners<T extends keyof RunnersToServer>(link: number, type: T, data: RunnersToServer[T]): void {
+    this.do((core, now_ms) => core.runners(link, type, data, now_ms));
+  }
+
+  runnersLost(link: number): void {
+    this.do((core, now_ms) => core.runnersLost(link, now_ms));
   }
 
   /** Called when a connection is gone. tokens: its open requests. The loss of a scheduler or mom is reported separately. */

@@ -3,6 +3,7 @@
 
 import type { HookRun } from "#hooks/run/hook-input.ts";
 import type { ServerToMom } from "#protocol/mom-link.ts";
+import type { ServerToRunners } from "#protocol/runner-link.ts";
 import type { ServerToSched } from "#protocol/sched-link.ts";
 import type { LogRecord } from "#support/log-event.ts";
 import type { Changes } from "../state/changes.ts";
@@ -21,6 +22,7 @@ export type LinkFrame<Frames> = {
 }[keyof Frames];
 export type SchedFrame = LinkFrame<ServerToSched>;
 export type MomFrame = LinkFrame<ServerToMom>;
+export type RunnersFrame = LinkFrame<ServerToRunners>;
 
 /** Selects the records that a walk through the history visits. subjobs false: only jobs and arrays, no subjobs. */
 export type HistoryWalk = { readonly queue?: string; readonly seqs?: readonly number[]; readonly subjobs: boolean };
@@ -54,6 +56,8 @@ export type ShellAction =
   | { readonly kind: "go-on"; readonly token: number }
   /** delete jobs from the history that ended before before_s (epoch seconds), then call core.historyPurged(count) */
   | { readonly kind: "purge-history"; readonly before_s: number }
+  /** start the process of pbs_runners, unless one runs; then call core.runnersExited when it ends */
+  | { readonly kind: "start-runners" }
   | { readonly kind: "drop-link"; readonly link: number }
   /** the log mask of the server changed */
   | { readonly kind: "log-events"; readonly mask: number }
@@ -68,10 +72,11 @@ export type Batch = {
   readonly scheds: readonly SchedFrame[];
   /** frames to moms. In a mom-start the shell adds the scripts of the jobs, which are not kept in memory */
   readonly moms: readonly MomFrame[];
+  readonly runners: readonly RunnersFrame[];
   readonly actions: readonly ShellAction[];
 };
 
 export type Outbox = { readonly [K in keyof Omit<Batch, "changes">]: Batch[K] extends readonly (infer T)[] ? T[] : never };
 
-export const emptyOutbox = (): Outbox => ({ logs: [], accounting: [], clients: [], scheds: [], moms: [], actions: [] });
+export const emptyOutbox = (): Outbox => ({ logs: [], accounting: [], clients: [], scheds: [], moms: [], runners: [], actions: [] });
 export const isEmptyOutbox = (out: Outbox): boolean => Object.values(out).every((list) => list.length === 0);

@@ -16,6 +16,7 @@ import { splitToken } from "./joint-answers.ts";
 import { connectedMom, type Moms, noMoms } from "./mom-runtime.ts";
 import { type Known, NOTHING_KNOWN, noRequests, type RequestRuntime } from "./request-runtime.ts";
 import { noResvs, type ResvRuntime } from "./resv-runtime.ts";
+import { noRunners, type RunnersRuntime } from "./runner-runtime.ts";
 import { noScheds, type Scheds } from "./sched-runtime.ts";
 import { createTimers, type Timers } from "./timers.ts";
 import type { Action, Answer, HookAsk, Identity, ServerConfig, Transaction, Unserved } from "./transaction.ts";
@@ -48,6 +49,7 @@ export type Kernel = {
   readonly moms: Moms;
   readonly resvs: ResvRuntime;
   readonly hooks: HookRuntime;
+  readonly runners: RunnersRuntime;
   readonly ending: Ending;
 };
 
@@ -77,6 +79,7 @@ export function createKernel(state: ServerState, config: ServerConfig, now_ms: n
     moms: noMoms(now_ms),
     resvs: noResvs(),
     hooks: noHooks(),
+    runners: noRunners(),
     ending: { stopping: "no", how: null, told: false },
   };
 }
@@ -139,6 +142,7 @@ export function transaction(kernel: Kernel, who: Identity, token: number, known:
       if (found === undefined) throw new AnswerNeeded("host", [host]);
       return found;
     },
+    runnerReason: (name) => kernel.runners.reasons.get(name) ?? "",
     unserved: (queue) => kernel.follow.unserved(kernel, queue),
     commentNow: () => kernel.follow.commentNow(kernel),
   };

@@ -114,6 +114,8 @@ export type Action =
   | { readonly kind: "mail"; readonly job: string; readonly point: string; readonly text: string }
   | { readonly kind: "mail-resv"; readonly resv: string; readonly point: string; readonly text: string }
   | { readonly kind: "backup"; readonly file: string; readonly token: number }
+  /** a person says that a runner does not exist any more */
+  | { readonly kind: "runner-dead"; readonly runner: string; readonly by: string }
   | { readonly kind: "ask-authority"; readonly ask: IdentityAsk; readonly token: number }
   | { readonly kind: "shutdown"; readonly manner: "immediate" | "delay" | "quick"; readonly scheds: boolean; readonly moms: boolean }
   | {
@@ -184,6 +186,8 @@ export type Transaction = {
    */
   resolved(host: string): string | null;
   /** why no scheduler looks at the jobs of an execution queue; null: a scheduler does */
+  /** what the backend of a runner that waits says about it; "": nothing */
+  runnerReason(name: string): string;
   unserved(queue: Queue): Unserved | null;
   /** returns a function that replaces the comment in a job's attributes if no scheduler looks at the job */
   commentNow(): (attrs: Attrs) => Attrs;

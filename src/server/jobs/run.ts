@@ -20,7 +20,7 @@ import { availableAmount } from "../state/occupancy.ts";
 import { partitionOf, schedOfQueue } from "../state/partitions.ts";
 import { execHost, releasedSpots, spots } from "../state/placement.ts";
 import { resvOfQueue } from "../state/resv-holding.ts";
-import type { Attrs, Job, Queue, Vnode } from "../state/state.ts";
+import type { Attrs, Job, Queue, ServerState, Vnode } from "../state/state.ts";
 import { accountStarted } from "./accounting-record.ts";
 import { discardCheckpointElsewhere, discardOutputElsewhere } from "./checkpointed.ts";
 import { commentDate, isExecution, logJob, requestor } from "./life.ts";
@@ -83,6 +83,7 @@ function checkVnodes(tx: Transaction, job: Job, queue: Queue, exec: ExecVnode, o
     if (is_named) checkState(vnode, options);
     if (options.specified === true) continue;
     if (is_named && resv === undefined) checkBelongs(vnode, queue);
+    if (is_named) checkRunner(state, vnode, job, tx.now_s);
     if (resv === undefined) checkOutside(state, vnode, spot);
     checkExclusive(vnode, spot.exclusive);
     if (resv === undefined) checkAmounts(tx, vnode, spot.amounts);
@@ -110,6 +111,17 @@ function checkAmounts(tx: Transaction, vnode: Vnode, amounts: ReadonlyMap<string
   }
 }
 
+/** Refuses a runner that belongs to another user, or whose walltime could end before the job. */
+function checkRunner({ runners }: ServerState, vnode: Vnode, { attrs }: Job, now_s: number): void {
+  const runner = runners.get(vnode.name);
+  if (runner === undefined) return;
+  if (runner.attrs.bucket.owner !== attrs.euser) throw refusedNow(`runner ${vnode.name} belongs to another user`);
+  const end_s = vnode.attrs["runner_end"];
+  const walltime = attrs.Resource_List["walltime"];
+  const lasts_s = typeof walltime === "number" ? walltime : Number.POSITIVE_INFINITY;
+  if (typeof end_s === "number" && now_s + lasts_s > end_s) throw refusedNow(`runner ${vnode.name} ends before the job`);
+}
+
 /** State words of a vnode that do not prevent a start. An operator who names the vnodes may also use a vnode that is offline or busy. */
 const UP: ReadonlySet<string> = new Set(["job-busy", "job-exclusive", "resv-exclusive"]);
 function checkState(vnode: Vnode, options: RunOptions): void {
@@ -133,6 +145,7 @@ function start(tx: Transaction, job: Job, exec: ExecVnode, exec_vnode: string, o
     stime: tx.now_s,
     comment: `Job was sent for execution at ${commentDate(tx)} on ${exec_vnode}`,
   };
+  Object.assign(set, runnerAttrs(tx.state, exec));
   if (options.walltime_s !== undefined) set["Resource_List"] = { ...job.attrs.Resource_List, walltime: options.walltime_s };
   const own: OwnChange = {
     ...(options.specified === true ? { placed_by_hand: true } : {}),
@@ -153,6 +166,14 @@ function start(tx: Transaction, job: Job, exec: ExecVnode, exec_vnode: string, o
   tx.act({ kind: "start-job", job: job.id });
   const array = arrayOf(tx.state, job);
   if (array !== undefined) noteStart(tx, array);
+}
+
+/** The attributes that say on which runner a job runs; none for a job on other vnodes. */
+function runnerAttrs({ runners }: ServerState, exec: ExecVnode): Attrs {
+  const runner = runners.size === 0 ? undefined : runners.get(vnodesOf(exec)[0] ?? "");
+  if (runner === undefined) return {};
+  const { backend, remote } = runner.attrs;
+  return { backend, runner: runner.name, ...(remote === undefined ? {} : { backend_id: remote }) };
 }
 
 /** Attributes that only a waiting job has; ptime: when it was preempted. */

@@ -224,6 +224,8 @@ export function allSilent(kernel: Kernel): void {
 
 /** Sets the timer after which jobs of a lost host are requeued: node_fail_requeue after now, and not before the mom's grace is over (grace.ts). */
 function armSilence(kernel: Kernel, host: string): void {
+  // The jobs of a runner wait until its backend says that it does not exist any more (runners/arrival.ts A2).
+  if (kernel.state.runners.has(host)) return;
   const at_ms = requeueAt_ms(kernel, host);
   if (at_ms !== null) kernel.timers.set(`silent:${host.toLowerCase()}`, at_ms);
 }

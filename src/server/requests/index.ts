@@ -32,6 +32,7 @@ import { submitResv } from "./resv/submit-resv.ts";
 import { shutdownRequest } from "./shutdown.ts";
 import { status } from "./status.ts";
 import { viewHosts } from "./view-hosts.ts";
+import { confirmDead, viewRunners } from "./view-runners.ts";
 
 type Registry = { readonly [K in RequestKind]?: RequestHandler<K> };
 
@@ -59,6 +60,8 @@ const HANDLERS: Registry = {
   "view-sched": viewSched,
   "view-unserved": viewUnserved,
   "view-hosts": viewHosts,
+  "view-runners": viewRunners,
+  "confirm-dead": confirmDead,
   "import-hook": importHook,
   "export-hook": exportHook,
   shutdown: shutdownRequest,

@@ -1,7 +1,7 @@
 // The service of pbs_server. It connects the driver of the core (../driver/server-driver.ts) with real ports: sockets, the
 // store, the clock, child processes, files, logs.
 
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { StatusDesk } from "#protocol/datagram/status-desk.ts";
@@ -44,6 +44,7 @@ import { HostNetwork } from "./network.ts";
 import { RemoteScheds, withRemote } from "./remote-scheds.ts";
 import { keepResourceFile } from "./resource-file.ts";
 import { runSecrets } from "./run-secrets.ts";
+import { runnersProcess } from "./runners-process.ts";
 import { schedProcesses } from "./sched-processes.ts";
 import { unprivilegedUser } from "./unprivileged.ts";
 import { mungeOf, userProver } from "./user-prover.ts";
@@ -81,7 +82,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const hook_files = hookFiles(`${config.home}/server_priv/hooks`, complain);
   const files = fileCopies(join(config.home, "server_priv"), complain);
   let listener: LinkServer | null = null;
-  const types = ["request", ...frameTypes("sched-to-server"), ...frameTypes("mom-to-server")];
+  const types = ["request", ...frameTypes("sched-to-server"), ...frameTypes("mom-to-server"), ...frameTypes("runners-to-server")];
   const handlers: LinkHandlers = {
     onLink: (link) => gate.opened(link),
     onReady: (link) => gate.ready(link),
@@ -129,6 +130,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     desk,
     certified: () => identity.hostNames(),
     group,
+    digest: (token) => createHash("sha256").update(token).digest("hex"),
     scripts: (ids, done) => atOnce(() => store.scripts(ids), done),
     cookies: (count) =>
       randomBytes(16 * count)
@@ -156,6 +158,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       processesOf(options, () => driver),
       remote,
     ),
+    runners: runnersProcess(config.home, complain),
     hooks: hookRuns({ conf, system, users, answer: (query) => driver.core.hookQuery(query), complain }),
     files: { ...files, hook: hook_files.write },
     log,

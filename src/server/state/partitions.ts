@@ -4,6 +4,7 @@
 
 import { isHostNamed } from "#identity/host-name.ts";
 import { DEFAULT_PARTITION, DEFAULT_SCHED } from "#model/tables/sched-attributes.ts";
+import type { RunnerDoing } from "#protocol/runner-link.ts";
 import { isOwnName, type OwnHost } from "./own-host.ts";
 import type { Backend, Queue, Runner, Sched, ServerState, Vnode } from "./state.ts";
 
@@ -58,16 +59,13 @@ export const isRemote = (sched: Pick<Sched, "name" | "attrs">, own: OwnHost): bo
 
 // --- backends and runners
 
-/** asked: it has not connected yet. idle, busy: it is connected, without or with jobs. lost: it was connected and is not now. */
-export type RunnerDoing = "asked" | "idle" | "busy" | "lost";
-
 export function runnersOf(state: ServerState, backend: string): Runner[] {
   const found: Runner[] = [];
   for (const runner of state.runners.values()) if (runner.attrs.backend === backend) found.push(runner);
   return found;
 }
 
-function doingOf(state: ServerState, { name, attrs }: Runner): RunnerDoing {
+export function doingOf(state: ServerState, { name, attrs }: Runner): RunnerDoing {
   const vnode = state.vnodes.get(name);
   if (vnode === undefined) return "asked";
   if (attrs.lost_s !== undefined) return "lost";
@@ -79,6 +77,9 @@ export function runnerCounts(state: ServerState, backend: string): { readonly [D
   for (const runner of runnersOf(state, backend)) counts[doingOf(state, runner)]++;
   return counts;
 }
+
+/** Whether there is anything to do for runners. */
+export const hasRunners = ({ state }: { readonly state: ServerState }): boolean => state.backends.size + state.runners.size > 0;
 
 /** The partition to which the runners of a backend belong. */
 export function partitionOfBackend({ attrs }: Backend): string {

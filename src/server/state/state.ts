@@ -93,8 +93,7 @@ export type Sched = { readonly name: string; readonly order: number; attrs: Attr
 export type Backend = { readonly name: string; readonly order: number; attrs: Attrs };
 /**
  * A runner that was asked of a backend. backend: the name of the backend. serial, index: its place among the runners that were asked together. bucket: what it was asked
- * for (model/request/bucket.ts). digest: SHA-256 of its token. remote: its id in the backend. lost_s: since when its connection is lost. gone: the backend has said
- * that it ended.
+ * for (model/request/bucket.ts). digest: SHA-256 of its token. life_s: how long it lives. remote: its id in the backend. lost_s: since when it counts as lost.
  */
 export type RunnerAttrs = Attrs & {
   backend: string;
@@ -103,6 +102,7 @@ export type RunnerAttrs = Attrs & {
   bucket: Bucket;
   digest: string;
   asked_s: number;
+  life_s: number;
   remote?: string;
   lost_s?: number;
 };

@@ -9,7 +9,7 @@ import type { MomEvent } from "#mom/run/event.ts";
 import { job } from "../world.ts";
 import { type Bed, bed } from "./bed.ts";
 
-const IDENTITY = { host: "n1", port: 15002, pid: 1, is_system: false, alarm_s: 10 };
+const IDENTITY = { host: "n1", port: 15002, pid: 1, is_system: false, alarm_s: 10, runner: null };
 const kinds = (words: readonly string[]): string[] => words.map((word) => word.split(" ")[0] ?? "");
 
 /** A mom that its server has welcomed. */

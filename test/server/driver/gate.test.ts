@@ -16,7 +16,7 @@ import type { Reply } from "#protocol/wire/reply.ts";
 import { type LinkPeer, NO_UID } from "#protocol/wire/server-link.ts";
 import type { Link } from "#server/driver/connections.ts";
 import { Gate } from "#server/driver/gate.ts";
-import { addSched, addVnode, CONFIG, type Harness, HOST, harness, settle } from "../harness.ts";
+import { addSched, addVnode, apply, CONFIG, type Harness, HOST, harness, settle } from "../harness.ts";
 
 const host = (name: string, role: HostIdentity["role"] = "host"): LinkPeer => ({
   pid: 0,
@@ -73,6 +73,7 @@ function gateFor(peer: LinkPeer, h: Harness = harness()): Seen {
       rotation_ms: 60_000,
       note: (text) => void notes.push(text),
     }),
+    digest: (token) => `digest of ${token}`,
     desk: new StatusDesk({ cipher: aesGcm, random: randomBytes, boot: "1", rotation_ms: 60_000 }),
   });
   const link: Link = {
@@ -312,4 +313,35 @@ test("a user of another host sends requests under its name and host, and is neit
       assert.match(seen.notes[0] ?? "", /hello.* refused from uid 0 of host login1$/);
     }
   }
+});
+
+test("a mom with the name of a runner needs the token of this runner; the token goes no further (G7)", () => {
+  const bucket = { key: "b", owner: "alice", queue: "workq", project: "p", ncpus: 1, mem_kb: 0, tmp_kb: 0, walltime_s: 64, resources: {} };
+  const world = (): Harness => {
+    const h = harness();
+    for (const [index, token] of ["one", "two"].entries()) {
+      const attrs = { backend: "sl", serial: 1, index, bucket, digest: `digest of ${token}`, asked_s: 0, life_s: 600 };
+      apply(h, { kind: "created", object: "runner", name: `sl-1-${index}`, attrs });
+    }
+    return h;
+  };
+  const runner = (token: string) => ({ runner: { token, age_s: 1 } });
+  // biome-ignore format: a table
+  const rows: readonly (readonly [what: string, hello: MomToServer["mom-hello"], welcome: boolean])[] = [
+    ["its own token",         { ...hello("sl-1-0"), ...runner("one") }, true],
+    ["that of another runner",{ ...hello("sl-1-0"), ...runner("two") }, false],
+    ["an empty token",        { ...hello("sl-1-0"), ...runner("") },    false],
+    ["no token",              hello("sl-1-0"),                          false],
+  ];
+  for (const [what, says, welcome] of rows) {
+    const h = world();
+    const { gate, link, notes, fate } = gateFor(LOCAL, h);
+    gate.frame(link, "mom-hello", says);
+    assert.deepEqual(fate, { welcome, destroyed: !welcome }, what);
+    assert.equal(h.core.state.vnodes.has("sl-1-0"), welcome, what);
+    assert.doesNotMatch(JSON.stringify([notes, [...h.core.kernel.moms.by_host.values()].map((mom) => mom.hello)]), /one|two/, what);
+  }
+  const { gate, link, sent, fate } = gateFor(LOCAL, world());
+  gate.frame(link, "mom-hello", { ...hello("sl-9-0"), ...runner("one") });
+  assert.deepEqual([sent, fate.welcome], [[{ type: "mom-quit", data: {} }], false], "a runner that is not known any more");
 });

@@ -27,7 +27,7 @@ test("backend: create, set, unset, print and delete", async () => {
     ["unset backend sl max_runners"],
   ]);
   const seen = (name: string): unknown => shown(h, "backend", "sl", name);
-  assert.deepEqual([seen("type"), seen("max_runners"), seen("n_max_queued_jobs"), seen("fallback")], ["slurm", "100", "10", "local"]);
+  assert.deepEqual([seen("type"), seen("max_runners"), seen("fallback"), seen("retries")], ["slurm", "100", "local", "0"]);
   assert.deepEqual([seen("state"), seen("state_count")], ["starting", "Asked:0 Idle:0 Busy:0 Lost:0"]);
   await session(h, [["set backend sl enabled=f"]]);
   assert.equal(seen("state"), "disabled");

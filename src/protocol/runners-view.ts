@@ -1,0 +1,45 @@
+// The answers to the requests `view-runners` (`partita runners`) and `confirm-dead`.
+
+/** A backend: what it was asked for, what it gave, and what it said. */
+export type BackendView = {
+  readonly backend: string;
+  readonly type: string;
+  readonly partition: string;
+  readonly state: string;
+  readonly max_runners: number;
+  readonly asked: number;
+  readonly idle: number;
+  readonly busy: number;
+  readonly lost: number;
+  readonly last_error: string | null;
+  /** epoch seconds */
+  readonly last_error_s: number | null;
+};
+
+/** Waiting jobs of one bucket that limits admit. */
+export type DemandView = { readonly bucket: string; readonly partition: string; readonly jobs: number };
+
+export type RunnerView = {
+  readonly runner: string;
+  readonly backend: string;
+  /** its id in the backend; null: not known yet */
+  readonly backend_id: string | null;
+  /** asked, idle, busy or lost */
+  readonly state: string;
+  readonly bucket: string;
+  /** what the backend says about it while it waits; "": nothing */
+  readonly reason: string;
+  readonly jobs: readonly string[];
+  /** when it was asked for; when its walltime ends, null: it has not connected. Epoch seconds */
+  readonly asked_s: number;
+  readonly end_s: number | null;
+};
+
+export type RunnersView = {
+  readonly backends: readonly BackendView[];
+  readonly waiting: readonly DemandView[];
+  readonly runners: readonly RunnerView[];
+};
+
+/** confirmed: the runners that count as dead now. */
+export type ConfirmedDead = { readonly confirmed: readonly string[] };

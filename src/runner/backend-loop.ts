@@ -1,0 +1,343 @@
+// Asks one backend for what the plan wants: lists its runners, submits orders, cancels, releases. One call is under way at a time.
+//
+// L1. A backend is asked again for ever: after a fault with a pause (src/backends/contract/backoff.ts), otherwise whenever the picture changes and every runner_resync_interval.
+// L2. The server knows of a fault at once, in the backend's own words, and of its end.
+// L3. Exactly once: the server has recorded the runners before they are submitted. If a submission ends without a clear answer, it is repeated with the same tag, and the backend
+//     looks for the tag first.
+// L4. While the backend fails and its fallback is `local`, its runners are started on this machine. Both are listed then, and what the failing backend had counts as unknown.
+
+import { createHash, randomBytes } from "node:crypto";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Backend, RunnerOrder, RunnerSighting } from "#backends/contract/backend.ts";
+import { pauseAfter } from "#backends/contract/backoff.ts";
+import { BackendError, type FaultKind } from "#backends/contract/fault.ts";
+import type { BackendSettings } from "#backends/contract/settings.ts";
+import { isTagOf, makeTag } from "#backends/contract/tag.ts";
+import { openBackend } from "#backends/open-backend.ts";
+import type { Bucket } from "#model/request/bucket.ts";
+import { type BackendWork, type RunnersToServer, type RunnerWork, runnerName } from "#protocol/runner-link.ts";
+import { messageOf } from "#support/caught.ts";
+import type { Plan, PlanBackend } from "./plan.ts";
+import { reconcile } from "./reconcile.ts";
+
+export type LoopTools = {
+  /** identifies the complex in tags */
+  readonly complex: string;
+  /** user mode: the user of the complex, to whom all runners belong; null: system mode */
+  readonly user: string | null;
+  /** runner_priv */
+  readonly directory: string;
+  /** the program of a runner with its arguments, and its environment */
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  send<T extends keyof RunnersToServer>(type: T, data: RunnersToServer[T]): void;
+  /** asks the server to record runners; null: it did not */
+  record(ask: Omit<RunnersToServer["runners-ask"], "token">): Promise<number | null>;
+  note(text: string): void;
+  /** called when the backend can never run a runner of a bucket */
+  refused(partition: string, bucket: string, why: string): void;
+  /** called when something has changed, so that a plan must be made again */
+  changed(): void;
+};
+
+type Source = { readonly backend: Backend; readonly diverted: boolean };
+type Pending = { readonly order: RunnerOrder; readonly source: Source; readonly names: readonly string[]; readonly bucket: string };
+
+const RESYNC_S_DEFAULT = 60;
+const WALLTIME_S_DEFAULT = 3600;
+/** What a runner needs of its life besides the walltime of a job: to start, to deliver files, and the margin in which the server gives it no job. */
+const LIFE_SPARE_S = 180;
+/** The life of a runner whose jobs have no limit of time. */
+const LIFE_ENDLESS_S = 366 * 86_400;
+/** How long a bucket that the backend refused is not asked of it again. */
+const REFUSED_MS = 60_000;
+const TOKEN_BYTES = 32;
+
+export class BackendLoop {
+  readonly #tools: LoopTools;
+  #work: BackendWork;
+  #opened_for = "";
+  #main: Source | null = null;
+  #spare: Source | null = null;
+  /** the fault of the last call; null: it worked */
+  #fault: { readonly kind: FaultKind; readonly text: string } | null = null;
+  #failures = 0;
+  #told: string | null | undefined = undefined;
+  /** the reasons that the server was told last, as text */
+  #said = "";
+  #next_ms = 0;
+  #busy = false;
+  #again = false;
+  #closed = false;
+  #strangers: ReadonlyMap<string, number> = new Map();
+  #seen: ReadonlyMap<string, RunnerSighting> = new Map();
+  readonly #refused = new Map<string, number>();
+  /** orders that were submitted without a clear answer, by tag */
+  readonly #uncertain = new Map<string, Pending>();
+  readonly #submitting = new Set<string>();
+  readonly #tags = new Set<string>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(work: BackendWork, tools: LoopTools) {
+    this.#work = work;
+    this.#tools = tools;
+  }
+
+  /** The backend as the plan sees it. */
+  planned(now_ms: number): PlanBackend {
+    const { name, partition, attrs } = this.#work;
+    for (const [key, until_ms] of this.#refused) if (until_ms <= now_ms) this.#refused.delete(key);
+    return {
+      name,
+      partition,
+      enabled: attrs["enabled"] === true,
+      max_runners: Number(attrs["max_runners"] ?? 0),
+      n_max_queued: Number(attrs["n_max_queued_jobs"] ?? 10),
+      refused: new Set(this.#refused.keys()),
+      asks: this.#main !== null && (this.#fault === null || this.#spareWanted),
+    };
+  }
+
+  get #spareWanted(): boolean {
+    const { type, fallback } = this.#work.attrs;
+    return this.#fault !== null && type !== "local" && (fallback ?? "local") === "local";
+  }
+
+  /** Called with each new picture. runners: those of this backend. Looks at the backend, unless it is in a pause. */
+  update(work: BackendWork, runners: readonly RunnerWork[], plan: () => Plan): void {
+    this.#work = work;
+    if (this.#closed) return;
+    if (this.#busy) {
+      this.#again = true;
+      return;
+    }
+    const now_ms = Date.now();
+    if (this.#fault !== null && now_ms < this.#next_ms) return this.#wake(this.#next_ms - now_ms);
+    this.#busy = true;
+    void this.#pass(runners, plan).finally(() => {
+      this.#busy = false;
+      const resync_ms = Number(work.attrs["runner_resync_interval"] ?? RESYNC_S_DEFAULT) * 1000;
+      this.#wake(this.#fault === null ? resync_ms : Math.max(0, this.#next_ms - Date.now()));
+      if (!this.#again) return;
+      this.#again = false;
+      this.#tools.changed();
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await Promise.allSettled([this.#main?.backend.close(), this.#spare?.backend.close()]);
+  }
+
+  #wake(delay_ms: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#tools.changed(), delay_ms);
+  }
+
+  async #pass(runners: readonly RunnerWork[], plan: () => Plan): Promise<void> {
+    try {
+      await this.#open();
+      const sightings = await this.#list();
+      await this.#settle(runners, sightings);
+      await this.#repeatUncertain();
+      await this.#carryOut(plan());
+      if (this.#fault === null) this.#works();
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  async #open(): Promise<void> {
+    const { state: _state, last_error: _error, last_error_time: _time, ...attributes } = this.#work.attrs;
+    const text = JSON.stringify(attributes);
+    if (this.#main !== null && text === this.#opened_for) return;
+    if (this.#tools.user === null)
+      throw new BackendError({ kind: "configuration", text: "in system mode, runners cannot be started yet: use a complex in user mode" });
+    await this.#main?.backend.close();
+    this.#main = null;
+    this.#opened_for = text;
+    this.#main = { backend: openBackend(this.#settings("")), diverted: false };
+  }
+
+  #settings(suffix: "" | "local"): BackendSettings {
+    const { name, attrs } = this.#work;
+    const state_dir = join(this.#tools.directory, suffix === "" ? name : `${name}.${suffix}`);
+    mkdirSync(state_dir, { recursive: true, mode: 0o711 });
+    const { complex, user } = this.#tools;
+    if (suffix === "local") return { name, type: "local", complex, user, attributes: {}, state_dir };
+    return {
+      name,
+      type: attrs["type"] as BackendSettings["type"],
+      complex,
+      user,
+      attributes: attrs as BackendSettings["attributes"],
+      state_dir,
+    };
+  }
+
+  /** Lists the runners of the backend and of its spare. null: the backend itself did not answer (L4). */
+  async #list(): Promise<readonly RunnerSighting[] | null> {
+    const spare = (await this.#spare?.backend.list()) ?? [];
+    try {
+      const main = (await this.#main?.backend.list()) ?? [];
+      this.#fault = null;
+      return [...main, ...spare].filter((each) => this.#isOurs(each));
+    } catch (error) {
+      this.#failed(error);
+      if (!this.#spareWanted) throw error;
+      this.#spare ??= { backend: openBackend(this.#settings("local")), diverted: true };
+      return null;
+    }
+  }
+
+  /** Whether a sighting is a runner of this backend. Anybody may give a job of his a name like a tag. */
+  #isOurs({ tag, user }: RunnerSighting): boolean {
+    const { complex, user: own } = this.#tools;
+    return isTagOf(tag, { complex, backend: this.#work.name }) && (user === null || user === own);
+  }
+
+  async #settle(runners: readonly RunnerWork[], sightings: readonly RunnerSighting[] | null): Promise<void> {
+    if (sightings === null) return;
+    const { send, note } = this.#tools;
+    const done = reconcile({
+      runners,
+      sightings,
+      tagOf: (serial) => this.#tagOf(serial),
+      submitting: new Set([...this.#submitting, ...this.#uncertain.keys()]),
+      known_tags: this.#tags,
+      strangers: this.#strangers,
+      now_ms: Date.now(),
+    });
+    this.#strangers = done.strangers;
+    this.#seen = done.seen;
+    const reasons = Object.fromEntries([...done.seen.keys()].map((name) => [name, done.reasons[name] ?? ""]));
+    const said = JSON.stringify(reasons);
+    if (Object.keys(done.remotes).length > 0 || said !== this.#said) send("runners-seen", { remotes: done.remotes, reasons });
+    this.#said = said;
+    if (done.gone.length > 0) send("runners-gone", { runners: done.gone });
+    if (done.cancel.length > 0) {
+      note(`backend ${this.#work.name}: ${done.cancel.length} runners without a record are cancelled`);
+      await this.#cancel(done.cancel, false);
+    }
+    for (const tag of done.release) {
+      for (const source of [this.#main, this.#spare]) await source?.backend.release(tag);
+      this.#tags.delete(tag);
+    }
+  }
+
+  async #cancel(sightings: readonly RunnerSighting[], queued_only: boolean): Promise<void> {
+    for (const source of [this.#main, this.#spare]) await source?.backend.cancel(sightings, { queued_only });
+  }
+
+  async #repeatUncertain(): Promise<void> {
+    for (const [tag, pending] of [...this.#uncertain]) {
+      this.#uncertain.delete(tag);
+      await this.#submit({ ...pending, order: { ...pending.order, isFirst: false } });
+    }
+  }
+
+  async #carryOut({ asks, cancels, drains }: Plan): Promise<void> {
+    const { name } = this.#work;
+    if (drains.length > 0) this.#tools.send("runners-drain", { names: drains });
+    const sightings = cancels.flatMap((runner) => this.#seen.get(runner) ?? []).filter(({ state }) => state === "queued");
+    if (sightings.length > 0) {
+      await this.#cancel(sightings, true);
+      this.#again = true;
+    }
+    for (const ask of asks) if (ask.backend === name) await this.#ask(ask.bucket, ask.count, ask.priority);
+  }
+
+  async #ask(bucket: Bucket, count: number, priority: number): Promise<void> {
+    const source = this.#fault === null ? this.#main : this.#spare;
+    if (source === null) return;
+    const { name: backend, attrs } = this.#work;
+    const least_s = Number(attrs["runner_walltime"] ?? WALLTIME_S_DEFAULT);
+    const life_s = bucket.walltime_s === null ? LIFE_ENDLESS_S : Math.max(least_s, bucket.walltime_s + LIFE_SPARE_S);
+    const tokens = Array.from({ length: count }, () => randomBytes(TOKEN_BYTES).toString("hex"));
+    const digests = tokens.map((token) => createHash("sha256").update(token).digest("hex"));
+    const serial = await this.#tools.record({ backend, bucket: bucket.key, life_s, digests });
+    if (serial === null) return;
+    const tag = this.#tagOf(serial);
+    const order: RunnerOrder = {
+      tag,
+      isFirst: true,
+      count,
+      owner: null,
+      argv: this.#tools.argv,
+      env: this.#tools.env,
+      tokens,
+      request: {
+        ncpus: bucket.ncpus,
+        mem_kb: bucket.mem_kb === 0 ? null : bucket.mem_kb,
+        tmp_kb: bucket.tmp_kb === 0 ? null : bucket.tmp_kb,
+        walltime_s: life_s,
+        resources: bucket.resources,
+        options: {},
+        diverted: source.diverted,
+      },
+      wish: { start_s: null, priority },
+    };
+    await this.#submit({ order, source, names: tokens.map((_, index) => runnerName(backend, serial, index)), bucket: bucket.key });
+  }
+
+  async #submit(pending: Pending): Promise<void> {
+    const { order, source, names, bucket } = pending;
+    const { tag } = order;
+    const { send } = this.#tools;
+    this.#tags.add(tag);
+    this.#submitting.add(tag);
+    try {
+      const sightings = await source.backend.submit(order);
+      const remotes = Object.fromEntries(sightings.flatMap(({ index, id }) => (names[index] === undefined ? [] : [[names[index], id]])));
+      send("runners-seen", { remotes });
+    } catch (error) {
+      if (error instanceof BackendError && error.uncertain) {
+        this.#uncertain.set(tag, pending);
+        throw error;
+      }
+      const why = messageOf(error);
+      send("runners-gone", { runners: names.map((name) => ({ name, why })) });
+      if (!(error instanceof BackendError) || error.kind !== "impossible") throw error;
+      // Only this bucket cannot be run. The others go on.
+      this.#refused.set(bucket, Date.now() + REFUSED_MS);
+      this.#tools.note(`backend ${this.#work.name} cannot run ${bucket}: ${why}`);
+      this.#tools.refused(this.#work.partition, bucket, why);
+    } finally {
+      this.#submitting.delete(tag);
+    }
+  }
+
+  #tagOf(serial: number): string {
+    return makeTag({ complex: this.#tools.complex, backend: this.#work.name, serial });
+  }
+
+  // --- faults (L1, L2)
+
+  #works(): void {
+    this.#failures = 0;
+    this.#tell(null);
+  }
+
+  #failed(error: unknown): void {
+    const kind = error instanceof BackendError ? error.kind : "transient";
+    const text = messageOf(error);
+    this.#fault = { kind, text };
+    this.#failures++;
+    this.#next_ms = Date.now() + pauseAfter(kind, this.#failures, Math.random());
+    this.#tell(text);
+  }
+
+  #tell(error: string | null): void {
+    if (this.#told === error) return;
+    this.#told = error;
+    this.#tools.send("runners-state", { backend: this.#work.name, error });
+  }
+
+  /** Called when the server has connected again: it is told everything anew. */
+  tellAgain(): void {
+    this.#told = undefined;
+    this.#said = "";
+  }
+}

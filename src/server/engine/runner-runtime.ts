@@ -1,0 +1,33 @@
+// What the server knows about pbs_runners and the runners beside its stored state. It is lost when the server ends; the controller and the runners then say hello again.
+
+export type RunnersRuntime = {
+  /** the connection of pbs_runners; null: it is not connected */
+  link: number | null;
+  /** the process was started, and the server does not know of its end */
+  started: boolean;
+  /** times of its crashes */
+  crashes: number[];
+  /** the last picture that was sent, as text, so that an equal one is not sent again */
+  sent: string;
+  sent_ms: number;
+  /** when the last pass was */
+  passed_ms: number;
+  /** since when each runner has no job */
+  readonly idle: Map<string, number>;
+  /** runners that take no further job */
+  readonly draining: Set<string>;
+  /** what backends say about runners that wait */
+  readonly reasons: Map<string, string>;
+};
+
+export const noRunners = (): RunnersRuntime => ({
+  link: null,
+  started: false,
+  crashes: [],
+  sent: "",
+  sent_ms: 0,
+  passed_ms: 0,
+  idle: new Map(),
+  draining: new Set(),
+  reasons: new Map(),
+});

@@ -1,0 +1,89 @@
+// Backends and their runners (`partita runners`), and runners that a person knows to be dead (`partita confirm-dead`).
+//
+// I1. Users see the jobs of others only if they may query them.
+
+import { PBSE, Reject } from "#model/pbse.ts";
+import type { ConfirmDeadRequest } from "#protocol/messages.ts";
+import type { BackendView, ConfirmedDead, RunnersView, RunnerView } from "#protocol/runners-view.ts";
+import { checkOperator, isOwner, seesOthers } from "../attributes/permission.ts";
+import type { Answer, Transaction } from "../engine/transaction.ts";
+import { countDemands } from "../runners/demand.ts";
+import { doingOf, partitionOfBackend, runnerCounts } from "../state/partitions.ts";
+import type { Backend, Runner } from "../state/state.ts";
+
+export function viewRunners(tx: Transaction): Answer {
+  const { state } = tx;
+  const value: RunnersView = {
+    backends: [...state.backends.values()].map((backend) => backendView(tx, backend)),
+    waiting: countDemands(state).demands.flatMap(({ bucket, partition, ready }) =>
+      seesOthers(tx) || bucket.owner === tx.who.user ? [{ bucket: bucket.key, partition, jobs: ready }] : [],
+    ),
+    runners: [...state.runners.values()].map((runner) => runnerView(tx, runner)),
+  };
+  return { value };
+}
+
+function backendView({ state }: Transaction, backend: Backend): BackendView {
+  const { type, enabled, max_runners, last_error, last_error_time } = backend.attrs;
+  return {
+    backend: backend.name,
+    type: String(type ?? ""),
+    partition: partitionOfBackend(backend),
+    state: String(backend.attrs["state"] ?? (enabled === true ? "starting" : "disabled")),
+    max_runners: Number(max_runners ?? 0),
+    ...runnerCounts(state, backend.name),
+    last_error: typeof last_error === "string" ? last_error : null,
+    last_error_s: typeof last_error_time === "number" ? last_error_time : null,
+  };
+}
+
+function runnerView(tx: Transaction, runner: Runner): RunnerView {
+  const { backend, bucket, asked_s, remote } = runner.attrs;
+  const vnode = tx.state.vnodes.get(runner.name);
+  const end_s = vnode?.attrs["runner_end"];
+  const jobs = [...(vnode?.jobs.keys() ?? [])].filter((id) => seesOthers(tx) || isOwner(tx, tx.state.jobs.get(id)?.attrs.Job_Owner ?? ""));
+  return {
+    runner: runner.name,
+    backend,
+    backend_id: remote ?? null,
+    state: doingOf(tx.state, runner),
+    bucket: bucket.key,
+    reason: tx.runnerReason(runner.name),
+    jobs,
+    asked_s,
+    end_s: typeof end_s === "number" ? end_s : null,
+  };
+}
+
+/**
+ * Counts lost runners as dead: their jobs are requeued, or end. names: runners, or jobs on them; empty: all lost runners. age_s: only those that have been lost for so long.
+ * Owners may do this for their own runners, operators for all.
+ */
+export function confirmDead(tx: Transaction, { names, age_s }: ConfirmDeadRequest): Answer {
+  const { state } = tx;
+  const asked = new Set(names.map((name) => runnerOf(tx, name)));
+  const confirmed: string[] = [];
+  for (const runner of [...state.runners.values()]) {
+    const { lost_s, bucket } = runner.attrs;
+    if (names.length > 0 && !asked.has(runner.name)) continue;
+    if (lost_s === undefined) {
+      if (names.length > 0) throw new Reject(PBSE.BADSTATE, `runner ${runner.name} is not lost`);
+      continue;
+    }
+    if (tx.now_s - lost_s < age_s) continue;
+    if (bucket.owner !== tx.who.user) checkOperator(tx.who);
+    tx.act({ kind: "runner-dead", runner: runner.name, by: `${tx.who.user}@${tx.who.host}` });
+    confirmed.push(runner.name);
+  }
+  const value: ConfirmedDead = { confirmed };
+  return { value };
+}
+
+/** The name of a runner, or of the runner on which a job is. Refuses what is neither. */
+function runnerOf({ state }: Transaction, name: string): string {
+  if (state.runners.has(name)) return name;
+  const job = state.jobs.get(name) ?? state.jobs.get(`${name}.${state.name}`);
+  const [vnode] = job === undefined ? [] : (state.placements.get(job.id)?.vnodes.keys() ?? []);
+  if (vnode === undefined || !state.runners.has(vnode)) throw new Reject(PBSE.UNKNODE, `${name} is neither a runner nor a job on one`);
+  return vnode;
+}

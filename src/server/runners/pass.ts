@@ -1,0 +1,116 @@
+// A pass over all runners and waiting jobs: makes the picture for pbs_runners, lets idle runners leave, and holds jobs that no runner can take.
+//
+// P1. A pass follows every change that matters, but not sooner than a moment after the last pass; that moment grows with the number of jobs, so that passes take a small
+//     part of the server's time.
+// P2. Without a change, the picture is sent again every runner_resync_interval.
+// P3. A runner leaves when it has had no job for runner_idle_wait. While jobs of its bucket wait, it has BLOCKED_WAIT_MS, because then its scheduler may only be slow.
+
+import { addHolds } from "#model/values/hold.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { type Kernel, ownTransaction } from "../engine/kernel.ts";
+import { logJob, settleJob } from "../jobs/life.ts";
+import { doingOf, hasRunners, partitionOf } from "../state/partitions.ts";
+import type { Backend, Job, Runner, ServerState } from "../state/state.ts";
+import { drain, leave } from "./arrival.ts";
+import { type Counted, countDemands, pictureOf } from "./demand.ts";
+
+const PASS_MS_MIN = 100;
+/** A pass examines each waiting job in about this time; the pause after a pass is PAUSE_TIMES as long as the pass. */
+const JOB_MS = 0.0005;
+const PAUSE_TIMES = 20;
+/** P3. */
+const BLOCKED_WAIT_MS = 30_000;
+/** Jobs that one pass holds at most; the next pass holds more. */
+const HELD_MAX = 100;
+const RESYNC_S_DEFAULT = 60;
+
+/** Called when something has changed that may change the number of runners: a pass follows soon (P1). */
+export function passSoon(kernel: Kernel): void {
+  if (!hasRunners(kernel)) return;
+  const { state, timers, runners, now_ms } = kernel;
+  const pause_ms = PASS_MS_MIN + state.jobs.size * JOB_MS * PAUSE_TIMES;
+  const due_ms = Math.max(now_ms, runners.passed_ms + pause_ms);
+  if ((timers.at("runners") ?? Number.POSITIVE_INFINITY) > due_ms) timers.set("runners", due_ms);
+}
+
+/** Called by the timer `runners`. */
+export function pass(kernel: Kernel): void {
+  const { state, runners, now_ms } = kernel;
+  runners.passed_ms = now_ms;
+  if (!hasRunners(kernel)) return;
+  const counted = countDemands(state);
+  const waiting = new Set(counted.demands.map(({ bucket }) => bucket.key));
+  let next_ms = now_ms + resync_s(state) * 1000;
+  for (const runner of [...state.runners.values()]) next_ms = Math.min(next_ms, lookAt(kernel, runner, waiting));
+  holdImpossible(kernel, counted);
+  send(kernel, counted);
+  kernel.timers.set("runners", Math.max(next_ms, now_ms + PASS_MS_MIN));
+}
+
+function resync_s(state: ServerState): number {
+  let least = Number.POSITIVE_INFINITY;
+  for (const { attrs } of state.backends.values()) least = Math.min(least, Number(attrs["runner_resync_interval"] ?? RESYNC_S_DEFAULT));
+  return Number.isFinite(least) ? least : RESYNC_S_DEFAULT;
+}
+
+/** Lets a runner leave if its time has come. Returns when it must be looked at again. */
+function lookAt(kernel: Kernel, runner: Runner, waiting: ReadonlySet<string>): number {
+  const { state, runners, now_ms } = kernel;
+  const { name, attrs } = runner;
+  const backend = state.backends.get(attrs.backend);
+  if (backend?.attrs["enabled"] !== true) drain(kernel, runner);
+  if (doingOf(state, runner) !== "idle" || !kernel.moms.by_host.has(name.toLowerCase()) || isPromised(state, name)) {
+    runners.idle.delete(name);
+    return Number.POSITIVE_INFINITY;
+  }
+  const since_ms = runners.idle.get(name) ?? now_ms;
+  runners.idle.set(name, since_ms);
+  const due_ms = since_ms + patience_ms(kernel, runner, backend, waiting);
+  if (due_ms > now_ms) return due_ms;
+  leave(kernel, runner);
+  return Number.POSITIVE_INFINITY;
+}
+
+function patience_ms({ runners }: Kernel, { name, attrs }: Runner, backend: Backend | undefined, waiting: ReadonlySet<string>): number {
+  if (runners.draining.has(name)) return 0;
+  const wait_ms = Number(backend?.attrs["runner_idle_wait"] ?? 0) * 1000;
+  return waiting.has(attrs.bucket.key) ? Math.max(wait_ms, BLOCKED_WAIT_MS) : wait_ms;
+}
+
+/** Whether a reservation has the runner's vnode. */
+const isPromised = (state: ServerState, name: string): boolean => (state.vnodes.get(name)?.resvs.size ?? 0) > 0;
+
+/** Holds jobs that no runner can take, if their partition has no vnodes but runners. */
+function holdImpossible(kernel: Kernel, { impossible }: Counted): void {
+  for (const [job, why] of impossible.slice(0, HELD_MAX)) holdJob(kernel, job, why);
+}
+
+/** Gives a job a system hold with the reason why no runner can take it. qrls lets it be tried again. */
+export function holdJob(kernel: Kernel, job: Job, why: string): void {
+  const queue = kernel.state.queues.get(job.attrs.queue);
+  if (queue === undefined || hasOwnVnodes(kernel.state, partitionOf(queue))) return;
+  const tx = ownTransaction(kernel);
+  logJob(tx, LOG_EVENT.JOB, job.id, `Job held, no runner can take it: ${why}`);
+  settleJob(tx, job, {
+    Hold_Types: addHolds(job.attrs.Hold_Types, "s"),
+    comment: `Can Never Run: no runner can take it: ${why}`,
+    fail_reason: "impossible",
+  });
+}
+
+function hasOwnVnodes(state: ServerState, partition: string): boolean {
+  for (const vnode of state.vnodes.values()) if (!state.runners.has(vnode.name) && partitionOf(vnode) === partition) return true;
+  return false;
+}
+
+/** Sends the picture if it has changed, or if the last one is old (P2). */
+function send(kernel: Kernel, { demands }: Counted): void {
+  const { runners, out, now_ms, state } = kernel;
+  if (runners.link === null) return;
+  const data = pictureOf(kernel, demands);
+  const text = JSON.stringify(data);
+  if (text === runners.sent && now_ms - runners.sent_ms < resync_s(state) * 1000) return;
+  runners.sent = text;
+  runners.sent_ms = now_ms;
+  out.runners.push({ link: runners.link, type: "runners-work", data });
+}

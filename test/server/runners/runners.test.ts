@@ -1,0 +1,217 @@
+// Runners in the server: what pbs_runners is told, and how runners come, work, leave and are lost (docs/runners.md).
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ServerToRunners } from "#protocol/runner-link.ts";
+import {
+  ALICE,
+  addHost,
+  addJob,
+  addQueue,
+  addSched,
+  advance,
+  apply,
+  ask,
+  askOk,
+  BOB,
+  type Harness,
+  harness,
+  mom,
+  ROOT,
+  restart,
+  runners,
+  runOn,
+  schedHello,
+} from "../harness.ts";
+
+const LINK = 50;
+const S1 = { partition: ["p1"], sched_priv: "/home/pbs/sched_priv_s1", sched_log: "/home/pbs/sched_logs_s1", scheduling: true };
+const DIGEST = "a".repeat(64);
+
+/** A partition p1 with a scheduler, a queue and an enabled backend; pbs_runners is connected. */
+function world(attrs: { readonly [name: string]: unknown } = {}): Harness {
+  const h = harness();
+  addHost(h, "n1");
+  addQueue(h, "pq", { partition: "p1" });
+  addSched(h, "s1", S1);
+  schedHello(h, 7, "s1");
+  const backend = {
+    type: "local",
+    partition: "p1",
+    enabled: true,
+    max_runners: 4,
+    runner_idle_wait: 2,
+    runner_resync_interval: 60,
+    ...attrs,
+  };
+  apply(h, { kind: "created", object: "backend", name: "sl", attrs: backend });
+  runners(h, LINK, "runners-hello", { pid: 9 });
+  return h;
+}
+const attrsOf = (h: Harness, id: string): { readonly [name: string]: unknown } => h.core.state.jobs.get(id)?.attrs ?? {};
+type Work = ServerToRunners["runners-work"];
+const picture = (h: Harness): Work => h.to_runners.findLast(({ type }) => type === "runners-work")?.data as Work;
+const demands = (h: Harness): readonly string[] => picture(h).demands.map(({ bucket, ready }) => `${ready} ${bucket.key}`);
+const doing = (h: Harness): readonly string[] => picture(h).runners.map((runner) => `${runner.name} ${runner.doing}`);
+const job = (h: Harness, select: string, more: { readonly [name: string]: unknown } = {}): string =>
+  addJob(h, { queue: "pq", schedselect: select, Resource_List: { select, place: "free", walltime: 60 }, ...more });
+
+/** Lets the controller ask for runners of the first demand. Returns their names. */
+function asked(h: Harness, count: number): readonly string[] {
+  const before = new Set(h.core.state.runners.keys());
+  runners(h, LINK, "runners-ask", {
+    token: 1,
+    backend: "sl",
+    bucket: picture(h).demands[0]?.bucket.key ?? "",
+    life_s: 600,
+    digests: Array(count).fill(DIGEST),
+  });
+  return [...h.core.state.runners.keys()].filter((name) => !before.has(name));
+}
+const hello = (h: Harness, link: number, host: string): void =>
+  mom(h, link, "mom-hello", {
+    host,
+    port: 15002,
+    pid: 1,
+    version: "1",
+    vnodes: [{ name: host, attrs: { resources_available: { ncpus: 64, mem: "100gb" } } }],
+    jobs: [],
+    pongs: true,
+    runner: { token: "", age_s: 10 },
+  });
+const lose = (h: Harness, link: number): void => {
+  h.driver.momLost(link);
+  advance(h, 0);
+};
+
+test("runners: the controller is told which jobs wait, by bucket, as far as limits admit", () => {
+  const h = world();
+  for (let at = 0; at < 3; at++) job(h, "1:ncpus=1");
+  job(h, "1:ncpus=9:mem=1000mb");
+  const held = job(h, "1:ncpus=1", { Hold_Types: "u", job_state: "H", substate: 20 });
+  advance(h, 1);
+  assert.deepEqual([...demands(h)].sort(), [
+    "1 alice:pq:_pbs_project_default:ncpus=10:mem=1048576kb:walltime=00:01:04",
+    "3 alice:pq:_pbs_project_default:ncpus=1:walltime=00:01:04",
+  ]);
+  apply(h, { kind: "changed", object: "queue", name: "pq", set: { max_run: { "u:PBS_GENERIC": 2 } }, unset: [] });
+  job(h, "1:ncpus=1");
+  advance(h, 1);
+  assert.equal(
+    picture(h).demands.reduce((sum, { ready }) => sum + ready, 0),
+    2,
+  );
+  assert.ok(h.core.state.jobs.has(held));
+});
+
+test("runners: they are recorded before they are asked for, within max_runners, and survive a restart", () => {
+  const h = world();
+  job(h, "1:ncpus=1");
+  advance(h, 1);
+  assert.deepEqual(asked(h, 5), []);
+  const names = asked(h, 2);
+  assert.equal(names.length, 2);
+  const answers = h.to_runners.filter(({ type }) => type === "runners-asked").map(({ data }) => (data as { serial: number | null }).serial);
+  assert.equal(answers[0], null);
+  assert.equal(names[1], `sl-${answers[1]}-1`);
+  restart(h);
+  assert.deepEqual([...h.core.state.runners.keys()], names);
+  runners(h, LINK, "runners-hello", { pid: 10 });
+  assert.deepEqual(doing(h), [`${names[0]} asked`, `${names[1]} asked`]);
+});
+
+test("runners: a runner is a vnode with the amounts of its bucket, and leaves when it had no job for runner_idle_wait", () => {
+  const h = world();
+  const id = job(h, "1:ncpus=1:mem=1000mb");
+  advance(h, 1);
+  const [name = ""] = asked(h, 1);
+  runners(h, LINK, "runners-seen", { remotes: { [name]: "4711" } });
+  hello(h, 60, name);
+  const attrs = h.core.state.vnodes.get(name)?.attrs ?? {};
+  assert.deepEqual((attrs["resources_available"] as { ncpus: number; mem: string }).mem, "1048576kb");
+  assert.deepEqual([attrs["partition"], attrs["max_running"], attrs["backend"], attrs["backend_id"]], ["p1", 1, "sl", "4711"]);
+  assert.equal(attrs["runner_end"], Math.floor(h.now_ms / 1000) + 600 - 10 - 30);
+  runOn(h, id, name, 60);
+  const { backend, backend_id, runner } = attrsOf(h, id);
+  assert.deepEqual([backend, backend_id, runner], ["sl", "4711", name]);
+  advance(h, 10);
+  assert.deepEqual(doing(h), [`${name} busy`]);
+  mom(h, 60, "mom-obit", { job: id, run_count: 1, exit_status: 0, used: {} });
+  advance(h, 1);
+  assert.deepEqual(doing(h), [`${name} idle`]);
+  advance(h, 3);
+  assert.ok(h.to_moms.some(({ link, type }) => link === 60 && type === "mom-quit"));
+  assert.deepEqual([h.core.state.runners.size, h.core.state.vnodes.has(name)], [0, false]);
+  hello(h, 61, name);
+  assert.equal(h.core.state.vnodes.has(name), false);
+});
+
+test("runners: a lost runner keeps its job until it is back, or its backend says that it is gone", () => {
+  const h = world();
+  const [first, second] = [job(h, "1:ncpus=1"), job(h, "1:ncpus=1")];
+  advance(h, 1);
+  const [a = "", b = ""] = asked(h, 2);
+  for (const [link, name, id] of [
+    [60, a, first],
+    [61, b, second],
+  ] as const) {
+    hello(h, link, name);
+    runOn(h, id, name, link);
+  }
+  const run_count = h.core.state.jobs.get(first)?.attrs.run_count ?? 0;
+  runners(h, LINK, "runners-gone", { runners: [{ name: a, why: "not shown" }] });
+  assert.ok(h.core.state.runners.has(a), "a runner that is connected exists");
+  lose(h, 60);
+  lose(h, 61);
+  advance(h, 400);
+  assert.deepEqual(doing(h), [`${a} lost`, `${b} lost`]);
+  assert.equal(h.core.state.jobs.get(first)?.attrs.job_state, "R");
+  mom(h, 62, "mom-hello", {
+    host: a,
+    port: 15002,
+    pid: 1,
+    version: "1",
+    vnodes: [],
+    pongs: true,
+    jobs: [{ job: first, run_count, state: "running", session_id: 5 }],
+    runner: { token: "", age_s: 500 },
+  });
+  advance(h, 1);
+  assert.deepEqual(doing(h), [`${a} busy`, `${b} lost`]);
+  assert.equal(ask(h, BOB, { kind: "confirm-dead", names: [b], age_s: 0 })?.ok, false);
+  assert.deepEqual(askOk(h, ALICE, { kind: "confirm-dead", names: [second], age_s: 0 }), { confirmed: [b] });
+  assert.equal(h.core.state.jobs.get(second)?.attrs.job_state, "Q");
+  lose(h, 62);
+  runners(h, LINK, "runners-gone", { runners: [{ name: a, why: "node failed" }] });
+  assert.equal(h.core.state.jobs.get(first)?.attrs.job_state, "Q");
+  assert.equal(h.core.state.runners.size, 0);
+});
+
+test("runners: a backend that fails says so, and a job that no runner can take is held with the reason", () => {
+  const h = world();
+  runners(h, LINK, "runners-state", { backend: "sl", error: "sbatch: error: no such partition" });
+  const { state, last_error } = h.core.state.backends.get("sl")?.attrs ?? {};
+  assert.deepEqual([state, last_error], ["failing", "sbatch: error: no such partition"]);
+  const id = job(h, "2:ncpus=1", { Resource_List: { select: "2:ncpus=1", place: "scatter" } });
+  advance(h, 1);
+  const { job_state, Hold_Types, comment, fail_reason } = attrsOf(h, id);
+  assert.deepEqual([job_state, Hold_Types, fail_reason], ["H", "s", "impossible"]);
+  assert.match(String(comment), /^Can Never Run: no runner can take it: place=scatter asks for several hosts/);
+  runners(h, LINK, "runners-state", { backend: "sl", error: null });
+  assert.equal(h.core.state.backends.get("sl")?.attrs["state"], "ready");
+});
+
+test("runners: a backend that is switched off lets its runners leave after their jobs", () => {
+  const h = world();
+  const id = job(h, "1:ncpus=1");
+  advance(h, 1);
+  const [name = ""] = asked(h, 1);
+  hello(h, 60, name);
+  runOn(h, id, name, 60);
+  askOk(h, ROOT, { kind: "manager", verb: "set", object: "backend", name: "sl", attrs: [{ name: "enabled", op: "=", value: "False" }] });
+  advance(h, 1);
+  assert.deepEqual(h.core.state.vnodes.get(name)?.attrs["state"], ["offline", "job-busy"]);
+  mom(h, 60, "mom-obit", { job: id, run_count: 1, exit_status: 0, used: {} });
+  advance(h, 1);
+  assert.equal(h.core.state.runners.size, 0);
+});
