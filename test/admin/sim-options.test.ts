@@ -76,6 +76,10 @@ const TOGETHER: readonly (readonly [options: Partial<SimOptions>, fault: string 
   [{ save: "f", picture: "p.svg" },                           "--picture goes with a trace, --live or --state"],
   [{ trace: "t.swf", procs: 5, from: 3 },                     "--from goes with --picture"],
   [{ live: true, colour: "queue" },                           "--colour goes with --picture"],
+  [{ grid: "g.json", predictor: "tap", strategy: "fifo", workload: ["a=b"], picture: "p.svg", json: true }, null],
+  [{ grid: "g.json", trace: "t.swf" }, "the trace t.swf does not go with --grid"],
+  [{ grid: "g.json", live: true }, "--live does not go with --grid"],
+  [{ trace: "t.swf", procs: 1, predictor: "tap" }, "--predictor goes with --grid"],
 ];
 
 for (const [options, fault] of TOGETHER)

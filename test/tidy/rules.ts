@@ -47,6 +47,7 @@ export const PURE: readonly string[] = [
   "!src/sched/main.ts",
   "!src/sched/shell/**",
   "src/replay/**",
+  "src/grid/**",
   "src/server/**",
   "!src/server/main.ts",
   "!src/server/shell/**",

@@ -18,12 +18,17 @@ export const simCommand: CommandModule<object, SimOptions> = {
 export async function playSim(options: SimOptions): Promise<void> {
   const fault = optionsFault(options);
   if (fault !== null) throw new AdminError(fault);
+  const tell = (text: string): void => void process.stderr.write(`partita sim: ${text}\n`);
   if (options.live === true || options.state !== undefined || options.save !== undefined) {
     const { whatIf } = await import("./what-if.ts");
     process.stdout.write(`${await whatIf(options)}\n`);
     return;
   }
+  if (options.grid !== undefined) {
+    const { simGrid } = await import("./grid.ts");
+    process.stdout.write(`${simGrid(options, tell)}\n`);
+    return;
+  }
   const { sim } = await import("./sim.ts");
-  const tell = (text: string): void => void process.stderr.write(`partita sim: ${text}\n`);
   process.stdout.write(`${await sim(options, tell)}\n`);
 }

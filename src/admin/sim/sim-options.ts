@@ -26,6 +26,10 @@ export type SimOptions = {
   readonly schedConfig?: readonly string[] | undefined;
   readonly reserve?: readonly string[] | undefined;
   readonly until?: string | undefined;
+  readonly grid?: string | undefined;
+  readonly predictor?: string | undefined;
+  readonly strategy?: string | undefined;
+  readonly workload?: readonly string[] | undefined;
 };
 
 export const SIM_OPTIONS = {
@@ -68,6 +72,17 @@ export const SIM_OPTIONS = {
     describe: "what if: a reservation, start=+HH:MM:SS,duration=HH:MM:SS,select=...[,place=...][,partition=...]",
   },
   until: { type: "string", describe: "with --live, --state: how long it goes on (default 30 days)" },
+  grid: { type: "string", describe: "instead of a trace: a file of clusters with local users, and of campaigns that run over them" },
+  predictor: {
+    type: "string",
+    describe:
+      "with --grid: slow-start, two-way, exponential-up, simple or tap; several with commas between them are compared (default two-way)",
+  },
+  strategy: {
+    type: "string",
+    describe: "with --grid: fifo, affinity or fairshare; several with commas between them are compared (default fairshare)",
+  },
+  workload: { type: "string", array: true, nargs: 1, describe: "with --grid: NAME=FILE, the trace that clusters of the file call NAME" },
   json: { type: "boolean", default: false, describe: "metrics as JSON" },
 } as const satisfies Record<string, Options>;
 
@@ -103,6 +118,14 @@ function plainValue({ type, choices }: Options, word: string | undefined): strin
 
 /** Checks which options are given together: an option without effect is refused. Returns the text of the fault, or null. */
 export function optionsFault(options: SimOptions): string | null {
+  if (options.grid !== undefined) {
+    const other = OF_TRACES.concat(OF_COMPLEXES, OF_PICTURES, ["live", "state", "save"])
+      .map((name) => givenText(options, name))
+      .find(Boolean);
+    return other === undefined ? null : `${other} does not go with --grid`;
+  }
+  const ofGrid = OF_GRIDS.map((name) => givenText(options, name)).find(Boolean);
+  if (ofGrid !== undefined) return `${ofGrid} goes with --grid`;
   const plays = options.live === true || options.state !== undefined;
   const given = (names: readonly (keyof SimOptions)[]): string | undefined => names.map((name) => givenText(options, name)).find(Boolean);
   const ofTrace = plays || options.save !== undefined ? given(OF_TRACES) : undefined;
@@ -111,12 +134,15 @@ export function optionsFault(options: SimOptions): string | null {
   if (ofComplex !== undefined) return `${ofComplex} goes with --live or --state: a trace has no server whose settings could change`;
   const drawn = !plays && options.save !== undefined ? given(["picture", "json"]) : undefined;
   if (drawn !== undefined) return `${drawn} goes with a trace, --live or --state`;
-  const ofPicture = options.picture === undefined ? given(["colour", "from", "to"]) : undefined;
+  const ofPicture = options.picture === undefined ? given(OF_PICTURES) : undefined;
   return ofPicture === undefined ? null : `${ofPicture} goes with --picture`;
 }
 
-const OF_TRACES = ["trace", "procs", "partition", "algo", "engine", "reservations", "out"] as const;
-const OF_COMPLEXES = ["qmgr", "schedConfig", "reserve", "until"] as const;
+type Names = readonly (keyof SimOptions)[];
+const OF_TRACES: Names = ["trace", "procs", "partition", "algo", "engine", "reservations", "out"];
+const OF_COMPLEXES: Names = ["qmgr", "schedConfig", "reserve", "until"];
+const OF_PICTURES: Names = ["colour", "from", "to"];
+const OF_GRIDS: Names = ["predictor", "strategy", "workload"];
 
 /** Returns an option in the form of the command line if its value is not the default. */
 function givenText(options: SimOptions, name: keyof SimOptions): string | undefined {

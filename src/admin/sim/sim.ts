@@ -1,8 +1,7 @@
 // partita sim: replays a trace (docs/sim.md). src/replay computes the schedule; this file handles files and options.
 
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { basename } from "node:path";
-import { gunzipSync } from "node:zlib";
 import { algorithmNamed } from "#replay/algorithm.ts";
 import { type Colouring, chooseColouring } from "#replay/colouring.ts";
 import { comparisonTable, metricsOf, metricsTable, startsCsv } from "#replay/metrics.ts";
@@ -12,6 +11,7 @@ import { type LeftOut, parseReservations, parseTrace, TraceError, type TraceJob 
 import { nth } from "#support/assert.ts";
 import { AdminError } from "../complex/complex-home.ts";
 import type { SimOptions } from "./sim-options.ts";
+import { traceText } from "./trace-text.ts";
 
 /**
  * Replays the trace and returns the metrics as text. Writes the start times to --out, and a picture of each --algo to --picture. tell: called with notes about
@@ -60,7 +60,7 @@ function jobsOf(trace: string, pools: readonly PoolSpec[]): { readonly jobs: rea
   const ofPool = new Map(pools.map(({ partition, procs }) => [partition, procs]));
   const left_out = { nothing: 0, too_wide: 0 };
   const most = (job: TraceJob): number => ofPool.get(undefined) ?? ofPool.get(job.partition) ?? 0;
-  return { jobs: expected(() => parseTrace(textOf(trace), most, left_out)), left_out };
+  return { jobs: expected(() => parseTrace(traceText(trace), most, left_out)), left_out };
 }
 
 /** Turns errors in the input into AdminErrors, which are printed without a stack. */
@@ -77,7 +77,7 @@ function poolsOf({ procs, partition = [], reservations }: Pick<SimOptions, "proc
   if ((procs === undefined) === (partition.length === 0)) throw new AdminError("say either --procs P or --partition NUMBER=P");
   if (procs !== undefined) {
     if (!Number.isSafeInteger(procs) || procs <= 0) throw new AdminError("--procs: a positive number");
-    return [{ procs, reservations: reservations === undefined ? [] : expected(() => parseReservations(textOf(reservations))) }];
+    return [{ procs, reservations: reservations === undefined ? [] : expected(() => parseReservations(traceText(reservations))) }];
   }
   if (reservations !== undefined) throw new AdminError("--reservations goes with --procs");
   return partition.map((text) => {
@@ -85,10 +85,4 @@ function poolsOf({ procs, partition = [], reservations }: Pick<SimOptions, "proc
     if (number === undefined || width === undefined) throw new AdminError(`--partition ${text}: not NUMBER=PROCS`);
     return { partition: Number(number), procs: Number(width) };
   });
-}
-
-/** Returns the text of a file. A gzip file is recognised by its first bytes. */
-function textOf(path: string): string {
-  const bytes = readFileSync(path);
-  return (bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes).toString("utf8");
 }

@@ -1,0 +1,106 @@
+// The campaign schedulers: how many jobs each offer of the metascheduler becomes. A test campaign tries each cluster with one
+// job. A default campaign works off its bag of tasks (workqueue); when the bag is empty and resources are free, it starts
+// second copies of its last jobs (finalize). Pure.
+//
+// L1. Launches of one cycle share the free resources of a cluster: what one takes, the next does not see.
+// L2. At most COPIES_MAX jobs of one task live at a time. The first that ends well counts; the others are ended.
+// L3. Until a campaign has results on a cluster, it runs one job there, and until it has ten, at most ten. A fault of the
+//     campaign or of the cluster then costs few jobs.
+
+import { nth } from "#support/assert.ts";
+import type { CampaignView, GridUniverse, LiveJob, PairView } from "../shapes/universe.ts";
+import type { Offer } from "./offers.ts";
+import { jobsFor, type PredictorName } from "./prediction.ts";
+import { tapFlow } from "./tap.ts";
+
+const COPIES_MAX = 2;
+/** A running job is copied although the bag is not empty if it runs longer than this multiple of the median. */
+const LATE_FACTOR = 3;
+const CANARY_FIRST = 1;
+const CANARY_NEXT = 10;
+
+/** jobs: how many tasks are taken from the bag. copies: tasks of which a second job is started. */
+export type Launch = {
+  readonly campaign: number;
+  readonly cluster: string;
+  readonly jobs: number;
+  readonly copies: readonly number[];
+};
+
+export type LaunchPolicy = { readonly predictor: PredictorName; readonly hasCanary: boolean; readonly hasCopies: boolean };
+
+/** Decides about all offers of a cycle, in their order. */
+export function launchesOf(offers: readonly Offer[], { clusters, campaigns, now_s }: GridUniverse, policy: LaunchPolicy): Launch[] {
+  const free = new Map([...clusters].map(([name, cluster]) => [name, cluster.free]));
+  const views = new Map(campaigns.map((view) => [view.campaign.id, view]));
+  const left = new Map(campaigns.map((view) => [view.campaign.id, view.tasks_left]));
+  const launches: Launch[] = [];
+  for (const { campaign, clusters: offered } of offers) {
+    const view = views.get(campaign.id);
+    if (view === undefined) continue;
+    for (const cluster of offered) {
+      const pair = view.pairs.get(cluster);
+      if (pair === undefined) continue;
+      const available = free.get(cluster) ?? 0;
+      const room = roomOf(view, cluster, pair, available, policy);
+      const jobs = Math.min(room, left.get(campaign.id) ?? 0);
+      const copies = policy.hasCopies && campaign.kind === "default" ? copiesOf(view, cluster, room - jobs, now_s) : [];
+      if (jobs + copies.length === 0) continue;
+      left.set(campaign.id, (left.get(campaign.id) ?? 0) - jobs);
+      // A job takes 1 / ratio resources, as far as the predictor knows.
+      free.set(cluster, Math.max(0, available - (jobs + copies.length) / pair.ratio));
+      launches.push({ campaign: campaign.id, cluster, jobs, copies });
+    }
+  }
+  return launches;
+}
+
+/** Returns how many jobs the campaign may submit to the cluster now, however many tasks it has. */
+function roomOf({ campaign }: CampaignView, cluster: string, pair: PairView, free: number, policy: LaunchPolicy): number {
+  const active = pair.waiting.length + pair.running.length;
+  if (campaign.kind === "test") return active === 0 && pair.results === 0 && free >= 1 ? 1 : 0;
+  const flow = policy.predictor === "tap" ? tapFlow(pair.tap) : jobsFor(pair.ratio, free);
+  const most = campaign.clusters.get(cluster)?.jobs_max ?? Number.POSITIVE_INFINITY;
+  const canary = policy.hasCanary ? canaryOf(pair.results) : Number.POSITIVE_INFINITY;
+  return Math.max(0, Math.min(flow, Math.min(most, canary) - active));
+}
+
+const canaryOf = (results: number): number =>
+  results === 0 ? CANARY_FIRST : results < CANARY_NEXT ? CANARY_NEXT : Number.POSITIVE_INFINITY;
+
+/** Returns the tasks of which a second job starts on a cluster, those first that have run or waited longest. */
+function copiesOf({ pairs, tasks_left }: CampaignView, cluster: string, room: number, now_s: number): number[] {
+  if (room <= 0) return [];
+  const lives = new Map<number, number>();
+  const jobs: LiveJob[] = [];
+  const here = new Set<number>();
+  for (const [name, { waiting, running }] of pairs) {
+    for (const job of [...waiting, ...running]) {
+      lives.set(job.task, (lives.get(job.task) ?? 0) + 1);
+      jobs.push(job);
+      if (name === cluster && job.started_s === null) here.add(job.task);
+    }
+  }
+  const median_s = medianRun_s(pairs);
+  const isLate = ({ started_s }: LiveJob): boolean => started_s !== null && median_s > 0 && now_s - started_s > LATE_FACTOR * median_s;
+  return jobs
+    .filter((job) => (lives.get(job.task) ?? 0) < COPIES_MAX && !here.has(job.task) && (tasks_left === 0 || isLate(job)))
+    .sort((a, b) => (a.started_s ?? a.submitted_s) - (b.started_s ?? b.submitted_s) || a.id - b.id)
+    .slice(0, room)
+    .map(({ task }) => task);
+}
+
+/** Returns the mean run time of the cluster that is in the middle of all clusters with results, weighted by results; 0 without results. */
+function medianRun_s(pairs: ReadonlyMap<string, PairView>): number {
+  const means = [...pairs.values()]
+    .filter(({ results }) => results > 0)
+    .map((pair) => ({ ...pair, mean_s: pair.results_run_s / pair.results }));
+  means.sort((a, b) => a.mean_s - b.mean_s);
+  const half = means.reduce((sum, { results }) => sum + results, 0) / 2;
+  let seen = 0;
+  for (const { results, mean_s } of means) {
+    seen += results;
+    if (seen >= half) return mean_s;
+  }
+  return means.length === 0 ? 0 : nth(means, means.length - 1).mean_s;
+}

@@ -1,0 +1,22 @@
+// A campaign as the planner sees it: a bag of independent tasks that differ only in their parameter, and the clusters on which
+// they may run. Pure.
+
+/** test: one job on each cluster of the campaign. default: every task runs once on any of its clusters. */
+export type CampaignKind = "test" | "default";
+
+export type Campaign = {
+  /** unique in the grid; a smaller number was submitted earlier */
+  readonly id: number;
+  readonly user: string;
+  readonly kind: CampaignKind;
+  readonly clusters: ReadonlyMap<string, CampaignOnCluster>;
+};
+
+/** What a campaign says about one of its clusters. */
+export type CampaignOnCluster = {
+  /** resources that each job requests there */
+  readonly resources: number;
+  readonly walltime_s: number;
+  /** most jobs of the campaign on the cluster at a time; null: no limit */
+  readonly jobs_max: number | null;
+};
