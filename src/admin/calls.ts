@@ -257,14 +257,15 @@ const JOIN = call(
         requiresArg: true,
         describe: "system mode: PBS_EXEC, the directory to install into (default: /opt/pbs)",
       })
-      .option("login", { type: "boolean", default: false, describe: "a host for users and their commands, without a mom" }),
+      .option("login", { type: "boolean", default: false, describe: "a host for users and their commands, without a mom" })
+      .option("standby", { type: "boolean", default: false, describe: "the host of the standby server (PBS_SECONDARY)" }),
   async (argv) => {
-    const { server, port, name, home, prefix, login } = argv;
+    const { server, port, name, home, prefix, login, standby } = argv;
     // Hides the token: every user of this host can read the arguments of a running command, and could join with the token.
     process.title = "partita join";
     const token = argv.token === "-" ? readFileSync(0, "utf8") : argv.token;
     const { joinComplex } = await import("./hosts/join.ts");
-    out(await joinComplex({ server, token, port, name, home, prefix, login }));
+    out(await joinComplex({ server, token, port, name, home, prefix, login, standby }));
   },
 );
 

@@ -14,8 +14,11 @@ import type { HostSched, HostSight } from "./join-link.ts";
 import { JOIN_ANSWERS, type JoinAnswer, type JoinQuestion, parseAnswer } from "./schema-join.ts";
 import { askAuthority, type Place, QuestionError } from "./wire/tls-question.ts";
 
-/** A host that asks. home: PBS_HOME; server: PBS_SERVER; own: the complex belongs to one user (user mode). */
-export type AskingHost = { readonly home: string; readonly place: Place; readonly server: string; readonly own: boolean };
+/**
+ * A host that asks. home: PBS_HOME; places: where a server of the complex may be active, in the order in which they are asked; server: PBS_SERVER; own: the
+ * complex belongs to one user (user mode).
+ */
+export type AskingHost = { readonly home: string; readonly places: readonly Place[]; readonly server: string; readonly own: boolean };
 
 /**
  * until_s: the end of the host's certificate. login_until_s: the end of the certificate for the host's users; null: there is none
@@ -142,7 +145,33 @@ function ownCredentials(home: string): { readonly credentials: Credentials; read
   return { credentials, name: facts.identity.host, until_s: facts.until_s };
 }
 
-async function ask({ home, place, server }: AskingHost, own: Credentials, question: JoinQuestion): Promise<JoinAnswer> {
+/** Asks the server at one place whether it leads. Resolves with the text of the leader; null: the complex has one server. Throws QuestionError, CredentialsError. */
+export async function askLeader(host: AskingHost): Promise<string | null> {
+  const own = ownCredentials(host.home);
+  const value = await ask(host, own.credentials, { type: "leader", data: { version: PARTITA_VERSION } });
+  if (value.type !== "leader") throw new QuestionError(unexpected(value));
+  return value.data.leader;
+}
+
+/** Asks the servers in turn until one of them answers. */
+async function ask({ places, ...host }: AskingHost, own: Credentials, question: JoinQuestion): Promise<JoinAnswer> {
+  let first: unknown;
+  for (const place of places) {
+    try {
+      return await askAt(host, place, own, question);
+    } catch (error) {
+      first ??= error;
+    }
+  }
+  throw first;
+}
+
+async function askAt(
+  { home, server }: Omit<AskingHost, "places">,
+  place: Place,
+  own: Credentials,
+  question: JoinQuestion,
+): Promise<JoinAnswer> {
   const asker = { authority: own.authority, own, revoked: revokedSerials(home) };
   const { answer, server: answered } = await askAuthority(place, asker, question, JOIN_ANSWERS);
   if (answered !== hostName(server)) throw new QuestionError(`the server ${answered} answers, not ${server}`);

@@ -11,11 +11,27 @@ export type Revoked = { readonly certificates: readonly Revocation[] };
 export const REVOKED = "revoked";
 
 /** What a new host must know of its complex. server: PBS_SERVER; port: PBS_BATCH_SERVICE_PORT. */
-export type ComplexSettings = { readonly server: string; readonly port: number; readonly mode: "user" | "system" };
+export type ComplexSettings = {
+  readonly server: string;
+  readonly port: number;
+  readonly mode: "user" | "system";
+  /** PBS_PRIMARY and PBS_SECONDARY of a complex with two servers */
+  readonly pair?: { readonly primary: string; readonly secondary: string };
+};
+
+/** What a standby server needs. key: opens the files that both servers share, 64 hexadecimal digits; database: the text of database.conf. */
+export type StandbySecrets = { readonly key: string; readonly database: string };
 
 export type HostToAuthority = {
   /** asked by a host without a certificate. token, secret: hexadecimal digits, as in its token (src/identity/token.ts) */
-  join: { readonly version: string; readonly token: string; readonly secret: string; readonly request: string };
+  join: {
+    readonly version: string;
+    readonly token: string;
+    readonly secret: string;
+    readonly request: string;
+    /** the host is to have the standby server of the complex */
+    readonly standby?: true;
+  };
   /** asked by a host that has shown its present certificate: a new certificate */
   renew: { readonly version: string; readonly request: string };
   /** asked by such a host: a certificate for the commands of its users */
@@ -26,6 +42,8 @@ export type HostToAuthority = {
   check: { readonly version: string };
   /** asked by such a host: which schedulers belong to it? */
   scheds: { readonly version: string };
+  /** asked by such a host: does this server lead, and since which term? */
+  leader: { readonly version: string };
 };
 /** A mom of another host, and where it accepts connections of other moms. */
 export type OtherMom = { readonly host: string; readonly address: string; readonly port: number };
@@ -36,7 +54,13 @@ export type HostSched = { readonly name: string; readonly port: number | null };
 
 export type AuthorityToHost = {
   /** now_s: the server's clock, epoch seconds */
-  joined: { readonly certificate: string; readonly authority: string; readonly now_s: number; readonly settings: ComplexSettings };
+  joined: {
+    readonly certificate: string;
+    readonly authority: string;
+    readonly now_s: number;
+    readonly settings: ComplexSettings;
+    readonly standby?: StandbySecrets;
+  };
   /** user: the name of the user whose certificate it is */
   "user-signed": { readonly certificate: string; readonly authority: string; readonly user: string };
   /** revoked: certificates of the server, for hosts without a mom's link; authorities: fingerprints of the authorities that hosts should trust */
@@ -49,5 +73,7 @@ export type AuthorityToHost = {
   };
   renewed: { readonly certificate: string; readonly authority: string };
   scheds: { readonly scheds: readonly HostSched[] };
+  /** the text of a leader (failover/leader.ts); null: the complex has one server */
+  leader: { readonly leader: string | null };
   "join-refused": { readonly text: string };
 };

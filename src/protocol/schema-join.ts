@@ -3,6 +3,7 @@
 
 import * as z from "zod";
 import { revocationList } from "#identity/revocations.ts";
+import { LEADER_CHARS_MAX, parseLeader } from "./failover/leader.ts";
 import type { AuthorityToHost, HostToAuthority, Revoked } from "./join-link.ts";
 import { firstIssue } from "./schema.ts";
 
@@ -19,20 +20,33 @@ const with_token = z.object({
 });
 
 const QUESTIONS = {
-  join: with_token,
+  join: with_token.extend({ standby: z.literal(true).exactOptional() }),
   user: with_token,
   login: z.object({ version, request: pem }),
   renew: z.object({ version, request: pem }),
   check: z.object({ version }),
   scheds: z.object({ version }),
+  leader: z.object({ version }),
 } satisfies { readonly [K in keyof HostToAuthority]: z.ZodType<HostToAuthority[K]> };
 
 const port = z.number().int().min(1).max(65535);
 const hostSched = z.object({ name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,14}$/), port: port.nullable() });
-const settings = z.object({ server: name, port, mode: z.enum(["user", "system"]) });
+const pair = z.object({ primary: name, secondary: name });
+const settings = z.object({ server: name, port, mode: z.enum(["user", "system"]), pair: pair.exactOptional() });
+const standby = z.object({ key: z.string().regex(/^[0-9a-f]{64}$/), database: z.string().max(16 * 1024) });
+const leader = z
+  .string()
+  .max(LEADER_CHARS_MAX)
+  .refine((value) => parseLeader(value) !== null);
 
 const ANSWERS = {
-  joined: z.object({ certificate: pem, authority: pem, now_s: z.number().int().nonnegative(), settings }),
+  joined: z.object({
+    certificate: pem,
+    authority: pem,
+    now_s: z.number().int().nonnegative(),
+    settings,
+    standby: standby.exactOptional(),
+  }),
   checked: z.object({
     now_s: z.number().int().nonnegative(),
     authorities: z.array(z.string().regex(/^[0-9a-f]{64}$/)).max(4),
@@ -48,6 +62,7 @@ const ANSWERS = {
   "user-signed": z.object({ certificate: pem, authority: pem, user: name }),
   renewed: z.object({ certificate: pem, authority: pem }),
   scheds: z.object({ scheds: z.array(hostSched).max(1000) }),
+  leader: z.object({ leader: leader.nullable() }),
   "join-refused": z.object({ text: z.string().max(1024) }),
 } satisfies { readonly [K in keyof AuthorityToHost]: z.ZodType<AuthorityToHost[K]> };
 

@@ -3,14 +3,15 @@
 
 import { existsSync, statSync } from "node:fs";
 import type { Socket } from "node:net";
-import type { Conf } from "#support/conf.ts";
+import { codeOf, messageOf } from "#support/caught.ts";
+import type { Conf, ServerAt } from "#support/conf.ts";
 import { ownUnreachable } from "./proof/unreachable.ts";
 import { serverSocketPath } from "./wire/socket-path.ts";
 import { connectUnix } from "./wire/unix-connect.ts";
 
 /** The members of pbs.conf that are needed. Without the optional ones, the server is on this host. */
 export type PlaceConf = Pick<Conf, "home"> &
-  Partial<Pick<Conf, "start" | "own_server" | "server_host" | "port" | "mode" | "mom_node_name" | "values">>;
+  Partial<Pick<Conf, "start" | "own_server" | "server_host" | "servers" | "pair" | "port" | "mode" | "mom_node_name" | "values">>;
 
 export type ServerPlace = {
   /** identifies the place: connections to places with the same key are interchangeable */
@@ -43,6 +44,9 @@ export const isServerElsewhere = ({ home, start }: Pick<PlaceConf, "home" | "sta
 /** The place of a complex's server. */
 export function serverPlace(conf: PlaceConf): ServerPlace {
   const { home, own_server, server_host, port } = conf;
+  const { pair, servers, start } = conf;
+  if (pair != null && servers !== undefined && own_server !== undefined && start !== undefined && hasIdentity(home))
+    return pairPlace({ ...conf, servers, own_server, start });
   if (!isServerElsewhere(conf) || own_server === undefined || server_host === undefined || port === undefined)
     return socketPlace(serverSocketPath(home));
   return {
@@ -50,24 +54,59 @@ export function serverPlace(conf: PlaceConf): ServerPlace {
     keep_ms: KEEP_TLS_MS,
     // The connection ends together with the server process. A certificate of the server that was revoked since the connection was made must not be trusted on.
     state: () => identity(`${home}/identity/revoked.json`) ?? "nothing revoked",
+    connect: () => connectTo(conf, own_server, { host: server_host, port: port.server }),
+  };
+}
+
+/** Connects over TLS. ended: gives the attempt up. */
+async function connectTo(conf: PlaceConf, server: string, at: ServerAt, ended?: AbortSignal): Promise<Socket> {
+  const { connectAsUser } = await import("./proof/user-client.ts");
+  const connected = connectAsUser({
+    home: conf.home,
+    server,
+    ...at,
+    own: conf.mode === "user",
+    here: conf.mom_node_name ?? "",
+    method: conf.values?.["PBS_AUTH_METHOD"] ?? null,
+    munge_socket: conf.values?.["PARTITA_MUNGE_SOCKET"] ?? null,
+    ...(ended === undefined ? {} : { ended }),
+  });
+  return connected.catch((error: unknown) => {
+    throw ownUnreachable(error);
+  });
+}
+
+type PairConf = PlaceConf & Required<Pick<PlaceConf, "servers" | "own_server" | "start">>;
+
+/** The active one of two servers (failover/active-server.ts): the server of this host over its socket, any other over TLS. */
+function pairPlace(conf: PairConf): ServerPlace {
+  const { home, servers, own_server, start } = conf;
+  const path = serverSocketPath(home);
+  return {
+    key: `pair ${servers.map(({ host, port }) => `${host} ${port}`).join(" ")} ${own_server} ${home}`,
+    keep_ms: KEEP_TLS_MS,
+    state: () => identity(path) ?? "connected",
     async connect() {
-      const { connectAsUser } = await import("./proof/user-client.ts");
-      const connected = connectAsUser({
-        home,
-        server: own_server,
-        host: server_host,
-        port: port.server,
-        own: conf.mode === "user",
-        here: conf.mom_node_name ?? "",
-        method: conf.values?.["PBS_AUTH_METHOD"] ?? null,
-        munge_socket: conf.values?.["PARTITA_MUNGE_SOCKET"] ?? null,
-      });
-      return connected.catch((error: unknown) => {
-        throw ownUnreachable(error);
-      });
+      const { connectActive, failoverWait, isNoAnswer } = await import("./failover/active-server.ts");
+      const here = (): Promise<Socket> =>
+        connectUnix(path).catch((error: unknown) => {
+          // A server that does not run has left its socket, or has none.
+          throw codeOf(error) === "ENOENT" ? Object.assign(new Error(messageOf(error)), { code: "ECONNREFUSED" }) : error;
+        });
+      if (start.server) {
+        try {
+          return await here();
+        } catch (error) {
+          if (!isNoAnswer(error)) throw error;
+        }
+      }
+      const wait_ms = failoverWait(conf.values?.["PARTITA_FAILOVER_WAIT"]);
+      return connectActive(servers, wait_ms, (at, ended) => connectTo(conf, own_server, at, ended));
     },
   };
 }
+
+const hasIdentity = (home: string): boolean => existsSync(`${home}/identity/login.pem`);
 
 /** Returns the identity of the file with this path; null: there is none, or it is not visible (the attempt to connect then shows which). */
 function identity(path: string): string | null {

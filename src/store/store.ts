@@ -119,6 +119,22 @@ export type History = {
 export type Keep = (name: string, value: unknown) => unknown;
 export const asItIs: Keep = (_, value) => value;
 
+/** What two servers of one complex share in their database, besides the rows of the state. */
+export type SharedStore = {
+  /** the store and the present term of its leader, which is this server */
+  leader(): { readonly store: number; readonly term: number };
+  /** whether the term was confirmed so lately that no other server can lead */
+  isConfirmed(): boolean;
+  /** Resolves when isConfirmed() is true. Rejects with StoreError: `away` after a time, or `deposed`. */
+  confirm(): Promise<void>;
+  /** Gives the servers that wait an order. role: only those of that role; null: all */
+  order(order: "stop" | "idle", role: "primary" | "secondary" | null): Promise<void>;
+  /** reads all files */
+  files(): Promise<ReadonlyMap<string, string>>;
+  /** writes files in one transaction of the leader; null: removes the file */
+  putFiles(files: ReadonlyMap<string, string | null>): Promise<void>;
+};
+
 export type Store = {
   /** loads all live rows. keep: applied to the attributes of jobs, so that jobs can share values */
   load(keep?: Keep): Promise<Loaded>;
@@ -134,6 +150,8 @@ export type Store = {
    * does not delay commits
    */
   check(): Promise<string | null>;
+  /** what two servers of one complex share; absent: the store can have one server only */
+  readonly shared?: SharedStore;
   /** makes operations that wait for a database fail soon with the fault `away`, because the server is about to close the store */
   hurry?(): void;
   close(): Promise<void>;
@@ -141,9 +159,21 @@ export type Store = {
 
 /**
  * away: the database cannot be reached. A commit that fails with it may have been written: the next load() shows whether it
- * was. deposed: another server has taken the database, and this one can write nothing more.
+ * was. deposed: another server has taken the database, and this one can write nothing more. dismissed: the server that leads has told this one, which
+ * stood by, to end.
  */
-export type StoreFault = "disk-full" | "corrupt" | "newer" | "lost" | "locked" | "permission" | "io" | "exists" | "away" | "deposed";
+export type StoreFault =
+  | "disk-full"
+  | "corrupt"
+  | "newer"
+  | "lost"
+  | "locked"
+  | "permission"
+  | "io"
+  | "exists"
+  | "away"
+  | "deposed"
+  | "dismissed";
 
 /** The error of an operation of the store that has failed. The message names the file, the fault and the remedy. */
 export class StoreError extends Error {

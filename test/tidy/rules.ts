@@ -38,6 +38,7 @@ export const PURE: readonly string[] = [
   "!src/identity/x509/**",
   "!src/identity/files/**",
   "src/protocol/datagram/**",
+  "src/protocol/failover/follower.ts",
   "src/protocol/failover/leader.ts",
   "src/protocol/multicast/**",
   "src/qmgr/language/**",

@@ -113,7 +113,16 @@ export type NewConf = {
    * a host without a server. host, port: those of the server; node: the name of this host in the complex, if it is not the
    * short host name; login: it runs no mom
    */
-  readonly member?: { readonly host: string; readonly port: number; readonly node: string | undefined; readonly login: boolean };
+  readonly member?: {
+    readonly host: string;
+    readonly port: number;
+    readonly node: string | undefined;
+    readonly login: boolean;
+    /** PBS_PRIMARY and PBS_SECONDARY of a complex with two servers */
+    readonly pair?: { readonly primary: string; readonly secondary: string } | undefined;
+    /** the host has the standby server; port: the one on which the standby listens */
+    readonly standby?: { readonly port: number } | undefined;
+  };
 };
 
 /** Writes pbs.conf. Throws AdminError if there is one already. */
@@ -142,13 +151,16 @@ export function makeConfFile(facts: NewConf): void {
 
 const serverLines = (): readonly string[] => ["PBS_START_SERVER=1", "PBS_START_SCHED=1", "PBS_START_COMM=1"];
 
-function memberLines(server: string, { host, port, node }: NonNullable<NewConf["member"]>): readonly string[] {
+function memberLines(server: string, { host, port, node, pair, standby }: NonNullable<NewConf["member"]>): readonly string[] {
+  const own_port = standby?.port ?? port;
   return [
-    ...(host === server ? [] : [`PBS_SERVER_HOST_NAME=${host}`]),
-    ...(port === SERVER_PORT_DEFAULT ? [] : [`PBS_BATCH_SERVICE_PORT=${port}`]),
+    ...(host === server || pair !== undefined ? [] : [`PBS_SERVER_HOST_NAME=${host}`]),
+    ...(own_port === SERVER_PORT_DEFAULT ? [] : [`PBS_BATCH_SERVICE_PORT=${own_port}`]),
     ...(node === undefined ? [] : [`PBS_MOM_NODE_NAME=${node}`]),
-    "PBS_START_SERVER=0",
-    "PBS_START_SCHED=0",
+    ...(pair === undefined ? [] : [`PBS_PRIMARY=${pair.primary}`, `PBS_SECONDARY=${pair.secondary}`]),
+    ...(standby === undefined
+      ? ["PBS_START_SERVER=0", "PBS_START_SCHED=0"]
+      : ["PBS_START_SERVER=1", "PBS_START_SCHED=1", "PARTITA_STORE=postgres"]),
     "PBS_START_COMM=0",
   ];
 }

@@ -19,6 +19,8 @@ export type DaemonName = "comm" | "mom" | "server";
 /** The daemons in the order in which they are started. */
 export const DAEMONS: readonly DaemonName[] = ["comm", "mom", "server"];
 const LOCK: Record<DaemonName, string> = { comm: "server_priv/comm.lock", mom: "mom_priv/mom.lock", server: "server_priv/server.lock" };
+/** The lock of the server on the host that PBS_SECONDARY names. */
+const SECONDARY_LOCK = "server_priv/server.lock.secondary";
 /** If the server takes longer for an answer, it counts as not answering (its process may be suspended by SIGSTOP, for example). */
 const ANSWER_S_MAX = 20;
 /** If a scheduler has been down for this long and has reported a reason, the caller stops waiting for it. */
@@ -30,7 +32,8 @@ const READY_VARIABLE: Record<DaemonName, string> = { comm: "PARTITA_COMM_READY",
  * Returns the pid of a daemon that runs: it is the process that has the lock on the daemon's pid file. A pid in a file without a lock is ignored. A zombie has
  * no lock.
  */
-export const daemonPid = (conf: Conf, daemon: DaemonName): number | null => lockHolder(lockOf(conf, daemon));
+export const daemonPid = (conf: Conf, daemon: DaemonName): number | null =>
+  lockHolder(lockOf(conf, daemon)) ?? (daemon === "server" && conf.pair !== null ? lockHolder(join(conf.home, SECONDARY_LOCK)) : null);
 
 /** Whether the caller may not know if a daemon runs: in system mode, ordinary users cannot read its lock. */
 export const isClosed = (conf: Conf, daemon: DaemonName): boolean => lockState(lockOf(conf, daemon)) === "closed";

@@ -18,8 +18,7 @@ import { programOf, runToEnd } from "./daemons.ts";
  * the reason goes to `warn`, and the rest continues.
  */
 export async function startHostScheds(conf: Conf, warn: (text: string) => void): Promise<readonly string[]> {
-  const place = { host: conf.server_host, port: conf.port.server };
-  const scheds = await schedsOfHost({ home: conf.home, place, server: conf.own_server, own: conf.mode === "user" }).catch(
+  const scheds = await schedsOfHost({ home: conf.home, places: conf.servers, server: conf.own_server, own: conf.mode === "user" }).catch(
     (error: unknown) => {
       warn(`schedulers of this host are not started, because the server did not name them: ${messageOf(error)}`);
       return [];

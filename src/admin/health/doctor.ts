@@ -274,7 +274,7 @@ async function usersOf({ home, mode, values }: Conf): Promise<readonly Finding[]
 async function hosts(conf: Conf): Promise<Finding[]> {
   if (!existsSync(join(conf.home, "server_priv/ca"))) return [];
   const [{ lookAtServer }, { askForHosts }] = await Promise.all([import("../hosts/member.ts"), import("../hosts/hosts.ts")]);
-  const sight = await lookAtServer({ ...conf, server_host: "localhost" });
+  const sight = await lookAtServer({ ...conf, server_host: "localhost", servers: [{ host: "localhost", port: conf.port.server }] });
   const port = sight.ok
     ? ok(`TCP port ${conf.port.server} answers, with a certificate of ${sight.host} until ${localDate(sight.until_s)}`)
     : fault(`other hosts cannot connect: ${sight.text}; see server_logs`);

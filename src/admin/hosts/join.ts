@@ -13,12 +13,15 @@ import { parseToken, type TokenText } from "#identity/token.ts";
 import { readCertificate } from "#identity/x509/certificate.ts";
 import { makeRequest, newKey } from "#identity/x509/request.ts";
 import { renewLogin } from "#protocol/host-questions.ts";
-import type { AuthorityToHost } from "#protocol/join-link.ts";
+import type { AuthorityToHost, StandbySecrets } from "#protocol/join-link.ts";
 import { JOIN_ANSWERS, parseAnswer } from "#protocol/schema-join.ts";
 import { askAuthority, fetchAuthority, type Place } from "#protocol/wire/tls-question.ts";
+import { writePairKey } from "#server/shell/shared-files.ts";
+import { databaseFile } from "#store/store-choice.ts";
 import { messageOf } from "#support/caught.ts";
-import { CONF_FILE_DEFAULT, shortHostName } from "#support/conf.ts";
+import { CONF_FILE_DEFAULT, SERVER_PORT_DEFAULT, shortHostName } from "#support/conf.ts";
 import { PARTITA_VERSION } from "#support/version.ts";
+import { writeWholeFile } from "#support/whole-file.ts";
 import { AdminError, complexDirectory, confFile, confOf, quote } from "../complex/complex-home.ts";
 import { HOME_DEFAULT, setUpMember } from "../installation/init.ts";
 import { askingHost } from "./member.ts";
@@ -34,6 +37,8 @@ export type JoinOptions = {
   readonly prefix: string | undefined;
   /** true: the host runs no mom, because it is only for users and their commands */
   readonly login: boolean;
+  /** true: the host has the standby server of the complex (PBS_SECONDARY) */
+  readonly standby: boolean;
 };
 
 /** Where the host's part of the complex will be. own: it has a directory of its own, and nothing is put in /etc. */
@@ -53,20 +58,31 @@ export async function joinComplex(options: JoinOptions): Promise<string> {
   mustBeFree(target);
   const key = readJoinKey(target.home) ?? newKey();
   writeJoinKey(target.home, key);
-  const joined = await ask({ host: options.server, port: options.port }, token, name, key);
+  const joined = await ask({ host: options.server, port: options.port }, token, { name, key, standby: options.standby });
   const { settings } = joined;
   checkMode(settings.mode, target);
-  const { mode } = settings;
+  const { mode, pair } = settings;
   const server = { name: settings.server, host: options.server, port: settings.port };
-  setUpMember({ ...target, mode, exec: options.prefix, server, node: options.name, login: options.login });
+  const standby = joined.standby === undefined || pair === undefined ? undefined : { port: portIn(pair.secondary) };
+  setUpMember({ ...target, mode, exec: options.prefix, server, node: options.name, login: options.login, pair, standby });
+  if (joined.standby !== undefined) keepSecrets(target.home, joined.standby);
   writeCredentials(target.home, { key, certificate: joined.certificate, authority: joined.authority });
   return [
     `${name} is a host of ${settings.server} now: configuration ${target.file}, PBS_HOME ${target.home}.`,
     ...(await userLines(target)),
     ...clockLines(joined.now_s),
-    ...(options.login ? loginLines(mode, target) : momLines(name, target)),
+    ...(options.standby ? standbyLines(target) : options.login ? loginLines(mode, target) : momLines(name, target)),
   ].join("\n");
 }
+
+/** What the standby server needs (docs/standby.md). A database.conf of this host is kept: its way to the database may be another one. */
+function keepSecrets(home: string, { key, database }: StandbySecrets): void {
+  writePairKey(home, key);
+  const file = databaseFile({ home });
+  if (!existsSync(file)) writeWholeFile(file, database, 0o600);
+}
+
+const portIn = (place: string): number => Number(/:([0-9]+)$/.exec(place)?.[1] ?? SERVER_PORT_DEFAULT);
 
 /** Gets the certificate for the users of this host, and returns lines about it. The host has joined already, and its mom can work without this certificate. */
 async function userLines({ file }: Target): Promise<readonly string[]> {
@@ -85,6 +101,11 @@ const momLines = (name: string, target: Target): readonly string[] => [
   `On the server, unless the node exists:  qmgr -c "create node ${name}"`,
 ];
 
+const standbyLines = (target: Target): readonly string[] => [
+  `Start it:  partita start${atHome(target)}`,
+  `It waits for the server that is active, and takes over when that one is silent. See that ${databaseFile(target)} reaches the database from here.`,
+];
+
 const loginLines = (mode: "user" | "system", target: Target): readonly string[] => [
   `Use it:    eval "$(partita env${atHome(target)})"`,
   ...(mode === "user" ? [] : ["Users are known by munge, or by certificates of their own (partita cert token --user NAME)."]),
@@ -101,7 +122,7 @@ function targetOf(given: string | undefined): Target {
 function mustBeFree({ file, home }: Target): void {
   if (!existsSync(file)) return;
   const conf = confOf(file);
-  if (conf.start.server) throw new AdminError(`${file} describes a host with a server: it cannot join another one`);
+  if (conf.start.server && conf.pair === null) throw new AdminError(`${file} describes a host with a server: it cannot join another one`);
   if (conf.home !== home) throw new AdminError(`${file} has another PBS_HOME: ${conf.home}`);
 }
 
@@ -110,9 +131,12 @@ function checkMode(mode: "user" | "system", { own }: Target): void {
   if (mode === "user" && !own) throw new AdminError("the complex runs in user mode: join as its user, or name a directory by --home");
 }
 
-async function ask(place: Place, token: TokenText, name: string, key: string): Promise<AuthorityToHost["joined"]> {
+type Asking = { readonly name: string; readonly key: string; readonly standby: boolean };
+
+async function ask(place: Place, token: TokenText, { name, key, standby }: Asking): Promise<AuthorityToHost["joined"]> {
   const authority = await fetchAuthority(place, token.fingerprint);
-  const data = { version: PARTITA_VERSION, token: token.id, secret: token.secret, request: makeRequest(name, key) };
+  const request = makeRequest(name, key);
+  const data = { version: PARTITA_VERSION, token: token.id, secret: token.secret, request, ...(standby ? { standby } : {}) };
   const { answer, server } = await askAuthority(place, { authority, own: null, revoked: new Set() }, { type: "join", data }, JOIN_ANSWERS);
   const parsed = parseAnswer(answer.type, answer.data);
   if (!parsed.ok) throw new AdminError(`the server's answer cannot be read: ${parsed.text}`);

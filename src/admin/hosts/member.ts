@@ -21,12 +21,12 @@ export type ServerSight =
     }
   | { readonly ok: false; readonly text: string };
 
-type MemberConf = Pick<Conf, "home" | "server_host" | "own_server" | "port" | "mode">;
+type MemberConf = Pick<Conf, "home" | "server_host" | "servers" | "own_server" | "port" | "mode">;
 
 /** The description of this host with which it asks the server about its certificates. */
-export const askingHost = ({ home, server_host, port, own_server, mode }: MemberConf): AskingHost => ({
+export const askingHost = ({ home, servers, own_server, mode }: MemberConf): AskingHost => ({
   home,
-  place: { host: server_host, port: port.server },
+  places: servers,
   server: own_server,
   own: mode === "user",
 });

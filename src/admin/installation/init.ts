@@ -6,7 +6,17 @@ import { existsSync, readFileSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
 import { join, resolve } from "node:path";
 import { CONF_FILE_DEFAULT, type Conf } from "#support/conf.ts";
-import { AdminError, complexDirectory, confFile, confOf, makeConfFile, makeHome, programTree, quote } from "../complex/complex-home.ts";
+import {
+  AdminError,
+  complexDirectory,
+  confFile,
+  confOf,
+  makeConfFile,
+  makeHome,
+  type NewConf,
+  programTree,
+  quote,
+} from "../complex/complex-home.ts";
 import { DAEMONS, daemonPid } from "../complex/daemons.ts";
 import { fromTemplate, install, replaceFile } from "./install.ts";
 
@@ -86,14 +96,17 @@ export type Member = {
   readonly node: string | undefined;
   /** true: the host runs no mom */
   readonly login: boolean;
+  readonly pair?: NonNullable<NewConf["member"]>["pair"];
+  readonly standby?: NonNullable<NewConf["member"]>["standby"];
 };
 
 /** Sets up a host that has joined a complex: programs (system mode), pbs.conf, PBS_HOME. An existing pbs.conf is kept. */
-export function setUpMember({ file, home, own, mode, exec, server, node, login }: Member): void {
+export function setUpMember({ file, home, own, mode, exec, server, node, login, pair, standby }: Member): void {
   const before = existsSync(file) ? confOf(file) : null;
   const programs = mode === "user" ? programTree() : resolve(exec ?? before?.exec ?? EXEC_DEFAULT);
   if (mode === "system") install(programs, file);
-  if (before === null) makeConfFile({ file, home, exec: programs, mode, server: server.name, member: { ...server, node, login } });
+  if (before === null)
+    makeConfFile({ file, home, exec: programs, mode, server: server.name, member: { ...server, node, login, pair, standby } });
   habitat(confOf(file));
   if (mode === "system" && !own) installService(programs, file);
 }

@@ -23,7 +23,7 @@ import { foundKept, noteKept } from "./kept-notes.ts";
 import { OtherMoms } from "./other-moms.ts";
 import { recordFile } from "./record-file.ts";
 import { runScript } from "./script-run.ts";
-import { groupPort, reportsPort, serverPort } from "./server-port.ts";
+import { serverPorts } from "./server-port.ts";
 import { makeDirectories, momConfig, readSettings, vnodeReporter } from "./setup.ts";
 import { siteReader } from "./site-resources.ts";
 import { starterPort } from "./starter-port.ts";
@@ -113,9 +113,7 @@ export class Mom {
     const priv = `${this.#home}/mom_priv`;
     return {
       clock: CLOCK,
-      server: serverPort(this.#conf, this.#fault),
-      reports: reportsPort(this.#conf),
-      group: groupPort(this.#conf, this.#fault),
+      ...serverPorts(this.#conf, priv, this.#fault),
       starter: starterPort(priv, this.#is_runner),
       agent: agentPort(this.#fault),
       disk: this.#diskPort(priv),

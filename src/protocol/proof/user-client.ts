@@ -37,6 +37,8 @@ export type UserTarget = {
   readonly method: string | null;
   /** munged's socket; null: the default of libmunge */
   readonly munge_socket: string | null;
+  /** gives the attempt up when it is aborted */
+  readonly ended?: AbortSignal;
 };
 
 /** Connects and proves the user. The socket has no listener for errors: the caller must add one. Rejects with ServerUnreachable. */
@@ -102,17 +104,22 @@ async function dial(target: UserTarget, { key, certificate, authority }: Credent
       socket.destroy();
       reject(dialFault(target, error));
     };
-    const timer = setTimeout(() => fail(new Error("it does not answer in time")), LIMITS.dial_ms_max);
+    const timer = setTimeout(() => fail(late()), LIMITS.dial_ms_max);
+    const giveUp = (): void => fail(late());
+    target.ended?.addEventListener("abort", giveUp, { once: true });
     socket.once("error", fail);
     socket.once("secureConnect", () => {
       if (socket.alpnProtocol !== ALPN.user) return fail(new Error("it takes no commands from other hosts"));
       clearTimeout(timer);
+      target.ended?.removeEventListener("abort", giveUp);
       socket.removeListener("error", fail);
       socket.setKeepAlive(true, LIMITS.keepalive_ms);
       resolve(socket);
     });
   });
 }
+
+const late = (): Error => Object.assign(new Error("it does not answer in time"), { code: "ETIME" });
 
 /** Checks the certificate of the peer (C1). undefined: the peer is the server. */
 function serverError(peer: PeerCertificate, server: string, revoked: ReadonlySet<string>): Error | undefined {

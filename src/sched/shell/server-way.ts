@@ -157,11 +157,7 @@ function keepShown(conf: Conf, listener: TlsLinkServer, note: WayOptions["note"]
       fault(`the certificate cannot be read: ${messageOf(error)}`);
     }
   }, LOOK_MS).unref();
-  if (!conf.start.mom)
-    keepRenewed(
-      { home: conf.home, place: { host: conf.server_host, port: conf.port.server }, server: conf.own_server, own: conf.mode === "user" },
-      fault,
-    );
+  if (!conf.start.mom) keepRenewed({ home: conf.home, places: conf.servers, server: conf.own_server, own: conf.mode === "user" }, fault);
 }
 
 /** Why a peer gets no link (L1); null: it is the server. A host that cannot read its list of revoked certificates lets nobody in. */

@@ -3,7 +3,7 @@
 
 import { defaultAttributes } from "#model/attribute.ts";
 import { PBSE, Reject } from "#model/pbse.ts";
-import { DEFAULT_SCHED, freshSched } from "#model/tables/sched-attributes.ts";
+import { DEFAULT_SCHED, freshSched, schedDirectories } from "#model/tables/sched-attributes.ts";
 import { SERVER_ATTRIBUTES } from "#model/tables/server-attributes.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { serverIdentity } from "../engine/identity.ts";
@@ -37,10 +37,25 @@ export function prepareStart(core: Core, facts: StartFacts): void {
     habitat(hostKnown(core, facts.node), facts.node);
     for (const [name, value] of Object.entries(facts.wanted ?? {})) setWanted(tx, name, value);
   }
-  const set: { [name: string]: unknown } = { pbs_version: config.pbs_version, server_host: config.host };
+  if (config.pair !== undefined) takeDirectories(tx);
+  const set: { [name: string]: unknown } = { pbs_version: config.pbs_version, server_host: config.pair?.host ?? config.host };
   if (facts.scheduling !== undefined) set["scheduling"] = facts.scheduling;
   const changed = Object.fromEntries(Object.entries(set).filter(([name, value]) => tx.state.server[name] !== value));
   if (Object.keys(changed).length > 0) tx.apply({ kind: "server-changed", set: changed, unset: [] });
+}
+
+/**
+ * In a complex with two servers, the default directories of schedulers are those of the host whose server leads, even if PBS_HOME has another path there. Directories
+ * with other names stay as they were given: both hosts must have them.
+ */
+function takeDirectories(tx: Transaction): void {
+  for (const { name, attrs } of [...tx.state.scheds.values()]) {
+    const own = schedDirectories(name, tx.config.home);
+    const set = Object.fromEntries(
+      Object.entries(own).filter(([key, path]) => attrs[key] !== path && String(attrs[key]).split("/").at(-1) === path.split("/").at(-1)),
+    );
+    if (Object.keys(set).length > 0) tx.apply({ kind: "changed", object: "sched", name, set, unset: [] });
+  }
 }
 
 /** A transaction in which the server's own host name can always be resolved, even if no name service knows it. */

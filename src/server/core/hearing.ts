@@ -293,6 +293,7 @@ export function consequences(kernel: Kernel, tx: Transaction, event: Event, appl
     case "clock-put":
     case "clock-deleted":
     case "runtime":
+    case "sched-here":
     case "vnode-admin-set":
     case "history-purged":
     case "run-time-learned":

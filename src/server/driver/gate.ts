@@ -58,6 +58,8 @@ export type GateOptions = Pick<StartFramesOptions, "scripts" | "cookies" | "secr
   readonly desk: StatusDesk;
   /** sends commands to many moms of other hosts at once */
   readonly group: GroupDesk;
+  /** returns the leader (src/protocol/failover/leader.ts), or null while it is not certain that this server leads; absent: the complex has one server */
+  readonly leader?: () => string | null;
   /** the object that accepts connections */
   readonly listener: { setLimits(limits: Partial<Limits>): void; close(done: () => void): void };
 };
@@ -281,8 +283,9 @@ export class Gate implements LinksPort, ClientsPort {
   #report({ link }: Connection, report: MomReport, answer: (heard: MomHeard) => void): void {
     this.#driver.mom(link.id, "mom-report", report);
     // A mom that the server has given up must not take the answer for a sign that its jobs may go on (moms/grace.ts).
+    // A server that may have been replaced gives no answer: the mom looks for another one.
     const grace = this.#driver.core.graceOf(link.id);
-    if (grace !== null) answer({ number: report.number, ...grace });
+    if (grace !== null && this.#driver.leads) answer({ number: report.number, ...grace });
   }
 
   #intruder({ link, pid }: Connection, type: string): void {
@@ -302,7 +305,13 @@ export class Gate implements LinksPort, ClientsPort {
   }
 
   toMoms(frames: readonly MomFrame[]): void {
-    this.#momFrames.send(frames);
+    this.#momFrames.send(frames.map((frame) => this.#withLeader(frame)));
+  }
+
+  /** Adds to the welcome of a mom who leads the complex. */
+  #withLeader(frame: MomFrame): MomFrame {
+    const leader = frame.type === "mom-welcome" ? (this.#options.leader?.() ?? null) : null;
+    return frame.type === "mom-welcome" && leader !== null ? { ...frame, data: { ...frame.data, leader } } : frame;
   }
 
   end(link: number): void {

@@ -40,11 +40,21 @@ export type StorePort = {
    */
   load(done: Done<ServerState>): void;
   readonly history: HistoryPort;
+  /** present if another server may take over (docs/standby.md); absent: this server leads as long as it lives */
+  readonly lease?: LeasePort;
   /** makes a copy of the store in a new file */
   backup(file: string, done: Done<void>): void;
   /** makes a write that waits for a database fail soon, because the server is about to end */
   hurry?(): void;
   close(done: () => void): void;
+};
+
+/** Whether this server leads, in a complex with two servers. */
+export type LeasePort = {
+  /** whether it is certain that no other server leads now */
+  holds(): boolean;
+  /** Calls done when holds() is true; fault: that cannot be found out, or another server leads. */
+  confirm(done: (fault: Error | null) => void): void;
 };
 
 export type HistoryPort = {

@@ -7,6 +7,8 @@
 //     state is loaded again from the store.
 // I3. While the store accepts no writes (a full disk), requests that only read are answered from the stored state, changes
 //     are refused, and schedulers and moms are kept out.
+// I5. If another server may take over (ports.ts LeasePort), nothing leaves, not even an answer that needs no write, before it is
+//     certain that this server still leads.
 // I4. Requests of clients are served in turns by user and connection, for a slice of time. Then schedulers, moms and the store get their turn.
 
 import { limitOf } from "#model/limits/server-limits.ts";
@@ -23,6 +25,7 @@ import type { Batch } from "../engine/batch.ts";
 import type { Peer } from "../engine/identity.ts";
 import type { ServerConfig } from "../engine/transaction.ts";
 import { endablePid, type SchedEnd } from "../scheds/session.ts";
+import { remotePlace } from "../state/partitions.ts";
 import { rowsOf } from "../state/rows.ts";
 import type { ServerState } from "../state/state.ts";
 import { Delivery } from "./delivery.ts";
@@ -106,7 +109,7 @@ export class ServerDriver {
       core: () => this.#core,
       do: (work) => this.do(work),
       refuse: (token, text) => this.#refuse(token, PBSE.SYSTEM, text),
-      end: (scheds) => this.#end(scheds),
+      end: (scheds) => this.#end(scheds ? "all" : "none"),
     });
   }
 
@@ -129,15 +132,20 @@ export class ServerDriver {
     return this.#phase === "serving" && this.#fault === null;
   }
 
+  /** Whether it is certain that no other server leads (I5). */
+  get leads(): boolean {
+    return this.#ports.store.lease?.holds() ?? true;
+  }
+
   start(): void {
     this.#ports.watch?.began?.(this.#core);
     this.#startCore();
     this.#pump();
   }
 
-  /** Ends the server as qterm -t quick does. */
-  stop(): void {
-    this.#end(false);
+  /** Ends the server as qterm -t quick does. scheds: ends the schedulers of this host, too */
+  stop(scheds = false): void {
+    this.#end(scheds ? "own" : "none");
   }
 
   // --- input
@@ -282,8 +290,11 @@ export class ServerDriver {
       while (!this.#writing && this.#phase === "serving") {
         const taken = this.#take();
         if (taken === null) break;
-        if (taken.rows === null) this.#delivery.deliver(taken);
-        else this.#write(taken.rows, (fault) => (fault === null ? this.#delivery.deliver(taken) : this.#commitFailed(taken, fault)));
+        const { rows } = taken;
+        const done = (fault: Error | null): void => (fault === null ? this.#delivery.deliver(taken) : this.#commitFailed(taken, fault));
+        if (rows !== null) this.#write((tell) => this.#ports.store.commit(rows, tell), done);
+        else if (this.leads) this.#delivery.deliver(taken);
+        else this.#write((tell) => this.#ports.store.lease?.confirm(tell), done);
       }
     } finally {
       this.#is_pumping = false;
@@ -308,10 +319,10 @@ export class ServerDriver {
     }
   }
 
-  /** Writes rows to the store (I1). done: called in any case, also after a failure. */
-  #write(rows: Rows, done: (fault: Error | null) => void): void {
+  /** Writes to the store (I1), or waits until it is certain that this server leads (I5). done: called in any case, also after a failure. */
+  #write(work: (tell: (fault: Error | null) => void) => void, done: (fault: Error | null) => void): void {
     this.#writing = true;
-    this.#ports.store.commit(rows, (fault) => {
+    work((fault) => {
       this.#writing = false;
       done(fault);
       for (const then of this.#when_written.splice(0)) then();
@@ -422,7 +433,9 @@ export class ServerDriver {
 
   #probe(): void {
     if (this.#phase !== "serving") return;
-    this.#write({ counters: { probed: this.#ports.clock.wall_ms() } }, (fault) => {
+    const rows = { counters: { probed: this.#ports.clock.wall_ms() } };
+    const write = (tell: (fault: Error | null) => void): void => this.#ports.store.commit(rows, tell);
+    this.#write(write, (fault) => {
       if (fault !== null) return this.#probeSoon();
       this.#fault = null;
       this.#ports.log.note(LOG_EVENT.SYSTEM, "the store can be written again");
@@ -443,11 +456,18 @@ export class ServerDriver {
 
   // --- the end
 
-  #end(scheds: boolean): void {
+  /** scheds: which schedulers end with the server. own: those of this host */
+  #end(scheds: "all" | "own" | "none"): void {
     if (this.#closing) return;
     this.#closing = true;
     // A scheduler ends after its present cycle. Its link stays open until then, because the cycle needs verdicts.
-    const running = scheds ? [...this.#core.kernel.scheds.by_name.values()] : [];
+    const { state, kernel } = this.#core;
+    const isFar = (name: string): boolean => {
+      const sched = state.scheds.get(name);
+      return sched !== undefined && remotePlace(sched, this.#config) !== null;
+    };
+    const known = scheds === "none" ? [] : [...kernel.scheds.by_name.values()];
+    const running = scheds === "own" ? known.filter(({ name }) => !isFar(name)) : known;
     const stopped = running.map((runtime) => ({ name: runtime.name, pid: endablePid(runtime) }));
     this.#ports.processes.stopAll(stopped, () => this.#close());
   }

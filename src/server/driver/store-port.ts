@@ -19,9 +19,13 @@ export const atOnce: Settle = (ask, done) =>
     (error: Error) => done({ ok: false, error }),
   );
 
-/** The port for a store. name: the present name of the server, which a loaded state gets. */
-export function storePort(store: Store, name: string, settle: Settle): StorePort {
+/**
+ * The port for a store. name: the present name of the server, which a loaded state gets. fenced: another server may take over, so that this one does nothing
+ * before it knows that it leads (if the store can tell).
+ */
+export function storePort(store: Store, name: string, settle: Settle, fenced = false): StorePort {
   let is_closed = false;
+  const { shared } = store;
   const load: StorePort["load"] = (done) =>
     settle(
       () => loadFromStore(store, name),
@@ -42,6 +46,18 @@ export function storePort(store: Store, name: string, settle: Settle): StorePort
         },
       );
     },
+    ...(fenced && shared !== undefined
+      ? {
+          lease: {
+            holds: () => shared.isConfirmed(),
+            confirm: (done) =>
+              settle(
+                () => shared.confirm(),
+                (result) => done(result.ok ? null : result.error),
+              ),
+          },
+        }
+      : {}),
     load,
     history: historyPort(store, settle),
     backup: (file, done) => settle(() => store.backup(file), done),

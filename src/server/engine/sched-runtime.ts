@@ -48,6 +48,8 @@ export type SchedRuntime = {
   pid: number;
   /** the host of a connected scheduler; null: this host */
   host: string | null;
+  /** the scheduler has been connected to this server */
+  met: boolean;
   /** the process was started, and the server does not know of its end; for a scheduler on another host: it is dialled or connected */
   started: boolean;
   /** why the scheduler on another host could not be reached at the last attempt; null: it is connected or on this host, or no attempt has ended yet */
@@ -153,6 +155,7 @@ export function runtimeOf(kernel: SchedTable, name: string): SchedRuntime {
       link: null,
       pid: 0,
       host: null,
+      met: false,
       started: false,
       unreached: null,
       needs_snapshot: false,

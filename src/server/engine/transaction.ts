@@ -8,6 +8,7 @@ import type { HookChanges, HookInput } from "#hooks/run/hook-input.ts";
 import type { TimeZone } from "#model/civil-time.ts";
 import type { Reject } from "#model/pbse.ts";
 import type { HookEvent } from "#model/tables/hook.ts";
+import type { PairRole } from "#protocol/failover/pair-role.ts";
 import type { IdentityAsk } from "#protocol/identity-link.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { SchedQuestion } from "#protocol/sched-link.ts";
@@ -35,6 +36,8 @@ export type ServerConfig = {
   /** the operating system's name of the machine, if the server has another name */
   readonly machine?: string;
   readonly home: string;
+  /** the complex has two servers: which of them this one is, and the name of its host; absent: the complex has one server */
+  readonly pair?: { readonly role: PairRole; readonly host: string };
   readonly pbs_version: string;
   /** user mode: all jobs run as this user, who is a manager; null: system mode */
   readonly own_user: string | null;

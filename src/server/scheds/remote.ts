@@ -4,6 +4,8 @@
 //
 // R1. A scheduler of this host connects to the server; one of another host is dialled. A process that is connected in
 //     another way is not accepted as the scheduler.
+// R3. A secondary server that has taken over dials each scheduler at its host. It runs one that it cannot reach on its own host, until the primary
+//     leads again. sched_host in the store stays what the administrator has given; users see the host where the scheduler runs.
 // R2. While the server wants a scheduler and cannot reach it, the comment says why. A comment of an administrator stays; the reason is logged in any case.
 
 import { isHostNamed } from "#identity/host-name.ts";
@@ -12,7 +14,7 @@ import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 import { runtimeOf } from "../engine/sched-runtime.ts";
 import type { OwnHost } from "../state/own-host.ts";
-import { remotePlace, shouldRun } from "../state/partitions.ts";
+import { type PlacedSched, remotePlace, shouldRun } from "../state/partitions.ts";
 import type { Attrs, Sched } from "../state/state.ts";
 import { isFault, isServersComment } from "./supervisor.ts";
 
@@ -31,9 +33,24 @@ export function unreached(kernel: Kernel, name: string, why: string): void {
   if (sched === undefined || runtime.link !== null || !isWantedThere(kernel, sched) || runtime.unreached === why) return;
   runtime.unreached = why;
   kernel.out.logs.push({ event: LOG_EVENT.ERROR, class: "Sched", object: name, text: `cannot be reached: ${why}` });
+  if (kernel.config.pair?.role === "secondary" && !runtime.met) return runHere(kernel, sched);
   const { comment } = sched.attrs;
   const text = `${NOT_REACHED}${why}`;
   if (isServersComment(comment) && !isFault(comment) && comment !== text) change(kernel, name, { comment: text }, []);
+}
+
+/** Runs a scheduler on this host (R3). */
+function runHere(kernel: Kernel, sched: Sched): void {
+  const host = kernel.config.pair?.host ?? kernel.config.host;
+  kernel.out.logs.push({
+    event: LOG_EVENT.SYSTEM,
+    class: "Sched",
+    object: sched.name,
+    text: `runs on host ${host} until the primary server leads again`,
+  });
+  ownTransaction(kernel).apply({ kind: "sched-here", name: sched.name });
+  forgetUnreached(kernel, sched);
+  kernel.out.actions.push({ kind: "start-sched", sched: sched.name });
 }
 
 /** Called when the scheduler is connected, or is no longer dialled: removes the comment that unreached() has set. */
@@ -47,7 +64,7 @@ export const isWantedThere = ({ config }: Pick<Kernel, "config">, sched: Sched):
   shouldRun(sched) && remotePlace(sched, config) !== null;
 
 /** The place where a scheduler should run, as a text for comparisons: if the place changes, the scheduler is ended at its former place. */
-export const homeOf = (sched: Pick<Sched, "name" | "attrs">, own: OwnHost): string => remotePlace(sched, own)?.host.toLowerCase() ?? "";
+export const homeOf = (sched: PlacedSched, own: OwnHost): string => remotePlace(sched, own)?.host.toLowerCase() ?? "";
 
 function change(kernel: Kernel, name: string, set: Attrs, unset: readonly string[]): void {
   ownTransaction(kernel).apply({ kind: "changed", object: "sched", name, set, unset: [...unset] });

@@ -89,6 +89,7 @@ export function hello(kernel: Kernel, link: number, { name, pid, pongs }: SchedH
     link,
     pid,
     host,
+    met: true,
     started: true,
     needs_snapshot: true,
     revision: 0,

@@ -7,6 +7,7 @@
 
 import { createPublicKey, randomBytes } from "node:crypto";
 import { type Credentials, CredentialsError, readCredentials, writeCredentials } from "#identity/files/credentials.ts";
+import { writeLogin } from "#identity/files/user-credentials.ts";
 import { hostName, mayBeOneHost } from "#identity/host-name.ts";
 import {
   addToken,
@@ -57,6 +58,13 @@ export type AuthorityOptions = {
   /** further names of the server's host, such as its node name. No other host gets a certificate for them */
   readonly own_names: readonly string[];
   readonly now_s: () => number;
+  /** the directory whose `identity` has the server's certificate (default: PBS_HOME) */
+  readonly server_home?: string;
+  /**
+   * the server's host as a host of the complex: its name, and whether the complex is in user mode. In a complex with two servers, its mom and its users
+   * must reach the other server. null: they reach the server over its socket (default)
+   */
+  readonly member?: { readonly name: string; readonly own: boolean } | null;
 };
 
 /** What a host sends to join. secret: as in its token; request: PEM. */
@@ -160,8 +168,8 @@ export class CertificateAuthority {
     );
   }
 
-  /** Gives a host its certificate for a token. Throws AuthorityError. */
-  join({ token, secret, request: text }: Joining): Signed & { readonly host: string } {
+  /** Gives a host its certificate for a token. is_named: the token was made for this host alone. Throws AuthorityError. */
+  join({ token, secret, request: text }: Joining): Signed & { readonly host: string; readonly is_named: boolean } {
     const asker = { token, secret_sha256: secretDigest(secret) };
     if (!knowsToken(this.#ledger, asker)) throw new AuthorityError(REFUSALS["token-unknown"](""));
     const request = readable(text);
@@ -172,7 +180,8 @@ export class CertificateAuthority {
     if (!verdict.ok) throw new AuthorityError(REFUSALS[verdict.why](request.host));
     const { record, text: certificate } = this.#sign(request, "host");
     this.#keep(recordJoin(this.#ledger, token, record, now_s));
-    return { host: request.host, certificate, authority: this.trusted };
+    const is_named = this.#ledger.tokens.some((each) => each.id === token && each.host === request.host);
+    return { host: request.host, is_named, certificate, authority: this.trusted };
   }
 
   /** Gives a host that has shown a good certificate a new one. Throws AuthorityError. */
@@ -311,8 +320,35 @@ export class CertificateAuthority {
     const host = nameOf(this.#options.server);
     const { record, text } = this.#sign({ host, key: public_key, key_sha256: sha256(spki(public_key)) }, "server");
     this.#keep(recordCertificate(this.#ledger, record));
-    writeCredentials(this.#options.home, { key, certificate: text, authority: this.trusted });
+    writeCredentials(this.#serverHome, { key, certificate: text, authority: this.trusted });
     return { until_s: record.until_s };
+  }
+
+  get #serverHome(): string {
+    return this.#options.server_home ?? this.#options.home;
+  }
+
+  /** Gives the server's own host the certificates of a host (AuthorityOptions.member), unless it has good ones. */
+  renewMember(): void {
+    const { home, member } = this.#options;
+    const name = member === undefined || member === null ? null : hostName(member.name);
+    if (member === undefined || member === null || name === null || this.#isGoodMember(home)) return;
+    const sign = (role: Role): { readonly key: string; readonly certificate: string } => {
+      const key = newKey();
+      const public_key = createPublicKey(key);
+      const { record, text } = this.#sign({ host: name, key: public_key, key_sha256: sha256(spki(public_key)) }, role);
+      this.#keep(recordCertificate(this.#ledger, record));
+      return { key, certificate: text };
+    };
+    writeCredentials(home, { ...sign("host"), authority: this.trusted });
+    writeLogin(home, sign("login"), member.own);
+  }
+
+  #isGoodMember(home: string): boolean {
+    const present = this.#credentialsIn(home);
+    if (present === null || present.authority !== this.trusted) return false;
+    const { identity, until_s } = readCertificate(present.certificate);
+    return identity?.role === "host" && this.fault(identity) === null && until_s - this.#options.now_s() >= TERMS.certificate_s / 3;
   }
 
   /**
@@ -357,14 +393,14 @@ export class CertificateAuthority {
 
   /** The key and certificate that the server shows to hosts. Throws CredentialsError. */
   serverCredentials(): Credentials {
-    const present = readCredentials(this.#options.home);
+    const present = readCredentials(this.#serverHome);
     if (present === null) throw new AuthorityError("the server has no certificate");
     return present;
   }
 
   /** Whether the server's own certificate is missing, cannot be used, is not one of this authority's, or has less than a third of its time left. */
   needsServerCertificate(): boolean {
-    const present = this.#presentCredentials();
+    const present = this.#credentialsIn(this.#serverHome);
     if (present === null || present.authority !== this.trusted) return true;
     const { identity, serial, until_s } = readCertificate(present.certificate);
     if (certificateOf(this.#ledger, serial)?.authority !== this.#current.fingerprint) return true;
@@ -377,9 +413,9 @@ export class CertificateAuthority {
    * The credentials on the disk; null: there are none, or they cannot be used, for example because the server was killed
    * between the two files of a renewal.
    */
-  #presentCredentials(): Credentials | null {
+  #credentialsIn(home: string): Credentials | null {
     try {
-      return readCredentials(this.#options.home);
+      return readCredentials(home);
     } catch (error) {
       if (error instanceof CredentialsError) return null;
       throw error;

@@ -6,11 +6,16 @@ import { closeSync, writeSync } from "node:fs";
 export const READY_FD = 3;
 export const READY_ENV = "PARTITA_READY_FD";
 
+/** Environment variable of a server that was started by the one before it (pair.ts A3): that one may still have the lock. */
+export const AGAIN_ENV = "PARTITA_SERVER_AGAIN";
+
 /** A file in server_priv with attributes that the installation wants to be set at the first start, when the store is empty. Lines NAME=VALUE. */
 export const FIRST_START = "first_start";
 
 /** The beginning of a line that says why the server has not started yet. */
 export const WAITING = "pbs_server: waiting";
+/** The beginning of the notice of a server that stands by (store/postgres/writer.ts): its start is complete. */
+export const STANDS_BY = "waiting: ";
 
 /** Tells the process that waits for the start why the server has not started yet. text: a line that begins with WAITING. */
 export function tellWaiting(text: string): void {

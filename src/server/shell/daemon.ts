@@ -20,8 +20,9 @@ import type { ServerConfig } from "../engine/transaction.ts";
 import { dueRecords } from "../state/rows.ts";
 import type { ServerState } from "../state/state.ts";
 import { recoverAccounting } from "./accounting-recovery.ts";
-import { FIRST_START, tellStarter, tellWaiting } from "./daemon-start.ts";
+import { FIRST_START, STANDS_BY, tellStarter, tellWaiting } from "./daemon-start.ts";
 import type { OpenHome } from "./open-home.ts";
+import { Pair, startAgain } from "./pair.ts";
 import { startService } from "./service.ts";
 import { timeZone } from "./time-zone.ts";
 
@@ -34,7 +35,8 @@ export function logMode(stated: string | undefined): number {
  * Serves until the server is ended. Resolves with the exit status of the process. The process that waits for the start gets
  * the word "ready" or the reason of a failure.
  */
-export async function serve(options: ServerOptions, conf: Conf, { lock, opened, hear }: OpenHome): Promise<number> {
+export async function serve(options: ServerOptions, conf: Conf, home: OpenHome): Promise<number> {
+  const { lock, opened, hear, role } = home;
   const host = shortHostName(conf.server);
   const log = openLog({
     dir: join(conf.home, "server_logs"),
@@ -50,6 +52,7 @@ export async function serve(options: ServerOptions, conf: Conf, { lock, opened, 
   const unusable = (error: unknown): number => {
     note(LOG_EVENT.ERROR, `store: ${messageOf(error)}`);
     log.close();
+    if (isStoreError(error) && error.fault === "dismissed") return 0;
     if (isStoreError(error)) return fail(error.message);
     throw error;
   };
@@ -57,13 +60,15 @@ export async function serve(options: ServerOptions, conf: Conf, { lock, opened, 
   hear(
     (text) => {
       note(LOG_EVENT.SYSTEM, text);
-      if (starting && text.startsWith("waiting")) tellWaiting(`pbs_server: ${text}`);
+      if (starting && text.startsWith(STANDS_BY)) tellStarter("ready\n");
+      else if (starting && text.startsWith("waiting")) tellWaiting(`pbs_server: ${text}`);
     },
     (error) => {
       // Another server leads now. Not even an answer may be sent: the other server may lack commits that were not confirmed here.
       note(LOG_EVENT.ERROR, `the server ends at once: ${error.message}`);
       log.close();
       if (starting) fail(error.message);
+      if (role !== null && !options.foreground && error.fault === "deposed") startAgain();
       process.exit(1);
     },
   );
@@ -82,6 +87,7 @@ export async function serve(options: ServerOptions, conf: Conf, { lock, opened, 
     host,
     machine: hostname(),
     home: conf.home,
+    ...(role === null ? {} : { pair: { role, host: conf.mom_node_name } }),
     pbs_version: PBS_VERSION,
     own_user: conf.mode === "user" ? (users.userByUid(process.getuid?.() ?? 0)?.name ?? null) : null,
     ctime,
@@ -104,11 +110,15 @@ export async function serve(options: ServerOptions, conf: Conf, { lock, opened, 
     return unusable(error);
   }
   const fresh = state.scheds.size === 0;
+  const pair = role === null || store.shared === undefined ? null : new Pair(conf, role, store.shared);
+  let is_giving_way = false;
   return new Promise((resolve) => {
     const ended = (): void => {
       accounting.close();
+      pair?.close();
       log.close();
       lock.release();
+      if (is_giving_way && !options.foreground) startAgain();
       resolve(0);
     };
     startService({
@@ -119,6 +129,7 @@ export async function serve(options: ServerOptions, conf: Conf, { lock, opened, 
       accounting,
       users,
       state,
+      pair,
       ended,
       prepare: (core) =>
         prepareStart(core, {
@@ -130,6 +141,12 @@ export async function serve(options: ServerOptions, conf: Conf, { lock, opened, 
         }),
     }).then(
       (service) => {
+        pair?.watch((to) => {
+          is_giving_way = true;
+          note(LOG_EVENT.SYSTEM, `the primary server has come back: ${to.host} (pid ${to.pid}) leads from now on`);
+          service.stop(true);
+        });
+        if (pair !== null) home.hearServers((sights) => pair.see(sights));
         process.on("SIGTERM", () => service.stop());
         process.on("SIGINT", () => service.stop());
         process.on("SIGHUP", () => service.reopenLogs());

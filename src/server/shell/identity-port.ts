@@ -17,6 +17,14 @@ export type Door = {
   changed(): void;
 };
 
+/** The files that two servers of a complex share (shared-files.ts). */
+export type FilesOfPair = {
+  /** Replaces the files of this host by those of the server that led before. */
+  fetch(): Promise<void>;
+  /** Resolves when the other server would find the files as they are now. */
+  keep(): Promise<void>;
+};
+
 export type OwnSide = {
   readonly credentials: Credentials;
   /** why a host is refused, in words for the log; null: it is accepted */
@@ -38,7 +46,7 @@ export type OpenIdentity = IdentityPort & {
 };
 
 /** Makes the port. ask(): carries out one order after another, and answers each when its effects are on the disk. */
-export function identityPort(options: AuthorityOptions, door: Door): OpenIdentity {
+export function identityPort(options: AuthorityOptions, door: Door, shared: FilesOfPair | null = null): OpenIdentity {
   let authority: CertificateAuthority | null = null;
   let last: Promise<unknown> = Promise.resolve();
 
@@ -50,6 +58,7 @@ export function identityPort(options: AuthorityOptions, door: Door): OpenIdentit
     if (!exists) createAuthority(options);
     const opened = new CertificateAuthority(options);
     if (opened.needsServerCertificate()) opened.renewServer();
+    opened.renewMember();
     authority = opened;
     return opened;
   };
@@ -64,6 +73,7 @@ export function identityPort(options: AuthorityOptions, door: Door): OpenIdentit
     if (ask.verb === "make-token") await door.open(present);
     const value = carryOut(present, ask);
     if (ask.verb !== "list") door.changed();
+    await shared?.keep();
     return value;
   };
 
@@ -83,7 +93,10 @@ export function identityPort(options: AuthorityOptions, door: Door): OpenIdentit
     hasHost: (name) => authority?.hasHost(name) ?? false,
     hostNames: () => authority?.hostNames() ?? new Set<string>(),
     async begin() {
-      const present = await open(false);
+      await shared?.fetch();
+      // With two servers, every host must have a certificate, so that it can reach the other server.
+      const present = await open(shared !== null);
+      await shared?.keep();
       if (present !== null) await door.open(present);
     },
   };

@@ -9,7 +9,7 @@
 import { keepRevoked } from "#identity/files/revoked.ts";
 import type { HostIdentity } from "#identity/peer.ts";
 import { sparingly } from "#protocol/bounds/sparingly.ts";
-import { type ComplexSettings, type HostSched, type HostSight, REVOKED, type Revoked } from "#protocol/join-link.ts";
+import { type ComplexSettings, type HostSched, type HostSight, REVOKED, type Revoked, type StandbySecrets } from "#protocol/join-link.ts";
 import { type ProveUser, userProofs } from "#protocol/proof/user-proof.ts";
 import { JOIN_QUESTIONS, type JoinAnswer, type JoinQuestion, parseQuestion } from "#protocol/schema-join.ts";
 import { listenUdp, type UdpServer } from "#protocol/udp/udp-socket.ts";
@@ -55,7 +55,18 @@ export type NetworkOptions = {
   readonly reviewed: () => void;
   /** links that the server has made itself, to schedulers on other hosts */
   readonly dialled: () => readonly ServerLink[];
+  /** resolves when what the authority has written would be found by the other server of the complex; at once if there is none */
+  readonly kept: () => Promise<void>;
+  /** the leader, when it has confirmed that it still leads (src/protocol/failover/leader.ts); null: the complex has one server */
+  readonly leader: () => Promise<string | null>;
+  /** what the secondary server of the complex needs besides its certificate; null: that host is not the secondary */
+  readonly standbyFor: (host: string) => StandbySecrets | null;
 };
+
+const noStandby = (host: string, is_named: boolean): string =>
+  is_named
+    ? `${host} is not the host that PBS_SECONDARY of the server's pbs.conf names`
+    : `a standby server needs a token that was made for its name: partita cert token --host ${host}`;
 
 export class HostNetwork implements Door {
   readonly #options: NetworkOptions;
@@ -104,6 +115,8 @@ export class HostNetwork implements Door {
     this.#try(() => this.#tellRevoked(authority));
     this.#try(() => this.#writeRevoked());
     this.#try(() => this.#renew(authority));
+    this.#try(() => authority.renewMember());
+    void this.#options.kept().catch((error: unknown) => this.#fault(error));
     this.#try(() => this.#show(authority));
     if (this.#listener === null) this.open(authority).catch(() => undefined);
     else if (this.#udp === null) void this.#listenUdp();
@@ -221,7 +234,7 @@ export class HostNetwork implements Door {
       },
       proofs: (limits: Limits, hooks: ProofHooks) => userProofs(limits, proveUser, hooks),
       fault: (identity: HostIdentity) => authority.fault(identity),
-      questions: { types: JOIN_QUESTIONS, answer: async (question, identity) => this.#answer(authority, question, identity) },
+      questions: { types: JOIN_QUESTIONS, answer: (question, identity) => this.#answer(authority, question, identity) },
     });
     if (this.#closed) return opened.close();
     this.#listener = opened;
@@ -232,11 +245,14 @@ export class HostNetwork implements Door {
     await this.#listenUdp();
   }
 
-  #answer(authority: CertificateAuthority, question: Question, identity: HostIdentity | null): JoinAnswer {
+  async #answer(authority: CertificateAuthority, question: Question, identity: HostIdentity | null): Promise<JoinAnswer> {
     const parsed = parseQuestion(question.type, question.data);
     if (!parsed.ok) return this.#refused(parsed.text);
     try {
-      return this.#reply(authority, parsed.value, identity);
+      if (parsed.value.type === "leader") return await this.#tellLeader(identity);
+      const answer = this.#reply(authority, parsed.value, identity);
+      await this.#options.kept();
+      return answer;
     } catch (error) {
       if (nameOf(error) === "AuthorityError") return this.#refused(messageOf(error));
       this.#fault(error);
@@ -244,14 +260,23 @@ export class HostNetwork implements Door {
     }
   }
 
-  #reply(authority: CertificateAuthority, question: JoinQuestion, identity: HostIdentity | null): JoinAnswer {
+  /** Says that this server leads. A server that was replaced finds that out before it answers. */
+  async #tellLeader(identity: HostIdentity | null): Promise<JoinAnswer> {
+    if (identity === null) return this.#refused("leader: the host has shown no certificate");
+    return { type: "leader", data: { leader: await this.#options.leader() } };
+  }
+
+  #reply(authority: CertificateAuthority, question: Exclude<JoinQuestion, { type: "leader" }>, identity: HostIdentity | null): JoinAnswer {
     const { settings, note, now_s } = this.#options;
     if (question.type === "join") {
-      const { host, ...signed } = authority.join(question.data);
+      const { host, is_named, ...signed } = authority.join(question.data);
+      const standby = question.data.standby === true ? this.#options.standbyFor(host) : null;
+      // The secrets of the complex leave only for the host that pbs.conf names, with a token that was made for that host.
+      if (question.data.standby === true && (standby === null || !is_named)) return this.#refused(noStandby(host, is_named));
       note(LOG_EVENT.SECURITY, `host ${host} joined with token ${question.data.token}`);
       // Ends the links that use earlier certificates of the host.
       this.#listener?.review();
-      return { type: "joined", data: { ...signed, now_s: now_s(), settings } };
+      return { type: "joined", data: { ...signed, now_s: now_s(), settings, ...(standby === null ? {} : { standby }) } };
     }
     if (identity === null) return this.#refused(`${question.type}: the host has shown no certificate`);
     // Every user of a host can show its certificate for users, and is not the host.

@@ -5,7 +5,9 @@
 import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { type PairRole, pairRole } from "#protocol/failover/pair-role.ts";
 import { markFile } from "#store/mark.ts";
+import type { WaitingSight } from "#store/postgres/servers.ts";
 import { beginSqliteStore } from "#store/sqlite/sqlite-store.ts";
 import type { Store, StoreError } from "#store/store.ts";
 import { databaseFile, storeFile, storeKind } from "#store/store-choice.ts";
@@ -14,6 +16,7 @@ import type { Conf } from "#support/conf.ts";
 import { returnLargeBlocks } from "#support/libc/large-blocks.ts";
 import { type HeldLock, takeLock } from "#support/libc/lock-file.ts";
 import { systemUsers } from "#support/passwd.ts";
+import { AGAIN_ENV } from "./daemon-start.ts";
 
 /**
  * A PBS_HOME that is open. opened: the store; may reject with a StoreError. hear: from now on, passes texts for the log
@@ -23,6 +26,10 @@ import { systemUsers } from "#support/passwd.ts";
 export type OpenHome = {
   readonly lock: HeldLock;
   readonly opened: Promise<Store>;
+  /** the role of this server in a complex with two servers; null: the complex has one server */
+  readonly role: PairRole | null;
+  /** from now on, passes the servers that wait, while this one leads */
+  hearServers(see: (sights: readonly WaitingSight[]) => void): void;
   hear(note: (text: string) => void, ended: (error: StoreError) => void): void;
 };
 
@@ -36,13 +43,31 @@ export async function openHome(conf: Conf, create: boolean): Promise<OpenHome | 
   process.umask(0o022);
   // Must be called before SQLite's threads allocate memory.
   returnLargeBlocks();
+  let role: PairRole | null;
+  try {
+    role = pairRole(conf, hostname());
+  } catch (error) {
+    return messageOf(error);
+  }
+  if (role !== null && storeKind(conf) !== "postgres")
+    return `${conf.file}: two servers need a store in a database (PARTITA_STORE=postgres)`;
   makeHome(conf);
-  const lock = holdLock(conf);
+  const lock = await holdLock(conf, role);
   if (typeof lock === "string") return lock;
   const news = storeNews();
-  const { opened } = await beginStore(conf, create, news).catch((error: unknown) => ({ opened: Promise.reject<Store>(error) }));
+  let see: (sights: readonly WaitingSight[]) => void = () => undefined;
+  const pair = { role, onServers: (sights: readonly WaitingSight[]): void => see(sights) };
+  const { opened } = await beginStore(conf, create, news, pair).catch((error: unknown) => ({ opened: Promise.reject<Store>(error) }));
   opened.catch(() => undefined);
-  return { lock, opened, hear: news.hear };
+  return {
+    lock,
+    opened,
+    role,
+    hear: news.hear,
+    hearServers(next) {
+      see = next;
+    },
+  };
 }
 
 type News = { readonly onNotice: (text: string) => void; readonly onEnd: (error: StoreError) => void; readonly hear: OpenHome["hear"] };
@@ -66,7 +91,14 @@ function storeNews(): News {
   };
 }
 
-async function beginStore(conf: Conf, create: boolean, { onNotice, onEnd }: News): Promise<{ readonly opened: Promise<Store> }> {
+type PairOptions = { readonly role: PairRole | null; readonly onServers: (sights: readonly WaitingSight[]) => void };
+
+async function beginStore(
+  conf: Conf,
+  create: boolean,
+  { onNotice, onEnd }: News,
+  pair: PairOptions,
+): Promise<{ readonly opened: Promise<Store> }> {
   const file = storeFile(conf);
   if (storeKind(conf) === "sqlite") return beginSqliteStore(file, { accept_loss: create, onNotice });
   const { openPostgresStore, readSettings } = await import("#store/postgres/postgres-store.ts");
@@ -80,6 +112,8 @@ async function beginStore(conf: Conf, create: boolean, { onNotice, onEnd }: News
       mark: markFile(file),
       accept_loss: create,
       waits: true,
+      stands_by: pair.role !== null,
+      ...pair,
       onNotice,
       onEnd,
     }),
@@ -103,11 +137,24 @@ function makeHome(conf: Conf): void {
   }
 }
 
-function holdLock(conf: Conf): HeldLock | string {
+/** How long a server that was started by the one before it waits for the lock of that one. */
+const LOCK_MS_MAX = 30_000;
+const LOCK_LOOK_MS = 100;
+
+/** Takes the lock of PBS_HOME. A secondary server has a lock of its own, as in PBS. Returns a text if another process has it. */
+async function holdLock(conf: Conf, role: PairRole | null): Promise<HeldLock | string> {
+  const path = join(conf.home, "server_priv", role === "secondary" ? "server.lock.secondary" : "server.lock");
+  const patience_ms = process.env[AGAIN_ENV] === undefined ? 0 : LOCK_MS_MAX;
+  delete process.env[AGAIN_ENV];
+  const begin_ms = performance.now();
   try {
-    const outcome = takeLock(join(conf.home, "server_priv/server.lock"));
-    return "held" in outcome ? outcome.held : `another server is running (pid ${outcome.owner_pid ?? "unknown"})`;
+    for (;;) {
+      const outcome = takeLock(path);
+      if ("held" in outcome) return outcome.held;
+      if (performance.now() - begin_ms > patience_ms) return `another server is running (pid ${outcome.owner_pid ?? "unknown"})`;
+      await new Promise((resolve) => setTimeout(resolve, LOCK_LOOK_MS));
+    }
   } catch (error) {
-    return `cannot lock ${join(conf.home, "server_priv/server.lock")}: ${messageOf(error)}`;
+    return `cannot lock ${path}: ${messageOf(error)}`;
   }
 }

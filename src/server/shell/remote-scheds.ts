@@ -24,6 +24,8 @@ export type RemoteSchedsOptions = {
   isDown(sched: string): boolean;
   /** what the server shows to the hosts of schedulers and what it accepts (identity-port.ts) */
   ownSide(): OwnSide | null;
+  /** whether it is certain that this server leads; otherwise it dials nobody, because a scheduler gives up its link for a new one */
+  leads(): boolean;
   /** frame types of schedulers */
   readonly types: readonly string[];
   readonly handlers: Pick<LinkHandlers, "onFrame" | "onProblem"> & Required<Pick<LinkHandlers, "onLink" | "onClose">>;
@@ -53,7 +55,11 @@ export class RemoteScheds {
   /** Tries to connect to a scheduler, unless that is under way. Returns false if it belongs to this host. */
   start(sched: string): boolean {
     const place = this.#options.placeOf(sched);
-    if (place === null) return false;
+    if (place === null) {
+      this.#dials.get(sched)?.drop();
+      this.#dials.delete(sched);
+      return false;
+    }
     const present = this.#dials.get(sched);
     const is_same = present !== undefined && present.place.host === place.host && present.place.port === place.port;
     if (this.#closed || (is_same && (present.link === null || !this.#options.isDown(sched)))) return true;
@@ -161,6 +167,7 @@ class Dial {
   begin(): void {
     this.#timer = null;
     this.#fault = null;
+    if (!this.#options.leads()) return this.#again(LIMITS.sched_retry_ms);
     try {
       this.#side = this.#options.ownSide();
       if (this.#side === null) return this.#inVain("the complex has no certificate authority (partita cert token makes it)");

@@ -32,6 +32,12 @@ export function runSecrets(home: string, complain: (text: string) => void): (job
   };
 }
 
+/** Makes the key unless there is one. Throws an error for people. */
+export function makeRunKey(home: string): void {
+  const path = join(home, "server_priv", "run.key");
+  if (readKey(path) === null) makeKey(path);
+}
+
 function readKey(path: string): Buffer | null {
   try {
     if ((statSync(path).mode & OTHERS_READ) !== 0) throw new Error("it can be read by group or others");

@@ -5,6 +5,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { StatusDesk } from "#protocol/datagram/status-desk.ts";
+import type { ComplexSettings } from "#protocol/join-link.ts";
 import { GroupDesk } from "#protocol/multicast/group-desk.ts";
 import { SCHED_PORT_FIRST } from "#protocol/sched-link.ts";
 import { frameTypes } from "#protocol/schema-link.ts";
@@ -35,12 +36,14 @@ import type { ServerConfig } from "../engine/transaction.ts";
 import { hostSight } from "../moms/host-sight.ts";
 import { remotePlace, schedsOf } from "../state/partitions.ts";
 import type { ServerState } from "../state/state.ts";
+import type { AuthorityOptions } from "./authority.ts";
 import { hookFiles } from "./hook-files.ts";
 import { hookRuns } from "./hook-runs.ts";
 import { hostLookup } from "./host-lookup.ts";
 import { identityPort, type OpenIdentity } from "./identity-port.ts";
 import { mailer } from "./mailer.ts";
 import { HostNetwork } from "./network.ts";
+import { memberOf, type Pair, pairSettings } from "./pair.ts";
 import { RemoteScheds, withRemote } from "./remote-scheds.ts";
 import { keepResourceFile } from "./resource-file.ts";
 import { runSecrets } from "./run-secrets.ts";
@@ -60,6 +63,8 @@ export type ServiceOptions = {
   readonly accounting: AccountingLog;
   readonly users: UserDatabase;
   readonly state: ServerState;
+  /** the complex has two servers, and this one leads; null: the complex has one server */
+  readonly pair: Pair | null;
   /** called once with the new core, before anything else happens (first-start.ts) */
   readonly prepare: (core: Core) => void;
   /** called when everything is closed and the process may end */
@@ -67,15 +72,15 @@ export type ServiceOptions = {
 };
 
 export type Service = {
-  /** ends the server as qterm -t quick does; called at a signal */
-  stop(): void;
+  /** ends the server as qterm -t quick does. scheds: with the schedulers of this host */
+  stop(scheds?: boolean): void;
   /** opens the log files again; called at SIGHUP */
   reopenLogs(): void;
 };
 
 /** Starts the service. Resolves when the server answers. */
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const { conf, config, store, accounting, users, state } = options;
+  const { conf, config, store, accounting, users, state, pair } = options;
   const system = conf.mode === "system";
   const log = logPort(options.log, config.host);
   const complain = (text: string): void => log.note(LOG_EVENT.ERROR, text);
@@ -98,7 +103,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const shares: Shares = new Map();
   const network = new HostNetwork({
     home: config.home,
-    settings: { server: conf.own_server, port: conf.port.server, mode: conf.mode },
+    settings: settingsOf(conf),
     types,
     handlers,
     shares,
@@ -112,8 +117,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     schedsOf: (host) => schedsOf(driver.core.state, config, host),
     reviewed: () => remote.review(),
     dialled: () => remote.links,
+    kept: () => pair?.files.keep() ?? Promise.resolve(),
+    leader: () => pair?.confirmedLeader() ?? Promise.resolve(null),
+    standbyFor: (host) => pair?.standbyFor(host) ?? null,
   });
-  const identity = identityPort({ home: config.home, server: conf.own_server, own_names: namesHere(conf), now_s: epoch_s }, network);
+  const identity = identityPort(authorityOptions(conf, config.home), network, pair?.files);
   const onFrame: LinkHandlers["onFrame"] = (link, type, data) => {
     handlers.onFrame(link, type, data);
     network.heard(link);
@@ -137,6 +145,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         .toString("hex")
         .toUpperCase(),
     secret: runSecrets(config.home, complain),
+    ...(pair === null ? {} : { leader: () => (pair.leads ? pair.leader : null) }),
     listener: {
       setLimits(limits) {
         listener?.setLimits(limits);
@@ -150,7 +159,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   });
   const lookUp = hostLookup(conf.mom_node_name);
   const ports = {
-    store: storePort(store, config.host, atOnce),
+    store: storePort(store, config.host, atOnce, pair !== null),
     clock: realTime,
     links: gate,
     clients: gate,
@@ -193,7 +202,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   await identity.begin().catch((error: unknown) => complain(`other hosts cannot connect: ${messageOf(error)}`));
   driver.start();
   return {
-    stop: () => driver.stop(),
+    stop: (scheds) => driver.stop(scheds),
     reopenLogs() {
       options.log.reopen();
       accounting.reopen();
@@ -217,6 +226,21 @@ const groupDesk = ({ note }: LogPort): GroupDesk =>
     rotation_ms: KEY_ROTATION_MS,
     note: (text) => note(LOG_EVENT.SYSTEM, text),
   });
+
+/** What a new host must know of this complex. */
+function settingsOf(conf: Conf): ComplexSettings {
+  const pair = pairSettings(conf);
+  return { server: conf.own_server, port: conf.port.server, mode: conf.mode, ...(pair === undefined ? {} : { pair }) };
+}
+
+/** In a complex with two servers, PBS_HOME/identity has the certificates of this host, and server_priv/identity that of the server. */
+const authorityOptions = (conf: Conf, home: string): AuthorityOptions => ({
+  home,
+  server: conf.own_server,
+  own_names: namesHere(conf),
+  now_s: epoch_s,
+  ...(conf.pair === null ? {} : { server_home: join(home, "server_priv"), member: memberOf(conf) }),
+});
 
 /** Returns the function that checks the proof of a user on another host. */
 const proverOf = (conf: Conf, users: UserDatabase): ReturnType<typeof userProver> =>
@@ -286,6 +310,7 @@ function remoteScheds(
     },
     isDown: (name) => schedOf(name)?.attrs["state"] === "down",
     ownSide: () => identity.ownSide(),
+    leads: () => driver().leads,
     types: frameTypes("sched-to-server"),
     handlers: {
       onLink: (link) => handlers.onLink?.(link),

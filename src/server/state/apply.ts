@@ -44,6 +44,9 @@ export function apply(state: ServerState, event: Event, changes: Changes, now_s:
     case "deleted":
       removeObject(state, event.object, event.name, changes);
       break;
+    case "sched-here":
+      present(state.scheds.get(event.name), `scheduler ${event.name}`).here = true;
+      break;
     case "runtime":
       if (event.object === "server") state.server = withAttrs(state.server, event.set, []);
       else {

@@ -41,6 +41,8 @@ export type Event =
   | { readonly kind: "clock-deleted"; readonly id: string }
   /** changes values that are not stored because the server finds them out again after a restart: state of a scheduler, server_state */
   | { readonly kind: "runtime"; readonly object: "server" | "sched"; readonly name: string; readonly set: Attrs }
+  /** a server that has taken over runs a scheduler of another host on its own host (scheds/remote.ts R3); not stored */
+  | { readonly kind: "sched-here"; readonly name: string }
   | { readonly kind: "resource-put"; readonly resource: ResourceDef }
   | { readonly kind: "resource-deleted"; readonly name: string }
   /** a hook was created, or changed to these values */

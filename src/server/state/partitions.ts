@@ -39,12 +39,20 @@ export function shouldRun(sched: Sched): boolean {
 }
 
 /** The place of a scheduler on another host; port undefined: the server searches for it. null: the scheduler belongs to this host. */
-export function remotePlace({ name, attrs }: Pick<Sched, "name" | "attrs">, own: OwnHost): RemotePlace | null {
+export function remotePlace({ name, attrs, here }: PlacedSched, own: OwnHost): RemotePlace | null {
   const { sched_host, sched_port } = attrs;
-  if (name === DEFAULT_SCHED || typeof sched_host !== "string" || isOwnName(own, sched_host)) return null;
+  if (name === DEFAULT_SCHED || here === true || typeof sched_host !== "string" || isOwnName(own, sched_host)) return null;
   return { host: sched_host, port: typeof sched_port === "number" ? sched_port : undefined };
 }
+/** The members of a scheduler that say where it runs. */
+export type PlacedSched = Pick<Sched, "name" | "attrs" | "here">;
 export type RemotePlace = { readonly host: string; readonly port: number | undefined };
+
+/** The host where a scheduler runs, as users see it in a complex with two servers; undefined: sched_host as it was given. */
+export function shownHost(sched: PlacedSched, own: OwnHost & { readonly pair?: { readonly host: string } }): string | undefined {
+  if (own.pair === undefined || typeof sched.attrs["sched_host"] !== "string") return undefined;
+  return remotePlace(sched, own) === null ? own.pair.host : undefined;
+}
 
 /** The schedulers that belong to another host. host: the name in its certificate. */
 export function schedsOf(state: ServerState, own: OwnHost, host: string): { readonly name: string; readonly port: number | null }[] {
@@ -55,7 +63,7 @@ export function schedsOf(state: ServerState, own: OwnHost, host: string): { read
 }
 
 /** Whether a scheduler belongs to another host. */
-export const isRemote = (sched: Pick<Sched, "name" | "attrs">, own: OwnHost): boolean => remotePlace(sched, own) !== null;
+export const isRemote = (sched: PlacedSched, own: OwnHost): boolean => remotePlace(sched, own) !== null;
 
 // --- backends and runners
 

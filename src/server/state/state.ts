@@ -88,7 +88,13 @@ export type Vnode = {
   /** derived: id of each reservation that has this vnode in an occurrence -> exclusive: the reservation has it exclusively now */
   readonly resvs: Map<string, { readonly exclusive: boolean }>;
 };
-export type Sched = { readonly name: string; readonly order: number; attrs: Attrs };
+export type Sched = {
+  readonly name: string;
+  readonly order: number;
+  attrs: Attrs;
+  /** this server has taken over, could not reach the scheduler at its sched_host, and runs it on its own host; not stored, so that sched_host counts again for the next server */
+  here?: true;
+};
 /** A system that starts runners (docs/runners.md). */
 export type Backend = { readonly name: string; readonly order: number; attrs: Attrs };
 /**

@@ -13,7 +13,7 @@ import type { StatusItem, StatusRequest } from "#protocol/messages.ts";
 import { columnsOf, encode } from "../attributes/encode.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { type Amounts, amountValue } from "../state/amounts.ts";
-import { runnerCounts } from "../state/partitions.ts";
+import { runnerCounts, shownHost } from "../state/partitions.ts";
 import type { Attrs, Backend, Queue, ResourceRecord, ServerState } from "../state/state.ts";
 
 export function serverStatus(tx: Transaction, { attrs }: StatusRequest): StatusItem[] {
@@ -53,7 +53,10 @@ function assignedRecord(state: ServerState, assigned: Amounts): ResourceRecord |
 
 export function schedStatus(tx: Transaction, { ids, attrs }: StatusRequest): StatusItem[] {
   const columns = columnsOf(tx.state, tx.who, SCHED_ATTRIBUTES, attrs);
-  return named(tx.state.scheds, ids, PBSE.UNKSCHED, (sched) => encode(columns, sched.attrs));
+  return named(tx.state.scheds, ids, PBSE.UNKSCHED, (sched) => {
+    const sched_host = shownHost(sched, tx.config);
+    return encode(columns, sched.attrs, sched_host === undefined ? {} : { sched_host });
+  });
 }
 
 export function backendStatus(tx: Transaction, { ids, attrs }: StatusRequest): StatusItem[] {

@@ -159,6 +159,7 @@ function connectionOf(settings: DatabaseSettings, host: DatabaseHost, client: pg
  */
 async function prepareSession(connection: Connection, settings: DatabaseSettings, use: ConnectionUse): Promise<void> {
   const statement_ms = String(Math.round(settings.statement_s * 1000));
+  const idle_ms = String(Math.round((settings.silence_s * 1000) / 2));
   const values: readonly (readonly [name: string, value: string])[] = [
     ["search_path", settings.schema],
     ["statement_timeout", statement_ms],
@@ -168,6 +169,8 @@ async function prepareSession(connection: Connection, settings: DatabaseSettings
     ["tcp_keepalives_interval", "2"],
     ["tcp_keepalives_count", "5"],
     ...(use === "writer" ? WRITER_SETTINGS : []),
+    // A process that was stopped in a transaction would keep its lock on the row about the leader, and no other server could take over.
+    ...(use === "writer" ? ([["idle_in_transaction_session_timeout", idle_ms]] as const) : []),
   ];
   const [standing] = await connection.all<{ readonly standby: boolean; readonly read_only: string; readonly version: number }>(
     `SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only') AS read_only, current_setting('server_version_num')::int AS version,

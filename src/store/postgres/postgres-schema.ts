@@ -31,7 +31,16 @@ export const POSTGRES_STEPS: readonly SchemaStep[] = [
     `CREATE TABLE counters (name ${TEXT} PRIMARY KEY, value bigint NOT NULL)`,
   ],
   ["backends", "runners"].map(object),
+  // What two servers of one complex share (servers.ts): the servers that wait, and sealed files.
+  [
+    `CREATE TABLE servers (holder ${TEXT} PRIMARY KEY, role text NOT NULL, host text NOT NULL, pid int NOT NULL, instance text NOT NULL,
+       seen bigint NOT NULL, wants_lead boolean NOT NULL, orders text) WITH (fillfactor = 10)`,
+    `CREATE TABLE files (name ${TEXT} PRIMARY KEY, data text NOT NULL)`,
+  ],
 ];
+
+/** The first version of the tables that has the table `servers`. */
+export const VERSION_WITH_SERVERS = 3;
 
 const FIRST_TABLES = [
   "CREATE TABLE about (application text NOT NULL, version int NOT NULL)",

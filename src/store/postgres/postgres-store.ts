@@ -5,15 +5,18 @@
 //     database of another complex, or one that lacks acknowledged commits, is refused, and nothing is changed in it.
 
 import { randomUUID } from "node:crypto";
+import type { PairRole } from "#protocol/failover/pair-role.ts";
 import { lack, type Mark, openMark, readMark } from "../mark.ts";
 import type { Parameter, Reader } from "../sql-history.ts";
 import { sqlHistory } from "../sql-history.ts";
-import { asItIs, isStoreError, type Store, StoreError } from "../store.ts";
+import { asItIs, isStoreError, type SharedStore, type Store, StoreError } from "../store.ts";
 import { type Connection, connectDatabase } from "./connection.ts";
 import { dropIncoming, exchangeSchemas, incoming, lookAtDatabase, openSnapshot } from "./copies.ts";
 import { loadRows, POSTGRES_HISTORY, readScripts } from "./postgres-load.ts";
 import { POSTGRES_STEPS, type SchemaStep } from "./postgres-schema.ts";
+import type { WaitingSight } from "./servers.ts";
 import { type DatabaseSettings, nameOfDatabase } from "./settings.ts";
+import { readFiles, writeFiles } from "./shared-files.ts";
 import { Writer } from "./writer.ts";
 
 export * from "./settings.ts";
@@ -33,6 +36,10 @@ export type PostgresStoreOptions = {
   readonly waits?: boolean;
   /** waits while another server leads, and takes over when that server ends or becomes silent (default: refuses with `locked`) */
   readonly stands_by?: boolean;
+  /** the role of the server in a complex with two servers; null: the complex has one server (default) */
+  readonly role?: PairRole | null;
+  /** called from time to time while this server leads: the servers that wait */
+  readonly onServers?: (sights: readonly WaitingSight[]) => void;
   readonly steps?: readonly SchemaStep[];
   readonly onNotice?: (text: string) => void;
   /** called when the store can write nothing more: another server leads, or commits are missing. The server must end at once */
@@ -42,7 +49,7 @@ export type PostgresStoreOptions = {
 };
 
 /** A store in PostgreSQL, with the present term of its leader. */
-export type PostgresStore = Store & { readonly term: number };
+export type PostgresStore = Store & { readonly term: number; readonly shared: SharedStore };
 
 /** Opens or creates the store. Rejects with StoreError: away, locked, lost, newer, corrupt, permission, io. */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
@@ -55,6 +62,8 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
       steps: options.steps ?? POSTGRES_STEPS,
       waits: options.waits ?? false,
       stands_by: options.stands_by ?? false,
+      role: options.role ?? null,
+      onServers: options.onServers ?? (() => undefined),
       examine: (row, name) => {
         const lacking =
           mark === null
@@ -88,6 +97,14 @@ function storeOf(writer: Writer, { settings, mark: mark_file }: PostgresStoreOpt
   return {
     get term() {
       return writer.term;
+    },
+    shared: {
+      leader: () => ({ store: writer.standing.store, term: writer.term }),
+      isConfirmed: () => writer.isConfirmed,
+      confirm: () => writer.confirm(),
+      order: (order, role) => writer.order(order, role),
+      files: () => writer.read(readFiles),
+      putFiles: (files) => writer.transaction((connection) => writeFiles(connection, files)),
     },
     async load(keep = asItIs) {
       const loaded = await writer.read((connection) => loadRows(connection, keep));

@@ -8,12 +8,14 @@
 //     promise of the commit settles.
 
 import { setTimeout as sleep } from "node:timers/promises";
+import type { PairRole } from "#protocol/failover/pair-role.ts";
 import type { Parameter, Reader } from "../sql-history.ts";
 import { type Batch, isStoreError, StoreError } from "../store.ts";
 import { BATCH_FUNCTION, textsOf, WRITE_BATCH } from "./batch-function.ts";
 import { type Connection, connectDatabase, weaknesses } from "./connection.ts";
 import { afterReconnect, type Candidate, isAlive, type LeaderRow, mayTake, mustConfirm, type Sighting, seen } from "./leadership.ts";
-import { createSchema, fence, migrate, newer, readLeader, readVersion, type SchemaStep } from "./postgres-schema.ts";
+import { createSchema, fence, migrate, newer, readLeader, readVersion, type SchemaStep, VERSION_WITH_SERVERS } from "./postgres-schema.ts";
+import { leaveWaiting, type Order, readWaiting, seenServers, showWaiting, type WaitingSight } from "./servers.ts";
 import { type DatabaseSettings, nameOfDatabase } from "./settings.ts";
 
 /** The process that writes. host, pid: shown to the administrator of another server that finds the database taken. */
@@ -27,6 +29,10 @@ export type WriterOptions = {
   readonly waits: boolean;
   /** true: waits while another server leads. false: refuses as soon as the other server shows that it is alive */
   readonly stands_by: boolean;
+  /** the role of this server in a complex with two servers; null: the complex has one server */
+  readonly role: PairRole | null;
+  /** called from time to time while this server leads: the servers that wait */
+  readonly onServers: (sights: readonly WaitingSight[]) => void;
   /** Examines the store before anything is written to it. Throws the refusal. row: null if there is no store yet. */
   readonly examine: (row: LeaderRow | null, name: string) => void;
   readonly onNotice: (text: string) => void;
@@ -37,6 +43,8 @@ export type WriterOptions = {
 /** Pauses between attempts to reach the database. */
 const RETRY_MS = 250;
 const RETRY_MS_MAX = 2000;
+/** How often a server that stands by looks at the leader, as a part of the time of silence: it adds up to this to the time of a take-over. */
+const LOOKS_PER_SILENCE = 14;
 /** Interval at which a server repeats in its log that it waits. */
 const NOTICE_MS = 60_000;
 
@@ -59,6 +67,7 @@ export class Writer {
   #trouble: StoreError | null = null;
   #is_beating = false;
   readonly #beats: NodeJS.Timeout;
+  #waiting: ReadonlyMap<string, WaitingSight> = new Map();
 
   private constructor(options: WriterOptions, connection: Connection, leader: LeaderRow) {
     this.#options = options;
@@ -70,9 +79,10 @@ export class Writer {
 
   /** Connects, becomes the leader and brings the tables up to date. Rejects with StoreError. */
   static async open(options: WriterOptions, stop: AbortSignal): Promise<Writer> {
+    const wait: Wait = { newest: null };
     for (let waited: Waited = null; ; ) {
       try {
-        return await Writer.#attempt(options, stop);
+        return await Writer.#attempt(options, wait, stop);
       } catch (error) {
         if (!options.waits || stop.aborted || !isStoreError(error) || error.fault !== "away") throw error;
         waited = noticed(waited, error.message, options.onNotice);
@@ -81,7 +91,7 @@ export class Writer {
     }
   }
 
-  static async #attempt(options: WriterOptions, stop: AbortSignal): Promise<Writer> {
+  static async #attempt(options: WriterOptions, wait: Wait, stop: AbortSignal): Promise<Writer> {
     const { settings, steps, onNotice } = options;
     const connection = await connectDatabase(settings, "writer");
     try {
@@ -92,10 +102,15 @@ export class Writer {
         version = (await readVersion(connection, settings.schema)) ?? 0;
       }
       if (version > steps.length) throw newer(connection, version, steps.length);
-      const leader = await lead(connection, options, stop);
+      const shows = options.role !== null && version >= VERSION_WITH_SERVERS ? { ...options.me, role: options.role } : null;
+      const leader = await lead(connection, options, { ...wait, shows, saw: (row) => (wait.newest = row) }, stop);
+      // The former leader may have changed the tables while this server waited.
+      version = (await readVersion(connection, settings.schema)) ?? version;
+      options.examine(leader, connection.name);
       await migrate(connection, version, steps, leader.term, onNotice);
       await connection.exec(`${fence(leader.term)}; ${BATCH_FUNCTION}`);
       for (const text of await weaknesses(connection)) onNotice(text);
+      if (options.role !== null) await beginLead(connection, options.me, options.role);
       return new Writer(options, connection, leader);
     } catch (error) {
       await connection.close();
@@ -111,6 +126,28 @@ export class Writer {
   /** The present term of this leader. */
   get term(): number {
     return this.#leader.term;
+  }
+
+  /** Whether the term was confirmed so lately that no other server can lead (leadership.ts E4). */
+  get isConfirmed(): boolean {
+    return this.#ended === null && !mustConfirm(this.#confirmed_ms, now_ms(), this.#options.settings.silence_s * 1000);
+  }
+
+  /** Resolves when isConfirmed is true. Rejects with StoreError: `away` after the time of patience; `deposed`. */
+  confirm(): Promise<void> {
+    return this.#inTime((deadline_ms) => this.#mustLead(deadline_ms));
+  }
+
+  /** Gives all servers that wait the order, or those of one role. */
+  order(order: Order, role: PairRole | null): Promise<void> {
+    return this.transaction(async (writer) => {
+      await writer.all(
+        "UPDATE servers SET orders = ? WHERE role = coalesce(?, role) AND holder <> ?",
+        order,
+        role,
+        this.#options.me.holder,
+      );
+    });
   }
 
   /**
@@ -297,12 +334,32 @@ export class Writer {
 
   async #beat(): Promise<void> {
     const beat_ms = this.#options.settings.beat_s * 1000;
+    if (this.#options.role !== null) void this.#lookAtServers();
     // While the database does not answer, a beat takes longer than the interval. At most one beat waits for its turn.
     if (this.#is_beating || this.#ended !== null || now_ms() - this.#confirmed_ms < beat_ms / 2) return;
     this.#is_beating = true;
     // A fault is reported by #connected, or by the next commit.
     await this.#inTurn(() => this.#confirm(now_ms())).catch(() => undefined);
     this.#is_beating = false;
+  }
+
+  #is_looking = false;
+
+  /** Looks at the servers that wait. A fault of the database is reported by the next beat. */
+  async #lookAtServers(): Promise<void> {
+    const connection = this.#connection;
+    if (this.#is_looking || this.#ended !== null || connection === null || connection.isLost()) return;
+    this.#is_looking = true;
+    try {
+      const { settings, me, onServers } = this.#options;
+      const rows = (await readWaiting(connection)).filter(({ holder }) => holder !== me.holder);
+      this.#waiting = seenServers(this.#waiting, rows, now_ms(), settings.silence_s * 1000);
+      onServers([...this.#waiting.values()]);
+    } catch (error) {
+      if (!isStoreError(error)) throw error;
+    } finally {
+      this.#is_looking = false;
+    }
   }
 
   /** The error for a statement that the database has undone. A database that accepts no writes may have a successor: the connection is made again. */
@@ -337,34 +394,64 @@ function noticed(before: Waited, message: string, onNotice: (text: string) => vo
 const pause = (delay_ms: number, stop: AbortSignal): Promise<unknown> =>
   sleep(delay_ms, undefined, { signal: stop }).catch(() => undefined);
 
-/** Becomes the leader, perhaps after the silence of the present one. Rejects with `locked` if the present leader is alive. */
-async function lead(
-  connection: Connection,
-  { me, settings, waits, stands_by, onNotice }: WriterOptions,
-  stop: AbortSignal,
-): Promise<LeaderRow> {
+/** What outlives a lost connection while a server waits. newest: the row of the leader with the most commits that this server has seen. */
+type Wait = { newest: LeaderRow | null };
+/** shows: how this server shows that it waits; null: it does not. saw: keeps the newest row */
+type Waiter = Readonly<Wait> & { readonly shows: Parameters<typeof showWaiting>[1] | null; readonly saw: (row: LeaderRow) => void };
+
+/** Becomes the leader, perhaps after the silence of the present one. Rejects with `locked` if the present leader is alive, with `dismissed` if this server must end. */
+async function lead(connection: Connection, options: WriterOptions, wait: Waiter, stop: AbortSignal): Promise<LeaderRow> {
+  const { me, settings, waits, stands_by, onNotice } = options;
   const silence_ms = settings.silence_s * 1000;
+  const look_ms = stands_by ? silence_ms / LOOKS_PER_SILENCE : settings.beat_s * 1000;
   const first = await readLeader(connection);
   let sighting: Sighting | null = null;
-  let is_told = false;
+  let told = "";
   for (;;) {
-    const row = sighting === null ? first : await readLeader(connection);
+    const order = wait.shows === null ? null : await showWaiting(connection, wait.shows);
+    if (order === "stop") throw await dismissed(connection, me);
+    const row = sighting === null && order === null ? first : await readLeader(connection);
     if (!stands_by && isAlive(first, row)) throw taken(connection.name, row);
+    if (wait.newest !== null && row.store === wait.newest.store && row.last_commit < wait.newest.last_commit)
+      throw missing(connection.name, "lost", row.last_commit, wait.newest.last_commit);
+    wait.saw(row);
     sighting = seen(sighting, row, now_ms());
     const decision = mayTake(me, sighting, now_ms(), silence_ms);
-    if (decision.kind === "again") {
+    if (stop.aborted) throw taken(connection.name, row);
+    if (order === "idle") {
+      told = tell(told, `waiting: this server is idle until the primary leads again (qterm -i)`, onNotice);
+      await pause(look_ms, stop);
+    } else if (decision.kind === "again") {
       const leader = await takeAgain(connection, me);
       if (leader !== null) return leader;
     } else if (decision.kind === "take") {
-      const leader = await takeFrom(connection, row, me);
+      const leader = await takeFrom(connection, row, me, wait.shows !== null);
       if (leader !== null) return leader;
     } else {
-      if (!waits || stop.aborted) throw taken(connection.name, row);
-      if (!is_told) onNotice(`waiting up to ${settings.silence_s} s for a sign of life: ${connection.name} was used by ${whoOf(row)}`);
-      is_told = true;
-      await pause(Math.min(settings.beat_s * 1000, Math.max(0, decision.until_ms - now_ms())), stop);
+      if (!waits) throw taken(connection.name, row);
+      const leads = `waiting: ${whoOf(row)} leads`;
+      const silent = `waiting up to ${settings.silence_s} s for a sign of life: ${connection.name} was used by ${whoOf(row)}`;
+      told = tell(told, stands_by ? leads : silent, onNotice);
+      await pause(Math.min(look_ms, Math.max(0, decision.until_ms - now_ms())), stop);
     }
   }
+}
+
+/** Tells a text unless it is the one that was told last. Returns it. */
+function tell(told: string, text: string, onNotice: (text: string) => void): string {
+  if (told !== text) onNotice(text);
+  return text;
+}
+
+async function dismissed(connection: Connection, me: Candidate): Promise<StoreError> {
+  await leaveWaiting(connection, me);
+  return new StoreError("dismissed", `${connection.name}: the server that leads has told this one to end`);
+}
+
+/** Called when a server has begun to lead: it waits no longer, and a primary ends the idleness of its secondary. */
+async function beginLead(connection: Connection, me: Candidate, role: PairRole): Promise<void> {
+  await leaveWaiting(connection, me);
+  if (role === "primary") await connection.all("UPDATE servers SET orders = NULL WHERE orders = 'idle'");
 }
 
 const whoOf = ({ host, pid }: LeaderRow): string => `the server on ${host ?? "an unknown host"} (pid ${pid ?? "unknown"})`;
@@ -372,10 +459,14 @@ const taken = (name: string, row: LeaderRow): StoreError => new StoreError("lock
 
 const LEADER_COLUMNS = "store, term, last_commit, beat, holder, instance, host, pid";
 
-/** Becomes the leader if the row is still as it was seen (leadership.ts E3). null: it has changed meanwhile. */
-async function takeFrom(connection: Connection, row: LeaderRow, me: Writing): Promise<LeaderRow | null> {
+/**
+ * Becomes the leader if the row is still as it was seen (leadership.ts E3), and if there is no order against it (servers.ts V2).
+ * null: it has changed meanwhile. shows: whether this server shows that it waits
+ */
+async function takeFrom(connection: Connection, row: LeaderRow, me: Writing, shows: boolean): Promise<LeaderRow | null> {
+  const unless = shows ? "AND NOT EXISTS (SELECT 1 FROM servers WHERE instance = ? AND orders IS NOT NULL)" : "";
   const [taken] = await connection.all<LeaderRow>(
-    `UPDATE leader SET term = term + 1, beat = 0, holder = ?, instance = ?, host = ?, pid = ? WHERE term = ? AND last_commit = ? AND beat = ?
+    `UPDATE leader SET term = term + 1, beat = 0, holder = ?, instance = ?, host = ?, pid = ? WHERE term = ? AND last_commit = ? AND beat = ? ${unless}
      RETURNING ${LEADER_COLUMNS}`,
     me.holder,
     me.instance,
@@ -384,6 +475,7 @@ async function takeFrom(connection: Connection, row: LeaderRow, me: Writing): Pr
     row.term,
     row.last_commit,
     row.beat,
+    ...(shows ? [me.instance] : []),
   );
   return taken ?? null;
 }

@@ -64,6 +64,7 @@ async function world(t: TestContext, store = memoryStore()): Promise<World> {
     accounting,
     users,
     state,
+    pair: null,
     ended,
     prepare(core) {
       first_core = core;

@@ -16,7 +16,7 @@ import { TERMS } from "#identity/terms.ts";
 import { parseToken } from "#identity/token.ts";
 import { readCertificate } from "#identity/x509/certificate.ts";
 import { makeRequest, newKey } from "#identity/x509/request.ts";
-import { serverPort } from "#mom/shell/server-port.ts";
+import { serverPorts } from "#mom/shell/server-port.ts";
 import { checkCertificate, renewCertificate, renewDue, renewLogin, schedsOfHost } from "#protocol/host-questions.ts";
 import { JOIN_ANSWERS } from "#protocol/schema-join.ts";
 import { serverPlace } from "#protocol/server-place.ts";
@@ -50,6 +50,9 @@ async function inNetwork(work: (bed: Bed) => Promise<void>): Promise<void> {
   const authority = new CertificateAuthority(options);
   authority.renewServer();
   const network = new HostNetwork({
+    kept: () => Promise.resolve(),
+    leader: () => Promise.resolve(null),
+    standbyFor: () => null,
     home,
     settings: { server: "head", port, mode: "user" },
     types: ["hello", "mom-pong"],
@@ -106,7 +109,7 @@ test("network: a host joins, is known, renews its certificate; what it may not a
     await network.open(authority);
     const credentials = await member(bed, "node7");
     writeCredentials(join(home, "node7"), credentials);
-    const host = { home: join(home, "node7"), place: placeOf(bed), server: "head", own: false };
+    const host = { home: join(home, "node7"), places: [placeOf(bed)], server: "head", own: false };
     assert.equal((await checkCertificate(host)).host, "node7");
     assert.ok((await renewCertificate(host)) > now_s());
     await assert.rejects(checkCertificate({ ...host, server: "other" }), /the server head answers, not other/);
@@ -133,7 +136,7 @@ test("network: the certificate for a host's users renews nothing, and cannot use
     const { authority, network, home } = bed;
     await network.open(authority);
     writeCredentials(join(home, "node7"), await member(bed, "node7"));
-    const host = { home: join(home, "node7"), place: placeOf(bed), server: "head", own: false };
+    const host = { home: join(home, "node7"), places: [placeOf(bed)], server: "head", own: false };
     await renewLogin(host);
     const own = readLogin(host.home, host.own);
     assert.ok(own !== null);
@@ -172,7 +175,7 @@ test("network: hosts follow to a new authority without joining again; one that d
     const { authority, network, hosts, home } = bed;
     await network.open(authority);
     for (const name of ["node7", "node8"]) writeCredentials(join(home, name), await member(bed, name));
-    const host = { home: join(home, "node7"), place: placeOf(bed), server: "head", own: false };
+    const host = { home: join(home, "node7"), places: [placeOf(bed)], server: "head", own: false };
     const credentials = (name: string) => (): Credentials => {
       const present = readCredentials(join(home, name));
       assert.ok(present !== null);
@@ -270,7 +273,7 @@ test("network: hosts learn that a certificate of the server was revoked, leave i
     await until("the thief is refused", () => restarted.faults.length > 0);
     assert.match(restarted.faults[0] ?? "", /cannot be reached: the certificate \w+ of the server head was revoked/);
     assert.equal(restarted.opened, 0);
-    const host = { home: own, place: placeOf(bed), server: "head", own: false };
+    const host = { home: own, places: [placeOf(bed)], server: "head", own: false };
     await assert.rejects(checkCertificate(host), /of the server head was revoked/);
     writeFileSync(join(own, "identity/revoked.json"), "{}");
     await assert.rejects(checkCertificate(host), /revoked\.json cannot be used/);
@@ -283,7 +286,7 @@ test("network: a host without a mom learns of the server's revoked certificates 
     await network.open(authority);
     const own = join(home, "login1");
     writeCredentials(own, await member(bed, "login1"));
-    const host = { home: own, place: placeOf(bed), server: "head", own: true };
+    const host = { home: own, places: [placeOf(bed)], server: "head", own: true };
     await renewLogin(host);
     const { serial } = readCertificate(authority.serverCredentials().certificate);
     authority.revoke("head");
@@ -307,7 +310,7 @@ test("network: the certificate for a host's users is renewed when it is due, als
     await network.open(authority);
     const own = join(home, "login1");
     writeCredentials(own, await member(bed, "login1"));
-    const host = { home: own, place: placeOf(bed), server: "head", own: false };
+    const host = { home: own, places: [placeOf(bed)], server: "head", own: false };
     const endOf = (): number => readCertificate(readLogin(own, false)?.certificate ?? "").until_s;
     assert.equal((await renewDue(host, now_s())).renewed, "users", "it has none yet");
     assert.equal((await renewDue(host, now_s())).renewed, null);
@@ -345,12 +348,13 @@ function dialAsMom({ port, closing }: Bed, home: string) {
   const place = {
     home,
     server_host: "127.0.0.1",
+    servers: [{ host: "127.0.0.1", port }],
+    pair: null,
     own_server: "head",
     mode: "system",
-    port: { server: port },
     start: { server: false },
   } as const;
-  const link = serverPort(place, (text) => void state.faults.push(text)).dial({
+  const link = serverPorts(place, home, (text) => void state.faults.push(text)).server.dial({
     opened() {
       state.opened++;
       link.send({ type: "mom-pong", data: { number: 1 } });

@@ -67,6 +67,7 @@ async function inBed(work: (bed: Bed) => Promise<void>): Promise<void> {
     placeOf: (sched) => bed.places.get(sched) ?? null,
     isDown: (sched) => !bed.up.has(sched),
     ownSide: () => (bed.authority ? { credentials: HEAD, fault } : null),
+    leads: () => true,
     ports,
     types: ["sched-hello"],
     handlers: {

@@ -1,0 +1,126 @@
+// A server of a complex with two servers: what it does besides serving (docs/standby.md).
+//
+// A1. While it leads, it touches server_priv/svrlive at every beat in which its term is confirmed, so that people and tools of
+//     the site see which server is active.
+// A2. A secondary that leads gives way when the primary has come back: it ends as qterm does, with the schedulers that it has
+//     started, and then waits as the standby. Nothing is lost, because everything that was acknowledged is in the database.
+// A3. A server that ends because another one leads is started again by itself, and waits. It does so only in the background;
+//     in the foreground (option -N) its caller decides.
+
+import { spawn } from "node:child_process";
+import { closeSync, openSync, readFileSync, utimesSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { leaderText } from "#protocol/failover/leader.ts";
+import type { PairRole } from "#protocol/failover/pair-role.ts";
+import type { StandbySecrets } from "#protocol/join-link.ts";
+import { type WaitingRow, type WaitingSight, whoTakesBack } from "#store/postgres/servers.ts";
+import type { SharedStore } from "#store/store.ts";
+import { databaseFile } from "#store/store-choice.ts";
+import { nth } from "#support/assert.ts";
+import type { Conf, ServerAt } from "#support/conf.ts";
+import { AGAIN_ENV, READY_ENV, READY_FD } from "./daemon-start.ts";
+import { readPairKey, SharedFiles } from "./shared-files.ts";
+
+const TOUCH_MS = 2000;
+
+export class Pair {
+  readonly role: PairRole;
+  readonly files: SharedFiles;
+  readonly shared: SharedStore;
+  readonly #conf: Conf;
+  readonly #timer: NodeJS.Timeout;
+  #sights: readonly WaitingSight[] = [];
+  #giveWay: (to: WaitingRow) => void = () => undefined;
+
+  constructor(conf: Conf, role: PairRole, shared: SharedStore) {
+    this.role = role;
+    this.shared = shared;
+    this.#conf = conf;
+    this.files = new SharedFiles(conf.home, shared);
+    this.#touch();
+    this.#timer = setInterval(() => this.#touch(), TOUCH_MS).unref();
+  }
+
+  /** giveWay: called once, when another server takes the lead back (A2). */
+  watch(giveWay: (to: WaitingRow) => void): void {
+    this.#giveWay = giveWay;
+  }
+
+  /** Called with the servers that wait (store/postgres/servers.ts). */
+  see(sights: readonly WaitingSight[]): void {
+    this.#sights = sights;
+    const next = whoTakesBack(this.role, sights);
+    if (next === null) return;
+    const giveWay = this.#giveWay;
+    this.#giveWay = () => undefined;
+    giveWay(next);
+  }
+
+  /** The servers that wait and have shown within the time of silence that they are alive. */
+  get waiting(): readonly WaitingRow[] {
+    return this.#sights.filter(({ is_alive }) => is_alive).map(({ row }) => row);
+  }
+
+  /** Whether this server certainly leads now. */
+  get leads(): boolean {
+    return this.shared.isConfirmed();
+  }
+
+  get leader(): string {
+    return leaderText(this.shared.leader());
+  }
+
+  /** The leader, when it is certain that it still leads. */
+  async confirmedLeader(): Promise<string> {
+    await this.shared.confirm();
+    return this.leader;
+  }
+
+  /** What the standby server needs; null: the host is not that of PBS_SECONDARY, or is this one. */
+  standbyFor(host: string): StandbySecrets | null {
+    const key = readPairKey(this.#conf.home);
+    const secondary = this.#conf.pair?.secondary.host.toLowerCase();
+    const asked = host.toLowerCase();
+    if (key === null || secondary === undefined || (secondary !== asked && !secondary.startsWith(`${asked}.`))) return null;
+    return { key, database: readFileSync(databaseFile(this.#conf), "utf8") };
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  #touch(): void {
+    if (!this.shared.isConfirmed()) return;
+    const path = join(this.#conf.home, "server_priv", "svrlive");
+    try {
+      closeSync(openSync(path, "a", 0o644));
+      const now_s = Date.now() / 1000;
+      utimesSync(path, now_s, now_s);
+    } catch {
+      // The file is for people. A full disk or a missing directory shows elsewhere.
+    }
+  }
+}
+
+/** PBS_PRIMARY and PBS_SECONDARY as pbs.conf has them, for hosts that join; undefined: the complex has one server. */
+export function pairSettings({ pair }: Pick<Conf, "pair">): { readonly primary: string; readonly secondary: string } | undefined {
+  const text = ({ host, port }: ServerAt): string => `${host.includes(":") ? `[${host}]` : host}:${port}`;
+  return pair === null ? undefined : { primary: text(pair.primary), secondary: text(pair.secondary) };
+}
+
+/** The name of this host in the complex, and whether the complex belongs to one user (AuthorityOptions.member). */
+export const memberOf = ({ pair, mom_node_name, mode }: Conf): { readonly name: string; readonly own: boolean } | null =>
+  pair === null ? null : { name: mom_node_name || hostname(), own: mode === "user" };
+
+/** Starts the server of this process again, as a standby (A3). The caller must end this process at once. */
+export function startAgain(): void {
+  const child = spawn(process.execPath, [...process.execArgv, nth(process.argv, 1), ...process.argv.slice(2)], {
+    detached: true,
+    argv0: "pbs_server",
+    cwd: "/",
+    stdio: ["ignore", "ignore", "ignore", "ignore"],
+    env: { ...process.env, [READY_ENV]: String(READY_FD), [AGAIN_ENV]: "1" },
+  });
+  child.unref();
+}

@@ -1,0 +1,83 @@
+// The servers of a complex with two servers, as their database shows them: each server that waits has a row in the table
+// `servers`. It changes the row while it waits (seen), says there what it wants, and reads there what the leader tells it to
+// do. The decisions in this file are pure.
+//
+// V1. The leader gives way only to a server that has shown within the time of silence that it is alive, and only to the one
+//     that is configured as the primary.
+// V2. An order is written before its giver ends. The take-over of the leadership checks in its own statement that there is no
+//     order against it (takeFrom in writer.ts), so that a server that must stay idle never leads.
+
+import type { PairRole } from "#protocol/failover/pair-role.ts";
+import type { Connection } from "./connection.ts";
+import type { Candidate } from "./leadership.ts";
+
+/** stop: the server ends. idle: the server waits, and does not take over until the primary has led again. */
+export type Order = "stop" | "idle";
+
+/** A server that waits, or has waited. seen: a number that grows while it waits. */
+export type WaitingRow = {
+  readonly holder: string;
+  readonly role: PairRole;
+  readonly host: string;
+  readonly pid: number;
+  readonly instance: string;
+  readonly seen: number;
+  readonly wants_lead: boolean;
+  readonly orders: Order | null;
+};
+
+/** A row, and the time of the monotonic clock at which it was first seen in this form. */
+export type WaitingSight = { readonly row: WaitingRow; readonly since_ms: number; readonly is_alive: boolean };
+
+/** Combines a new look at the rows with earlier ones. A row is alive if it has changed since it was first seen, and within the time of silence. */
+export function seenServers(
+  before: ReadonlyMap<string, WaitingSight>,
+  rows: readonly WaitingRow[],
+  now_ms: number,
+  silence_ms: number,
+): ReadonlyMap<string, WaitingSight> {
+  return new Map(
+    rows.map((row) => {
+      const last = before.get(row.holder);
+      const is_same = last !== undefined && last.row.instance === row.instance && last.row.seen === row.seen;
+      const since_ms = is_same ? last.since_ms : now_ms;
+      const has_changed = last !== undefined && (!is_same || last.is_alive);
+      return [row.holder, { row, since_ms, is_alive: has_changed && now_ms - since_ms < silence_ms }];
+    }),
+  );
+}
+
+/** The server for which the leader must give way (V1); null: it goes on. role: that of the leader. */
+export function whoTakesBack(role: PairRole, sights: Iterable<WaitingSight>): WaitingRow | null {
+  if (role === "primary") return null;
+  for (const { row, is_alive } of sights) if (is_alive && row.role === "primary" && row.wants_lead && row.orders === null) return row;
+  return null;
+}
+
+/** A server that waits: what its row says about it. */
+export type Waiting = Candidate & { readonly host: string; readonly pid: number; readonly role: PairRole };
+
+/** Shows that a server waits. Returns the order that the leader has given it; null: none. */
+export async function showWaiting(connection: Connection, me: Waiting): Promise<Order | null> {
+  const [row] = await connection.all<{ readonly orders: Order | null }>(
+    `INSERT INTO servers (holder, role, host, pid, instance, seen, wants_lead) VALUES (?, ?, ?, ?, ?, 0, ?)
+     ON CONFLICT (holder) DO UPDATE SET role = excluded.role, host = excluded.host, pid = excluded.pid, seen = servers.seen + 1,
+       wants_lead = excluded.wants_lead, instance = excluded.instance,
+       orders = CASE WHEN servers.instance = excluded.instance OR servers.orders = 'idle' THEN servers.orders END
+     RETURNING orders`,
+    me.holder,
+    me.role,
+    me.host,
+    me.pid,
+    me.instance,
+    me.role === "primary" ? 1 : 0,
+  );
+  return row?.orders ?? null;
+}
+
+/** Removes the row of a server that waits no longer. */
+export const leaveWaiting = (connection: Connection, { holder, instance }: Candidate): Promise<unknown> =>
+  connection.all("DELETE FROM servers WHERE holder = ? AND instance = ?", holder, instance);
+
+export const readWaiting = (connection: Connection): Promise<WaitingRow[]> =>
+  connection.all<WaitingRow>("SELECT holder, role, host, pid, instance, seen, wants_lead, orders FROM servers ORDER BY holder");

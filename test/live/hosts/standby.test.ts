@@ -1,0 +1,114 @@
+// Two servers of one complex on the loopback interface, in user mode, with their store in PostgreSQL: the standby takes over when
+// the primary is killed or stopped, and the primary takes the lead back (docs/standby.md). The same with hosts of their own:
+// long/standby*.test.ts.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { freePort } from "../../protocol/wire/tls-bed.ts";
+import { type Complex, isAlive, startComplex, until } from "../complex.ts";
+import { ROOT } from "../shared.ts";
+import { LACK_OF_POSTGRES, type Postgres, startPostgres } from "../store/postgres-bed.ts";
+import { tokenIn } from "./bed.ts";
+
+const how = { skip: LACK_OF_POSTGRES };
+let postgres: Postgres;
+let complex: Complex;
+/** a host of the complex that runs jobs, and the host of the standby */
+let node: string;
+let spare: string;
+
+function partita(...args: readonly string[]): string {
+  const { status, stdout, stderr } = spawnSync(join(ROOT, "bin/partita"), args, { encoding: "utf8", cwd: "/", timeout: 300_000 });
+  assert.equal(status, 0, `partita ${args.join(" ")}: ${stdout}${stderr}`);
+  return stdout;
+}
+
+/** A command of PBS on one of the hosts. */
+function pbs(home: string, name: string, ...args: readonly string[]): string {
+  const env = { ...process.env, PBS_CONF_FILE: join(home, "pbs.conf"), PARTITA_RESIDENT: "no" };
+  const { status, stdout, stderr } = spawnSync(join(ROOT, "bin", name), args, { encoding: "utf8", cwd: home, timeout: 300_000, env });
+  assert.equal(status, 0, `${name} ${args.join(" ")}: ${stdout}${stderr}`);
+  return stdout.trim();
+}
+
+const pidOf = (home: string, lock = "server.lock"): number =>
+  Number.parseInt(readFileSync(join(home, "pbs/server_priv", lock), "utf8"), 10);
+const leads = (): string => postgres.sql("SELECT host || ' ' || pid FROM partita.leader WHERE holder IS NOT NULL");
+const pidThatLeads = (): number => Number(leads().split(" ")[1]);
+const stateOf = (id: string): string => /job_state = (\w)/.exec(pbs(node, "qstat", "-x", "-f", id))?.[1] ?? "";
+const isConnected = (): boolean => /state = (free|job-busy)/.test(pbs(node, "pbsnodes", "node7"));
+const logs = (home: string): string =>
+  readdirSync(join(home, "pbs/server_logs"))
+    .map((name) => readFileSync(join(home, "pbs/server_logs", name), "utf8"))
+    .join("");
+
+before(async () => {
+  if (LACK_OF_POSTGRES !== false) return;
+  postgres = startPostgres();
+  const [first, second] = [await freePort(), await freePort()];
+  complex = await startComplex({
+    conf: {
+      PARTITA_STORE: "postgres",
+      PBS_BATCH_SERVICE_PORT: String(first),
+      PBS_PRIMARY: `localhost:${first}`,
+      PBS_SECONDARY: `localhost:${second}`,
+      PBS_START_MOM: "0",
+    },
+    files: { "server_priv/database.conf": postgres.conf() },
+  });
+  const work = mkdtempSync(join(tmpdir(), "partita-pair-"));
+  node = join(work, "node7");
+  spare = join(work, "spare");
+  const token = (host: string): string => tokenIn(partita("cert", "token", "--host", host, "--home", complex.home));
+  const joins = (home: string, name: string, ...more: readonly string[]): string =>
+    partita("join", "localhost", "--port", String(first), "--token", token(name), "--name", name, "--home", home, ...more);
+  joins(node, "node7");
+  joins(spare, "localhost", "--standby");
+  complex.qmgr("set server job_history_enable = True", "create node node7", "set node node7 resources_available.ncpus = 4");
+  partita("start", "--home", node);
+  await until("node7 is free", () => pbs(node, "pbsnodes", "node7").includes("state = free"));
+});
+after(async () => {
+  for (const home of [node, spare].filter((each) => each !== undefined))
+    spawnSync(join(ROOT, "bin/partita"), ["stop", "--home", home], { encoding: "utf8", cwd: "/" });
+  await complex?.stop();
+  if (node !== undefined) rmSync(join(node, ".."), { recursive: true, force: true, maxRetries: 5 });
+  postgres?.remove();
+});
+
+test("standby: waits, takes over from a killed primary, jobs go on, and the primary takes the lead back", how, async () => {
+  partita("start", "--home", spare);
+  const waiting = pidOf(spare, "server.lock.secondary");
+  assert.ok(isAlive(waiting));
+  assert.match(logs(spare), /waiting: the server on \S+ \(pid \d+\) leads/);
+  assert.ok(!existsSync(join(spare, "pbs/sock/server.sock")), "the standby takes no commands");
+
+  const running = pbs(node, "qsub", "--", "/bin/sleep", "600");
+  await until("the job runs", () => stateOf(running) === "R");
+  const held = pbs(spare, "qsub", "-h", "--", "/bin/true");
+  const primary = pidOf(complex.home);
+  process.kill(primary, "SIGKILL");
+  await until("the standby leads", () => pidThatLeads() === waiting);
+
+  assert.equal(stateOf(running), "R", "a command that was called during the take-over finds the other server");
+  await until("the mom is connected", isConnected);
+  pbs(node, "qrls", held);
+  await until("a held job runs under the new server", () => stateOf(held) === "F");
+  assert.match(pbs(spare, "qstat", "-f", running), /run_count = 1/);
+  assert.ok(existsSync(join(spare, "pbs/server_priv/svrlive")));
+
+  complex.start();
+  await until("the primary leads again", () => pidThatLeads() === pidOf(complex.home));
+  await until(
+    "the secondary waits again",
+    () => pidOf(spare, "server.lock.secondary") !== waiting && isAlive(pidOf(spare, "server.lock.secondary")),
+  );
+  assert.equal(stateOf(running), "R");
+  await until("the mom is connected to the primary", isConnected);
+  pbs(complex.home, "qdel", running);
+  await until("the job has ended", () => stateOf(running) === "F");
+});
