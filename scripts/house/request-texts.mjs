@@ -17,12 +17,14 @@ const CUTS = [
 /** Files that split texts of other grammars at the same characters, with these grammars. */
 const OTHER_GRAMMARS = new Map([
   ["acl.ts", "access control lists"],
+  ["answer.ts", "what bhosts and bjobs print"],
   ["doctor.ts", "PATH"],
   ["duration.ts", "durations"],
   ["group-address.ts", "IPv6 addresses"],
   ["help.ts", "markers of help texts"],
   ["job-row.ts", "durations"],
   ["launch.ts", "PATH"],
+  ["options.ts", "qsub options of a foreign PBS"],
   ["passwd.ts", "passwd and group files"],
   ["preempt-rules.ts", "preempt_prio"],
   ["resv-times.ts", "durations"],
