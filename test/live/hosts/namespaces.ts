@@ -94,11 +94,14 @@ export function lackOfNamespaces(): string | false {
 export const lackOfWeather = (): string | false =>
   !existsSync("/dev/net/tun") && "needs /dev/net/tun: the cables of hosts are devices of it";
 
+let nets_made = 0;
+
 /** Hosts of these names. The caller must close the net. */
 export function makeNet(names: readonly string[], { weather = false, own = [], home = false }: NetOptions = {}): Net {
   const dir = mkdtempSync(join(tmpdir(), "partita-net-"));
   must("chmod", "755", dir);
-  const space = (name: string): string => `partita-${process.pid}-${name}`;
+  const number = ++nets_made;
+  const space = (name: string): string => `partita-${process.pid}${number === 1 ? "" : `-${number}`}-${name}`;
   const made = ["switch", ...names].map(space);
   // If this process is killed, nothing of it can clean up.
   const caretaker = spawn("sh", ["-c", CARE, "sh", dir, ...made], { detached: true, stdio: ["pipe", "ignore", "ignore"], cwd: "/" });
@@ -110,6 +113,7 @@ export function makeNet(names: readonly string[], { weather = false, own = [], h
       call("ip", "netns", "del", each);
     }
     rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+    caretaker.kill("SIGKILL");
     caretaker.stdin?.end();
   };
   process.once("exit", close);
