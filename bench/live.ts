@@ -261,9 +261,9 @@ export async function residentAfterCollection(pid: number): Promise<number> {
   return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
 }
 
-const SHORT_JOBS = 1000;
+export const SHORT_JOBS = 1000;
 /** cpus of the vnode after `partita reset` */
-const CPUS = 16;
+export const CPUS = 16;
 
 /** 1,000 /bin/true from the start of qsub --batch to the last end record, with all output files in place. */
 export async function shortJobs(mode: "user" | "system"): Promise<Row> {

@@ -6,6 +6,7 @@ import { parseArgs } from "node:util";
 import { arrayRows } from "./arrays.ts";
 import { curves } from "./curves.ts";
 import { freezeRows } from "./freeze.ts";
+import { hostRows } from "./hosts.ts";
 import { liveRows, machineRows, singleCommandRows } from "./live.ts";
 import { momRows } from "./moms.ts";
 import { peerFigures } from "./peers.ts";
@@ -19,7 +20,7 @@ import { storeRows } from "./stores.ts";
 
 const NOT_MEASURED = ["the machine's other work: figures of a busy machine are worse"];
 
-const PARTS = ["live", "commands", "starts", "arrays", "freeze", "moms", "cycle", "replay", "rows", "store", "peers", "curves"];
+const PARTS = ["live", "commands", "starts", "arrays", "freeze", "hosts", "moms", "cycle", "replay", "rows", "store", "peers", "curves"];
 const USAGE = `usage: npm run bench [-- --only PART] [--quick] [--json FILE] [--svg FILE]
   --only PART   one part: ${PARTS.join(", ")} (commands and curves run only when named)
   --quick       without the rows of 100,000 jobs
@@ -51,6 +52,7 @@ if (values.only === "commands") rows.push(...(await singleCommandRows()));
 if (wants("starts")) rows.push(...(await startRows(say)));
 if (wants("arrays")) rows.push(...(await arrayRows(say)));
 if (wants("freeze")) rows.push(...(await freezeRows(say)));
+if (wants("hosts")) rows.push(...(await hostRows(say)));
 if (wants("moms")) rows.push(...(await momRows(say)));
 const absent: string[] = [];
 if (wants("peers")) {

@@ -1,6 +1,6 @@
-// A complex in system mode whose head is one host of a net (namespaces.ts), and what its tests ask it.
+// A complex whose head is one host of a net (namespaces.ts), and what its tests ask it.
 
-import { appendFileSync, readdirSync, readFileSync } from "node:fs";
+import { appendFileSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "../shared.ts";
 import type { Net, NetHost } from "./namespaces.ts";
@@ -8,6 +8,7 @@ import type { Net, NetHost } from "./namespaces.ts";
 export type Bed = {
   readonly net: Net;
   readonly head: NetHost;
+  readonly mode: Mode;
   /** a command of PBS on the head, as root or as a user */
   pbs(words: readonly string[], user?: string): string;
   /** words that run a command of PBS on a host, there */
@@ -19,13 +20,16 @@ export type Bed = {
   log(host: NetHost, directory: string): string;
 };
 
-/** Installs the programs and makes a complex in system mode. The head runs a server and no mom. */
-export function makeBed(net: Net, head: NetHost): Bed {
-  const exec = join(net.dir, "opt");
+/** In system mode with programs of its own in the net, in user mode with those of the checkout. */
+export type Mode = "system" | "user";
+
+/** Makes a complex. The head runs a server and no mom. */
+export function makeBed(net: Net, head: NetHost, mode: Mode = "system"): Bed {
+  const exec = mode === "system" ? join(net.dir, "opt") : ROOT;
   const homeOf = ({ name }: NetHost): string => join(net.dir, name, "complex");
   const confOf = (host: NetHost): string => join(homeOf(host), "pbs.conf");
   const program = (name: string): string => join(exec, "bin", name);
-  head.must(join(ROOT, "bin/partita"), "init", "--system", "--prefix", exec, "--home", homeOf(head));
+  head.must(join(ROOT, "bin/partita"), "init", ...(mode === "system" ? ["--system", "--prefix", exec] : []), "--home", homeOf(head));
   appendFileSync(confOf(head), "PARTITA_RESIDENT=no\nPBS_START_MOM=0\n");
   const wordsAt: Bed["wordsAt"] = (host, [name = "", ...args], user) => {
     const become = user === undefined ? [] : ["setpriv", `--reuid=${user}`, `--regid=${user}`, "--init-groups"];
@@ -35,6 +39,7 @@ export function makeBed(net: Net, head: NetHost): Bed {
   return {
     net,
     head,
+    mode,
     pbs,
     wordsAt,
     partita: (host, ...words) => host.must(program("partita"), ...words, "--home", homeOf(host)),
@@ -61,11 +66,14 @@ export const tokenIn = (text: string): string => /partita1\.\S+/.exec(text)?.[0]
 /** Lets a host join, with a token for its name. */
 export function joins(bed: Bed, host: NetHost, ...options: readonly string[]): void {
   const token = tokenIn(bed.partita(bed.head, "cert", "token", "--host", host.name));
-  bed.partita(host, "join", bed.head.name, "--token", token, "--prefix", join(bed.net.dir, "opt"), ...options);
+  const prefix = bed.mode === "system" ? ["--prefix", join(bed.net.dir, "opt")] : [];
+  bed.partita(host, "join", bed.head.name, "--token", token, ...prefix, ...options);
 }
 
 /** Ends the daemons of all hosts, and removes everything. */
 export function closeBed({ dir, hosts, close }: Net): void {
-  for (const host of [...hosts].reverse()) host.run([join(dir, "opt/bin/partita"), "stop", "--home", join(dir, host.name, "complex")]);
+  const installed = join(dir, "opt/bin/partita");
+  const partita = existsSync(installed) ? installed : join(ROOT, "bin/partita");
+  for (const host of [...hosts].reverse()) host.run([partita, "stop", "--home", join(dir, host.name, "complex")]);
   close();
 }
