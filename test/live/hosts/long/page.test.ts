@@ -1,5 +1,6 @@
-// docs/hosts.md, typed line by line on hosts in network namespaces, each with its own /etc, /opt and /var/spool. Three programs of a machine are played: there is no systemd, so `systemctl` runs what the
-// unit says; no sshd, so `scp` copies between the directories of the hosts; and `apt-get` only looks whether the package is there, and makes what it makes at its installation.
+// docs/hosts.md, typed line by line on hosts in network namespaces, each with its own /etc, /opt and /var/spool. Three programs of a machine are played: there is no
+// systemd, so `systemctl` runs what the unit says; no sshd, so `scp` copies between the directories of the hosts; and `apt-get` only looks whether the package is
+// there, and makes what it makes at its installation.
 
 import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
