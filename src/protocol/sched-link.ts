@@ -200,8 +200,8 @@ export const NO_PARTITION = "Scheduler does not contain a partition";
  */
 export const SCHED_ENV = { priv: "PARTITA_SCHED_PRIV", log: "PARTITA_SCHED_LOG", say: "PARTITA_SCHED_SAY" } as const;
 
-/** The first port at which a scheduler on another host may listen if its sched_port is not set. */
-export const SCHED_PORT_FIRST = 15_050;
+/** The lock of a scheduler's keeper, in sched_priv (src/sched/shell/keeper.ts). */
+export const KEEPER_LOCK = "keeper.lock";
 
 /** The signal with which the watch over modules ends a scheduler whose module does not return. It tells the parent process why the scheduler ended. */
 export const WATCH_SIGNAL = "SIGALRM";

@@ -1,5 +1,6 @@
 // pbs_sched: options, checks, lock, log, signals (docs/reference/files.md 10, docs/reference/scheduler.md 1 and 2). A scheduler that is started by hand becomes
-// a daemon and returns 0 when it is up. With -N, as the server starts it, it stays in the foreground.
+// a daemon and returns 0 when it is up. With -N, as the server starts it, it stays in the foreground. On another host than the server, the daemon has a keeper
+// that starts it again after a crash (shell/keeper.ts).
 
 import { spawn } from "node:child_process";
 import { closeSync, existsSync, openSync, writeSync } from "node:fs";
@@ -7,7 +8,7 @@ import { availableParallelism, constants, getPriority, hostname, setPriority } f
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { schedDirectories } from "#model/tables/sched-attributes.ts";
-import { SCHED_ENV } from "#protocol/sched-link.ts";
+import { KEEPER_LOCK, SCHED_ENV } from "#protocol/sched-link.ts";
 import { messageOf, stackOf } from "#support/caught.ts";
 import type { Conf } from "#support/conf.ts";
 import { ConfError, readConf } from "#support/conf.ts";
@@ -20,6 +21,7 @@ import { LOG_EVENT, LOG_MASK } from "#support/log-event.ts";
 import { checkLogDirectory, checkPrivate } from "#support/sched-directory.ts";
 import { homeFault } from "#support/trusted-home.ts";
 import { PBS_VERSION } from "#support/version.ts";
+import { keepRunning } from "./shell/keeper.ts";
 import type { SchedOptions } from "./shell/options.ts";
 import { parseOptions, USAGE } from "./shell/options.ts";
 import { Scheduler } from "./shell/scheduler.ts";
@@ -28,6 +30,8 @@ import { isDialled, openServerWay } from "./shell/server-way.ts";
 /** The descriptor on which the daemon reports to the command that started it: `up`, or a text for stderr. READY_ENV says that it is open. */
 const READY_FD = 3;
 const READY_ENV = "PARTITA_SCHED_READY";
+/** Says that the process is the child of a keeper, which starts it again after a crash. */
+const KEPT_ENV = "PARTITA_SCHED_KEPT";
 
 /** By this number the nice value of the scheduler's thread is higher than that of its server (setpriority(2)). */
 const BEHIND_SERVER = 5;
@@ -58,7 +62,9 @@ async function main(argv: readonly string[]): Promise<number> {
     return 1;
   }
   const isDaemon = process.env[READY_ENV] !== undefined;
-  delete process.env[READY_ENV];
+  const isKept = process.env[KEPT_ENV] !== undefined;
+  for (const variable of [READY_ENV, KEPT_ENV]) delete process.env[variable];
+  if (isDaemon && !isKept && !options.no_restart && isDialled(conf)) return keep(conf, options, argv);
   if (options.foreground || isDaemon) return serve(conf, options, isDaemon);
   return intoBackground(conf, options, argv);
 }
@@ -117,6 +123,33 @@ async function serve(conf: Conf, options: SchedOptions, isDaemon: boolean): Prom
   return 0;
 }
 
+/** Starts the scheduler in a process of its own, and starts it again after each crash. Returns when it ends. */
+async function keep(conf: Conf, options: SchedOptions, argv: readonly string[]): Promise<number> {
+  process.title = `pbs_sched_keeper -I ${options.name}`;
+  const { sched_priv, sched_log } = schedDirectories(options.name, options.home ?? conf.home);
+  const lock = lockOf(sched_priv, KEEPER_LOCK);
+  if (typeof lock === "string") return failed(lock, true);
+  const wrong = options.log_file === undefined ? checkLogDirectory(sched_log) : null;
+  if (wrong !== null) return failed(`pbs_sched: ${wrong}\n`, true);
+  const file = options.log_file === undefined ? {} : { file: options.log_file };
+  const status = await keepRunning({
+    start: () =>
+      spawn(process.execPath, [fileURLToPath(import.meta.url), ...argv], {
+        stdio: ["ignore", "inherit", "inherit", "pipe"],
+        env: { ...process.env, [READY_ENV]: "1", [KEPT_ENV]: "1" },
+      }),
+    ready_fd: READY_FD,
+    tell,
+    note(text) {
+      const log = openLog({ dir: sched_log, daemon: "pbs_sched", mask: LOG_MASK.sched, highres: conf.log_highres, ...file });
+      log.record(LOG_EVENT.ERROR, "Svr", "pbs_sched", text);
+      closeLog(log);
+    },
+  });
+  lock.release();
+  return status;
+}
+
 /** Returns the directories that the server has checked and passed on. For a scheduler that is started by hand they are the default ones. */
 function directoriesOf({ name }: SchedOptions, home: string): { readonly sched_priv: string; readonly sched_log: string } {
   const named = schedDirectories(name, home);
@@ -137,10 +170,10 @@ function sayOnly(options: SchedOptions, conf: Conf, dir: string, text: string): 
 }
 
 /** Checks a sched_priv and takes its lock. Returns the text to print if that is not possible. */
-function lockOf(sched_priv: string): HeldLock | string {
+function lockOf(sched_priv: string, file = "sched.lock"): HeldLock | string {
   const wrong = checkPrivate(sched_priv);
   if (wrong !== null) return existsSync(sched_priv) ? `pbs_sched: ${wrong}\n` : "";
-  const taken = takeLock(join(sched_priv, "sched.lock"), 0o644);
+  const taken = takeLock(join(sched_priv, file), 0o644);
   return "held" in taken ? taken.held : "pbs_sched: another scheduler running\n";
 }
 
@@ -153,8 +186,9 @@ function failed(text: string, isDaemon: boolean): number {
 /** Resolves with the number of the signal that ends the process. */
 function ended(): Promise<number> {
   return new Promise((resolve) => {
-    process.once("SIGTERM", () => resolve(15));
-    process.once("SIGINT", () => resolve(2));
+    // A second signal does not interrupt the end: a keeper passes its signals on.
+    process.on("SIGTERM", () => resolve(15));
+    process.on("SIGINT", () => resolve(2));
   });
 }
 

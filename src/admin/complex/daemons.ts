@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connectServer, ServerUnreachable } from "#protocol/client.ts";
 import type { StatusItem } from "#protocol/messages.ts";
-import { LOG_FAULT, NOT_REACHED, PRIV_FAULT } from "#protocol/sched-link.ts";
+import { KEEPER_LOCK, LOG_FAULT, NOT_REACHED, PRIV_FAULT } from "#protocol/sched-link.ts";
 import { connectWatched } from "#protocol/watched-link.ts";
 import { WAITING } from "#server/shell/daemon-start.ts";
 import type { Conf } from "#support/conf.ts";
@@ -40,7 +40,7 @@ export const isClosed = (conf: Conf, daemon: DaemonName): boolean => lockState(l
 
 const lockOf = (conf: Conf, daemon: DaemonName): string => join(daemon === "mom" ? conf.mom_home : conf.home, LOCK[daemon]);
 
-const lockHolder = (path: string): number | null => (isLocked(path) ? readPid(path) : null);
+export const lockHolder = (path: string): number | null => (isLocked(path) ? readPid(path) : null);
 
 /** Returns the path of a program in the installation of the complex. */
 export function programOf(conf: Conf, name: string): string {
@@ -252,6 +252,8 @@ export function runningText(conf: Conf): string {
 /** Returns the pids of the daemons that run, schedulers included, by name. */
 export function runningProcesses(conf: Conf): Map<string, number> {
   const pids = new Map(runningDaemons(conf));
+  // Keepers come first: a keeper that is ended before its scheduler does not start it again.
+  for (const { name, pid } of keeperPids(conf)) pids.set(`pbs_sched_keeper ${name}`, pid);
   for (const { name, pid } of schedPids(conf)) pids.set(`pbs_sched ${name}`, pid);
   return pids;
 }
@@ -323,12 +325,19 @@ export async function killDaemons(conf: Conf): Promise<void> {
 }
 
 /** Returns the schedulers of this host that run, found by the locks in the sched_priv directories below PBS_HOME. */
-export function schedPids(conf: Conf): readonly { readonly name: string; readonly pid: number }[] {
+export const schedPids = (conf: Conf): readonly SchedPid[] => lockedScheds(conf, "sched.lock");
+
+/** Returns the schedulers of this host that are started again after a crash, with the pids of their keepers. */
+export const keeperPids = (conf: Conf): readonly SchedPid[] => lockedScheds(conf, KEEPER_LOCK);
+
+type SchedPid = { readonly name: string; readonly pid: number };
+
+function lockedScheds(conf: Conf, file: string): readonly SchedPid[] {
   if (!existsSync(conf.home)) return [];
   return readdirSync(conf.home)
     .filter((name) => name === "sched_priv" || name.startsWith("sched_priv_"))
     .flatMap((name) => {
-      const pid = lockHolder(join(conf.home, name, "sched.lock"));
+      const pid = lockHolder(join(conf.home, name, file));
       return pid === null ? [] : [{ name: name === "sched_priv" ? "default" : name.slice("sched_priv_".length), pid }];
     });
 }

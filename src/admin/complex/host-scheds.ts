@@ -6,12 +6,13 @@ import { join } from "node:path";
 import { schedDirectories } from "#model/tables/sched-attributes.ts";
 import { schedsOfHost } from "#protocol/host-questions.ts";
 import type { HostSched } from "#protocol/join-link.ts";
+import { KEEPER_LOCK } from "#protocol/sched-link.ts";
 import { makeSchedDirectories } from "#server/shell/sched-directories.ts";
 import { messageOf } from "#support/caught.ts";
 import type { Conf } from "#support/conf.ts";
 import { isLocked } from "#support/libc/lock-file.ts";
 import { AdminError, programTree } from "./complex-home.ts";
-import { programOf, runToEnd } from "./daemons.ts";
+import { lockHolder, programOf, runToEnd } from "./daemons.ts";
 
 /**
  * Starts the schedulers that do not run, and returns their names. If one cannot be started, or the server does not answer,
@@ -39,6 +40,12 @@ export async function startHostScheds(conf: Conf, warn: (text: string) => void):
 async function startSched(conf: Conf, { name, port }: HostSched): Promise<boolean> {
   const named = schedDirectories(name, conf.home);
   if (isLocked(join(named.sched_priv, "sched.lock"))) return false;
+  const keeper = lockHolder(join(named.sched_priv, KEEPER_LOCK));
+  if (keeper !== null) {
+    // The scheduler has crashed several times, and its keeper waits before the next start.
+    process.kill(keeper, "SIGHUP");
+    return true;
+  }
   const own = join(conf.exec, "etc");
   const defaults = existsSync(join(own, "pbs_sched_config")) ? own : join(programTree(), "etc");
   makeSchedDirectories({ name, home: conf.home, ...named, defaults, owner: null });

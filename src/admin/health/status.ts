@@ -14,7 +14,9 @@ import {
   downScheds,
   enabledDaemons,
   isClosed,
+  keeperPids,
   type Seen,
+  schedPids,
 } from "../complex/daemons.ts";
 import { isStopped } from "../complex/processes.ts";
 
@@ -43,13 +45,33 @@ async function reportMember(conf: Conf, json: boolean): Promise<Report> {
   const { lookAtServer } = await import("../hosts/member.ts");
   const sight = await lookAtServer(conf);
   const daemons = enabledDaemons(conf).map((name): readonly [DaemonName, Daemon] => [name, lookAt(conf, name, null)]);
-  const down = daemons.some(([, state]) => state === "not running");
+  const here = schedsHere(conf);
+  const down = daemons.some(([, state]) => state === "not running") || here.some(({ pid }) => pid === null);
   const shown = Object.fromEntries(daemons.map(([name, state]) => [`pbs_${name}`, state === "not running" ? null : state]));
-  const facts = { conf: conf.file, mode: conf.mode, answers: sight.ok, server: sight.text, daemons: shown };
+  const facts = { conf: conf.file, mode: conf.mode, answers: sight.ok, server: sight.text, daemons: shown, scheds: here };
   const text = json
     ? JSON.stringify(facts, null, 2)
-    : [`${conf.file}, ${conf.mode} mode: ${sight.text}`, ...daemons.map(([name, state]) => daemonLine(name, state, true))].join("\n");
+    : [
+        `${conf.file}, ${conf.mode} mode: ${sight.text}`,
+        ...daemons.map(([name, state]) => daemonLine(name, state, true)),
+        ...here.map(schedLine),
+      ].join("\n");
   return { text, status: sight.ok && !down ? 0 : 1 };
+}
+
+/** A scheduler of a host that has joined. pid null: it has crashed, and its keeper waits before it starts the scheduler again. */
+type SchedHere = { readonly name: string; readonly pid: number | null; readonly keeper: number | null };
+
+function schedsHere(conf: Conf): SchedHere[] {
+  const pids = new Map(schedPids(conf).map(({ name, pid }) => [name, pid]));
+  const keepers = new Map(keeperPids(conf).map(({ name, pid }) => [name, pid]));
+  const names = [...new Set([...pids.keys(), ...keepers.keys()])].sort();
+  return names.map((name) => ({ name, pid: pids.get(name) ?? null, keeper: keepers.get(name) ?? null }));
+}
+
+function schedLine({ name, pid, keeper }: SchedHere): string {
+  if (pid === null) return `  scheduler ${name}: has crashed and is started again later (its log says when); partita start starts it now`;
+  return `  scheduler ${name}: ${daemonWord(pid, true)}${keeper === null ? ", is not started again after a crash" : ""}`;
 }
 
 /** Returns the state of a daemon. If the caller may not read its lock, the state is derived from the server's answer and from the state of the host's vnode. */

@@ -17,7 +17,7 @@ import type { Conf } from "#support/conf.ts";
 import { homeFault } from "#support/trusted-home.ts";
 import { PARTITA_VERSION } from "#support/version.ts";
 import { AdminError, isMember, programTree } from "../complex/complex-home.ts";
-import { daemonPid, enabledDaemons, schedPids, startDaemons, stopDaemons, waitUntilUp } from "../complex/daemons.ts";
+import { daemonPid, enabledDaemons, keeperPids, schedPids, startDaemons, stopDaemons, waitUntilUp } from "../complex/daemons.ts";
 import { startHostScheds } from "../complex/host-scheds.ts";
 import { backup } from "../store/backup.ts";
 import { updateInstallation } from "./init.ts";
@@ -56,13 +56,13 @@ async function restart(conf: Conf, say: (text: string) => void): Promise<readonl
   const running = enabledDaemons(conf).filter((name) => daemonPid(conf, name) !== null);
   const busy = running.includes("mom") && (isMember(conf) ? hasRecordedRuns(conf) : await hasRunningJobs(conf));
   const wanted = running.filter((name) => name !== "mom" || !busy);
-  const scheds = isMember(conf) ? schedPids(conf).map(({ name }) => name) : [];
-  if (wanted.length + scheds.length === 0) return [];
+  const scheds = isMember(conf) ? new Set([...schedPids(conf), ...keeperPids(conf)].map(({ name }) => name)) : new Set<string>();
+  if (wanted.length + scheds.size === 0) return [];
   // A job may have started since the check. SIGINT does not end it: the next mom takes it over.
-  await stopDaemons(conf, say_nothing, scheds.length === 0 ? wanted : [...wanted, "server"], "SIGINT");
+  await stopDaemons(conf, say_nothing, scheds.size === 0 ? wanted : [...wanted, "server"], "SIGINT");
   await startDaemons(conf, wanted);
   if (!isMember(conf)) (await waitUntilUp(conf)).forEach(say);
-  if (scheds.length === 0) return wanted;
+  if (scheds.size === 0) return wanted;
   const started = await startHostScheds(conf, say);
   return [...wanted, ...started.map((name) => `sched -I ${name}`)];
 }

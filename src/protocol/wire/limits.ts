@@ -75,7 +75,11 @@ export type Limits = {
   readonly host_questions_max: number;
   /** TLS: time within which a server must have shown its certificate after a daemon has begun to connect */
   readonly dial_ms_max: number;
-  /** number of ports, from 15050 on, at which a scheduler on another host may listen if its sched_port is not set */
+  /**
+   * number of ports, from 15050 on, at which a scheduler on another host may listen if its sched_port is not set; the largest
+   * number that PARTITA_SCHED_PORTS of pbs.conf can state (../sched-ports.ts)
+   */
+  readonly sched_ports: number;
   readonly sched_ports_max: number;
   /** time between attempts to reach a scheduler on another host */
   readonly sched_retry_ms: number;
@@ -158,7 +162,8 @@ export const LIMITS: Limits = Object.freeze({
   host_connections_max: 64,
   host_questions_max: 8,
   dial_ms_max: 10_000,
-  sched_ports_max: 20,
+  sched_ports: 20,
+  sched_ports_max: 1000,
   sched_retry_ms: 1000,
   mom_connections_max: 64,
   task_text_chars_max: 2 * MI,

@@ -17,6 +17,8 @@ export type SchedOptions = {
   readonly name: string;
   /** -N: the scheduler stays in the foreground */
   readonly foreground: boolean;
+  /** -n: a scheduler on another host than the server is not started again after a crash */
+  readonly no_restart: boolean;
   /** -t: number of threads; accepted without effect, because a cycle here runs in one thread */
   readonly threads: number | undefined;
   /** -S: the TCP port on which a scheduler on another host than the server listens */
@@ -38,8 +40,8 @@ const WITHOUT_VALUE = "lnN";
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,14}$/;
 
 /**
- * Parses options as POSIX does: `-Isched1`, `-nN`. -c (clients file), -l (lock in memory) and -n (no restart of its own) are
- * accepted without effect, because the server restarts schedulers.
+ * Parses options as POSIX does: `-Isched1`, `-nN`. -c (clients file) and -l (lock in memory) are accepted without effect. So is
+ * -n (no restart of its own) on the server's host, where the server restarts schedulers.
  */
 export function parseOptions(argv: readonly string[], cores: number): ParsedOptions {
   if (argv[0] === "--version") return argv.length === 1 ? { kind: "version" } : wrong();
@@ -83,6 +85,7 @@ function optionsOf(values: ReadonlyMap<string, string>, cores: number): ParsedOp
     out_file: values.get("p"),
     name,
     foreground: values.has("N"),
+    no_restart: values.has("n"),
     threads,
     port: port === undefined ? undefined : Number(port),
   };

@@ -3,7 +3,7 @@
 //
 // L1. Only the server gets a link: the peer's certificate has the role `server` and the name in PBS_SERVER.
 // L2. The server has one link. If it connects again, it has given up the former link, which is closed.
-// L3. Without a port of its own, the scheduler listens on 15050 or the next free port (sched_ports_max).
+// L3. Without a port of its own, the scheduler listens on the first free one of the ports in pbs.conf (#protocol/sched-ports.ts).
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -12,11 +12,10 @@ import { revokedSerials } from "#identity/files/revoked.ts";
 import { type HostIdentity, serverFault } from "#identity/peer.ts";
 import { keepRenewed, keepsRevoked } from "#protocol/certificate-care.ts";
 import { REVOKED } from "#protocol/join-link.ts";
-import { SCHED_PORT_FIRST } from "#protocol/sched-link.ts";
+import { schedPorts } from "#protocol/sched-ports.ts";
 import { frameTypes } from "#protocol/schema-link.ts";
 import { ALPN } from "#protocol/wire/alpn.ts";
 import { connectLink, type LinkHandlers, type ServerLink } from "#protocol/wire/ipc-transport.ts";
-import { LIMITS } from "#protocol/wire/limits.ts";
 import { serverSocketPath } from "#protocol/wire/socket-path.ts";
 import { listenEverywhere, type TlsLinkServer } from "#protocol/wire/tls-listener.ts";
 import { codeOf, messageOf } from "#support/caught.ts";
@@ -117,8 +116,8 @@ async function listenAtFree(
   handlers: LinkHandlers,
   note: WayOptions["note"],
 ): Promise<TlsLinkServer> {
-  const last = SCHED_PORT_FIRST + LIMITS.sched_ports_max - 1;
-  for (let at = port ?? SCHED_PORT_FIRST; ; at++) {
+  const ports = port === undefined ? schedPorts(conf.values) : [port];
+  for (const at of ports) {
     try {
       const listener = await listenEverywhere({
         port: at,
@@ -133,10 +132,11 @@ async function listenAtFree(
       return listener;
     } catch (error) {
       if (codeOf(error) !== "EADDRINUSE") throw error;
-      if (port !== undefined) throw new Error(`port ${port} is in use`, { cause: error });
-      if (at === last) throw new Error(`ports ${SCHED_PORT_FIRST} to ${last} are in use: option -S names another one`, { cause: error });
     }
   }
+  throw new Error(
+    port === undefined ? `ports ${ports[0]} to ${ports.at(-1)} are in use: option -S names another one` : `port ${port} is in use`,
+  );
 }
 
 /**

@@ -3,6 +3,7 @@
 // I1. Each scheduler name has at most one connected process: a second process is refused with 15230, an unknown name with 15213.
 
 import { PBSE, pbseText, reject } from "#model/pbse.ts";
+import { afterCrash } from "#model/restart-rules.ts";
 import { SCHED_COMMAND, type SchedHello, WATCH_SIGNAL } from "#protocol/sched-link.ts";
 import type { FrameOf } from "#protocol/schema-link.ts";
 import type { Kernel } from "../engine/kernel.ts";
@@ -19,7 +20,7 @@ import { armKill, beginSchedHeartbeat, cycleLength_ms, isFarSilent, type SchedSi
 import { askedInVain, schedAnswered } from "./questions.ts";
 import { forgetUnreached, whyNotSched } from "./remote.ts";
 import { happened, logSched, setServerState } from "./state.ts";
-import { afterCrash, silentText } from "./supervisor.ts";
+import { silentText } from "./supervisor.ts";
 
 /** Time in which a scheduler may connect again after a loss of its connection; after that, its process counts as dead. */
 const RECONNECT_MS = 3000;

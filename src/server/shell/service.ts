@@ -7,14 +7,13 @@ import { join } from "node:path";
 import { StatusDesk } from "#protocol/datagram/status-desk.ts";
 import type { ComplexSettings } from "#protocol/join-link.ts";
 import { GroupDesk } from "#protocol/multicast/group-desk.ts";
-import { SCHED_PORT_FIRST } from "#protocol/sched-link.ts";
+import { schedPorts } from "#protocol/sched-ports.ts";
 import { frameTypes } from "#protocol/schema-link.ts";
 import { aesGcm } from "#protocol/udp/aes-gcm.ts";
 import { makeSigner } from "#protocol/udp/ed25519.ts";
 import { openGroupSender } from "#protocol/udp/multicast-socket.ts";
 import { type LinkHandlers, type LinkServer, listenLinks } from "#protocol/wire/ipc-transport.ts";
 import { confLimits } from "#protocol/wire/limit-keys.ts";
-import { LIMITS } from "#protocol/wire/limits.ts";
 import { nameOfPeer } from "#protocol/wire/link-peer.ts";
 import type { Shares } from "#protocol/wire/share.ts";
 import { serverSocketPath } from "#protocol/wire/socket-path.ts";
@@ -297,7 +296,7 @@ function fileCopies(directory: string, complain: (text: string) => void) {
 
 /** The schedulers on other hosts. handlers: those of the server's listeners; they may be called only after the driver has been made. */
 function remoteScheds(
-  { config, log }: ServiceOptions,
+  { conf, config, log }: ServiceOptions,
   identity: OpenIdentity,
   handlers: LinkHandlers,
   driver: () => ServerDriver,
@@ -318,7 +317,7 @@ function remoteScheds(
       onClose: (link) => handlers.onClose?.(link),
       ...(handlers.onProblem === undefined ? {} : { onProblem: handlers.onProblem }),
     },
-    ports: Array.from({ length: LIMITS.sched_ports_max }, (_, at) => SCHED_PORT_FIRST + at),
+    ports: schedPorts(conf.values),
     unreached: (name, why) => driver().schedUnreached(name, why),
     log: (name, text) => log.record(LOG_EVENT.SECURITY, "Sched", name, text),
   });

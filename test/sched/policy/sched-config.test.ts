@@ -241,7 +241,7 @@ test("resource_group: shares of siblings, errors by line", () => {
 const OPTIONS: readonly (readonly [argv: string, expected: unknown])[] = [
   ["",                  { name: "default", foreground: false }],
   ["-I s1 -N",          { name: "s1", foreground: true }],
-  ["-Is1 -nN -d /x",    { name: "s1", foreground: true, home: "/x" }],
+  ["-Is1 -nN -d /x",    { name: "s1", foreground: true, no_restart: true, home: "/x" }],
   ["-L /l -p /o -c f",  { log_file: "/l", out_file: "/o" }],
   ["-t 2",              { threads: 2 }],
   ["-t 99",             { threads: 4, notes: ["99: cannot be larger than number of cores 4, using number of cores instead\n"] }],

@@ -3,9 +3,10 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { afterCrash } from "#model/restart-rules.ts";
 import type { Decision, SchedCycle } from "#protocol/sched-link.ts";
 import { type Change, type Delta, SCHED_COMMAND, type Snapshot } from "#protocol/sched-link.ts";
-import { afterCrash, isServersComment, SUPERVISION } from "#server/scheds/supervisor.ts";
+import { isServersComment } from "#server/scheds/supervisor.ts";
 import {
   ALICE,
   addHost,
@@ -902,7 +903,6 @@ for (const [earlier_s, counted, attention, delay_s] of CRASHES) {
     const after = afterCrash(
       earlier_s.map((ago) => now - ago * 1000),
       now,
-      SUPERVISION,
     );
     assert.deepEqual([after.crashes.length, after.attention, after.delay_ms], [counted, attention, delay_s * 1000]);
   });

@@ -30,12 +30,19 @@ const untilState = (bed: Bed, ...states: readonly string[]): Promise<unknown> =>
 const submit = (bed: Bed, ...command: readonly string[]): string =>
   bed.pbs(["qsub", "-q", "q1", "-k", "oe", "--", ...command], USER).trim();
 const untilEnd = (bed: Bed, id: string): Promise<unknown> => until(`${id} has ended`, () => bed.job(id)["job_state"] === "F");
-/** pids of the schedulers of a host. */
-const schedPids = (host: NetHost): string[] =>
+/** pids of the processes of a host whose command line has these words. */
+const pidsOf = (host: NetHost, words: string): string[] =>
   host
-    .run(["sh", "-c", "ip netns pids $(ip netns identify $$) | xargs ps -o pid=,args= -p | awk '/[p]bs_sched -I s1/ {print $1}'"])
+    .run([
+      "sh",
+      "-c",
+      `ip netns pids $(ip netns identify $$) | xargs ps -o pid=,args= -p | awk '/[${words[0]}]${words.slice(1)}/ {print $1}'`,
+    ])
     .stdout.split("\n")
     .filter((line) => line !== "");
+const schedPids = (host: NetHost): string[] => pidsOf(host, "pbs_sched -I s1");
+const keepers = (host: NetHost): number => pidsOf(host, "pbs_sched_keeper -I s1").length;
+const schedLog = (bed: Far): string => bed.log(bed.node7, "sched_logs_s1");
 
 test("a scheduler on another host", { skip }, async () => {
   const net = makeNet(["head", "node7", "node8"]);
@@ -104,17 +111,40 @@ async function works(bed: Far): Promise<void> {
   bed.pbs(["pbs_rdel", said.split(" ")[0] ?? ""], USER);
 }
 
-/** Killed on its host, it stays down until it is started by hand; its jobs wait. */
+/** Killed on its host, it is started again there: twice at once, then after a while, or when `partita start` is called. */
 async function comesBack(bed: Far): Promise<void> {
+  for (let crash = 1; crash <= 2; crash++) {
+    const [pid = ""] = schedPids(bed.node7);
+    bed.node7.must("kill", "-9", pid);
+    await until("there is another one", () => schedPids(bed.node7).some((other) => other !== pid));
+    const id = submit(bed, "/bin/true");
+    await untilEnd(bed, id);
+    assert.equal(bed.job(id)["run_count"], 1);
+  }
   const [pid = ""] = schedPids(bed.node7);
+  const status = (): string => bed.node7.run([join(bed.net.dir, "opt/bin/partita"), "status", "--home", bed.homeOf(bed.node7)]).stdout;
+  assert.match(status(), new RegExp(`scheduler s1: pid ${pid}$`, "m"));
   bed.node7.must("kill", "-9", pid);
-  await untilState(bed, "down");
+  await until("the keeper waits", () => schedLog(bed).includes("was ended by SIGKILL: it is started again in 10 seconds"));
+  // On a slow machine the keeper may have started it again already.
+  assert.match(status(), /scheduler s1: (?:has crashed and is started again later|pid \d+$)/m);
+  bed.partita(bed.node7, "start");
   const id = submit(bed, "/bin/true");
-  await until("the comment says why", () => sched(bed)["comment"]?.startsWith("Not reached: no scheduler s1") === true);
-  const conf = `PBS_CONF_FILE=${join(bed.homeOf(bed.node7), "pbs.conf")}`;
-  bed.node7.must("env", conf, join(bed.net.dir, "opt/sbin/pbs_sched"), "-I", "s1");
   await untilEnd(bed, id);
   assert.deepEqual([bed.job(id)["run_count"], sched(bed)["comment"]], [1, undefined]);
+
+  // `partita stop` ends the keeper, too; a scheduler with -n has none.
+  bed.partita(bed.node7, "stop");
+  await until("nothing of it is left", () => schedPids(bed.node7).length + keepers(bed.node7) === 0);
+  const conf = `PBS_CONF_FILE=${join(bed.homeOf(bed.node7), "pbs.conf")}`;
+  bed.node7.must("env", conf, join(bed.net.dir, "opt/sbin/pbs_sched"), "-I", "s1", "-n");
+  await untilState(bed, "idle");
+  assert.equal(keepers(bed.node7), 0);
+  bed.node7.must("kill", "-9", schedPids(bed.node7)[0] ?? "");
+  await until("the comment says why", () => sched(bed)["comment"]?.startsWith("Not reached: no scheduler s1") === true);
+  bed.partita(bed.node7, "start");
+  await untilState(bed, "idle");
+  assert.equal(keepers(bed.node7), 1);
 }
 
 /** The cable is pulled: the connection ends in time, and a job of meanwhile runs once afterwards. */
