@@ -119,6 +119,28 @@ test("where no datagram arrives, reports go over the connection, and no vnode's 
   assert.deepEqual([changes(), sent > 0 && lost === sent], [[], true]);
 });
 
+test("jobs over six hosts are signalled and deleted by multicast, while a third of the datagrams is lost", async () => {
+  const b = await bed({ hosts: 6, loss: 0.33, run_ms: HOUR_MS });
+  const attrs = [
+    { name: "multicast", op: "=", value: "True" },
+    { name: "multicast_moms_min", op: "=", value: "2" },
+  ] as const;
+  await b.ask({ kind: "manager", verb: "set", object: "server", name: "", attrs });
+  await b.pass(1000);
+  for (let round = 1; round <= 20; round++) {
+    const id = await b.submit("6:ncpus=2");
+    await b.until(`job ${round} runs`, () => b.job(id).state === "R 42", 60_000);
+    await b.ask({ kind: "signal-job", job: id, signal: "SIGUSR1" });
+    await b.ask({ kind: "delete-job", job: id });
+    await b.until(`job ${round} has ended`, () => b.job(id).state === "gone", 60_000);
+  }
+  const { to_group } = b.complex.datagrams.counts;
+  assert.ok(to_group >= 20, `${to_group} datagrams went to the group`);
+  assert.deepEqual(b.changes(), [], "no vnode was unknown or down");
+  const born = b.complex.world.trace.lines.filter(({ what }) => what === "process-born");
+  assert.equal(born.length, 6 * 20, "each job ran once on each host");
+});
+
 test("a host that is cut off in one direction or both is unknown within a minute, then down, and free when the network is whole again", async () => {
   for (const ways of [["up"], ["up", "down"]] as const) {
     const { complex, changes, pass, until, states } = await bed({ hosts: 2 });

@@ -197,8 +197,11 @@ export class GroupDesk {
     return member === undefined || member.number === null ? null : member.misses < MISSES_MAX;
   }
 
+  /** Called when the server ends: nothing is repeated any more, so what is not acknowledged goes over connections at once. */
   close(): void {
+    this.#settings = null;
     this.#cancelRotation();
+    for (const member of this.#members.values()) this.#flush(member);
     this.#socket?.close();
     this.#socket = null;
   }

@@ -23,8 +23,8 @@ export type Datagrams = {
   toGroup(bytes: Uint8Array): void;
   /** Connects a server in place of an earlier one. hears: called with each datagram that arrives; answer sends a datagram to its mom */
   serve(hears: (bytes: Uint8Array, answer: Hears) => void): void;
-  /** number of datagrams sent, and of those that did not arrive */
-  readonly counts: { readonly sent: number; readonly lost: number };
+  /** number of datagrams sent, of those that did not arrive, and of those that went to the group */
+  readonly counts: { readonly sent: number; readonly lost: number; readonly to_group: number };
 };
 
 type Surroundings = { readonly random: Prng; after(delay_ms: number, act: () => void): void };
@@ -33,7 +33,7 @@ export function createDatagrams({ random: all, after }: Surroundings, cuts: Cuts
   const random = all.split("datagrams");
   const moms = new Map<string, Hears>();
   const group = new Map<string, Hears>();
-  const counts = { sent: 0, lost: 0 };
+  const counts = { sent: 0, lost: 0, to_group: 0 };
   let server: ((bytes: Uint8Array, answer: Hears) => void) | null = null;
 
   const carry = (host: string, way: Way, bytes: Uint8Array, arrive: Hears): void => {
@@ -67,6 +67,7 @@ export function createDatagrams({ random: all, after }: Surroundings, cuts: Cuts
       else group.set(host, hears);
     },
     toGroup(bytes) {
+      counts.to_group++;
       for (const host of [...group.keys()]) carry(host, "down", bytes, (arrived) => group.get(host)?.(arrived));
     },
     serve(hears) {

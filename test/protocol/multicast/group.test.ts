@@ -228,6 +228,16 @@ test("switched off, all moms forget the key, and commands go over connections", 
   assert.deepEqual(it.command("3"), it.links, "too few moms");
 });
 
+test("when the server ends, what is not acknowledged goes over connections at once", () => {
+  const it = bed(2);
+  it.command("quit");
+  it.desk.close();
+  it.readAll();
+  it.multicast();
+  assert.deepEqual(doneBy(it), ["quit", "quit"]);
+  assert.deepEqual(it.command("later"), it.links);
+});
+
 test("malformed contents of the server's own making are refused", () => {
   const signer = makeSigner();
   const keys = { channel: "0123456789abcdef", key: randomBytes(32), boot: "b" };

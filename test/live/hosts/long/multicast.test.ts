@@ -74,6 +74,7 @@ test("commands to many moms by multicast", { skip }, async () => {
     await reachesDeaf(bed, nodes);
     await refusesRevoked(bed, nodes);
     await takesAddress6(bed, nodes);
+    await endsMoms(bed, nodes);
   } finally {
     closeBed(net);
   }
@@ -149,3 +150,12 @@ async function takesAddress6(bed: Bed, nodes: readonly NetHost[]): Promise<void>
   assert.ok((await counts(bed)).commands > before.commands);
   assert.doesNotMatch(bed.log(bed.head, "server_logs"), /multicast to ff15/, "no fault");
 }
+
+/** The server ends right after its last command: the moms get the command nevertheless. */
+async function endsMoms(bed: Bed, nodes: readonly NetHost[]): Promise<void> {
+  bed.pbs(["qterm", "-m"]);
+  for (const host of nodes.slice(0, 3))
+    await until(`the mom of ${host.name} has ended`, () => !existsSync(join("/proc", momPid(bed, host), "stat")));
+}
+
+const momPid = (bed: Bed, host: NetHost): string => readFileSync(join(bed.homeOf(host), "pbs/mom_priv/mom.lock"), "utf8").trim() || "none";
