@@ -1,7 +1,7 @@
 // Runners of this machine: a backend of type local, from qmgr to the end of the last runner (docs/runners.md).
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { type Complex, startComplex, until } from "../complex.ts";
@@ -21,7 +21,7 @@ const SET_UP = [
   "set backend sl partition=cloud,max_runners=4,enabled=t",
 ];
 
-type Runner = { readonly runner: string; readonly backend: string; readonly state: string };
+type Runner = { readonly runner: string; readonly backend_id: string | null; readonly backend: string; readonly state: string };
 const runners = (): readonly Runner[] =>
   (JSON.parse(complex.must("partita", ["runners", "-F", "json", "--home", complex.home])) as { readonly runners: readonly Runner[] })
     .runners;
@@ -57,4 +57,60 @@ test("runners: jobs run on runners of this machine, which come and leave by them
   await until("the runners have left", () => runners().length === 0);
   assert.doesNotMatch(complex.must("pbsnodes", ["-a"]), /sl-/);
   assert.match(complex.qmgr("list backend sl"), /state = ready/);
+});
+
+/** A job that notes its id when it begins and when it ends. */
+function noting(file: string, at: number, seconds: number): string {
+  const script = `echo begin ${at} >> ${file}; sleep ${seconds}; echo end ${at} >> ${file}`;
+  return complex.submit([
+    "-q",
+    "cloud",
+    "-l",
+    "walltime=0:05:00",
+    "-r",
+    "y",
+    "-o",
+    "/dev/null",
+    "-e",
+    "/dev/null",
+    "--",
+    "/bin/sh",
+    "-c",
+    script,
+  ]);
+}
+
+const runnerPid = (id: string): number => {
+  const { runner } = complex.job(id);
+  const found = runners().find((each) => each.runner === runner);
+  return Number(found?.backend_id);
+};
+
+test("runners: jobs run to their end once, whatever is killed, and nothing is left", async () => {
+  const file = join(complex.work(), "killed");
+  const ids = Array.from({ length: 6 }, (_, at) => noting(file, at, 4));
+  const [first = ""] = ids;
+  await complex.untilJob(first, "R");
+  // A runner is killed: its job is ended with it, requeued, and runs again.
+  const pid = await until("the runner is known", () => runnerPid(first) || false);
+  process.kill(pid, "SIGKILL");
+  await until("the job was requeued", () => (complex.job(first).run_count ?? 0) > 1);
+  // The controller is killed: the server starts another one.
+  const controller = Number(readFileSync(join(complex.pbsHome, "runner_priv/runners.lock"), "utf8"));
+  process.kill(controller, "SIGKILL");
+  // The server is killed: runners and jobs go on.
+  await until("a job runs", () => ids.some((id) => complex.job(id).job_state === "R"));
+  process.kill(complex.pid("server") ?? 0, "SIGKILL");
+  await until("the server is gone", () => complex.pid("server") === null);
+  complex.start();
+  for (const id of ids) assert.equal((await complex.untilJob(id, "F")).Exit_status, 0);
+  const lines = readFileSync(file, "utf8").trim().split("\n");
+  for (const at of ids.keys()) {
+    const mine = lines.filter((line) => line.endsWith(` ${at}`));
+    assert.equal(mine.filter((line) => line.startsWith("end")).length, 1, `job ${at} ended once: ${mine}`);
+    assert.equal(mine.at(-1), `end ${at}`, `no run of job ${at} began after its end`);
+  }
+  await until("the runners have left", () => runners().length === 0);
+  const left = (): readonly string[] => readdirSync(join(complex.pbsHome, "runner_priv/sl/tokens"));
+  assert.deepEqual(await until("the tokens are removed", () => left().length === 0 && left()), []);
 });
