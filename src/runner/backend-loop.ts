@@ -4,7 +4,8 @@
 // L2. The server knows of a fault at once, in the backend's own words, and of its end.
 // L3. Exactly once: the server has recorded the runners before they are submitted. If a submission ends without a clear answer, it is repeated with the same tag, and the backend
 //     looks for the tag first.
-// L4. While the backend fails and its fallback is `local`, its runners are started on this machine. Both are listed then, and what the failing backend had counts as unknown.
+// L4. While the backend fails and its fallback is `local`, new runners are started on this machine. What the failing backend had counts as unknown until it answers again;
+//     then new runners are asked of it again.
 
 import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync } from "node:fs";
@@ -42,6 +43,7 @@ export type LoopTools = {
 };
 
 type Source = { readonly backend: Backend; readonly diverted: boolean };
+type Listed = { readonly sightings: readonly RunnerSighting[]; readonly whole: boolean };
 type Pending = { readonly order: RunnerOrder; readonly source: Source; readonly names: readonly string[]; readonly bucket: string };
 
 const RESYNC_S_DEFAULT = 60;
@@ -53,6 +55,8 @@ const LIFE_ENDLESS_S = 366 * 86_400;
 /** How long a bucket that the backend refused is not asked of it again. */
 const REFUSED_MS = 60_000;
 const TOKEN_BYTES = 32;
+/** How often the runners of the spare are looked at. */
+const SPARE_MS = 2000;
 
 export class BackendLoop {
   readonly #tools: LoopTools;
@@ -77,6 +81,8 @@ export class BackendLoop {
   readonly #uncertain = new Map<string, Pending>();
   readonly #submitting = new Set<string>();
   readonly #tags = new Set<string>();
+  /** serials of orders that went to the spare */
+  readonly #of_spare = new Set<number>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(work: BackendWork, tools: LoopTools) {
@@ -108,17 +114,20 @@ export class BackendLoop {
   update(work: BackendWork, runners: readonly RunnerWork[], plan: () => Plan): void {
     this.#work = work;
     if (this.#closed) return;
+    // A person has changed the backend, perhaps to mend it.
+    if (this.#fault !== null && this.#attributes !== this.#opened_for) this.#next_ms = 0;
     if (this.#busy) {
       this.#again = true;
       return;
     }
     const now_ms = Date.now();
-    if (this.#fault !== null && now_ms < this.#next_ms) return this.#wake(this.#next_ms - now_ms);
+    if (this.#rests && !this.#spareWanted) return this.#wake(this.#next_ms - now_ms);
     this.#busy = true;
     void this.#pass(runners, plan).finally(() => {
       this.#busy = false;
       const resync_ms = Number(work.attrs["runner_resync_interval"] ?? RESYNC_S_DEFAULT) * 1000;
-      this.#wake(this.#fault === null ? resync_ms : Math.max(0, this.#next_ms - Date.now()));
+      if (this.#fault === null) this.#wake(resync_ms);
+      else this.#wake(this.#spareWanted ? SPARE_MS : Math.max(0, this.#next_ms - Date.now()));
       if (!this.#again) return;
       this.#again = false;
       this.#tools.changed();
@@ -136,6 +145,11 @@ export class BackendLoop {
     this.#timer = setTimeout(() => this.#tools.changed(), delay_ms);
   }
 
+  /** Whether the backend failed and is not asked again yet. */
+  get #rests(): boolean {
+    return this.#fault !== null && Date.now() < this.#next_ms;
+  }
+
   async #pass(runners: readonly RunnerWork[], plan: () => Plan): Promise<void> {
     try {
       await this.#open();
@@ -146,12 +160,18 @@ export class BackendLoop {
       if (this.#fault === null) this.#works();
     } catch (error) {
       this.#failed(error);
+      if (this.#spareWanted && this.#spare === null) this.#again = true;
     }
   }
 
-  async #open(): Promise<void> {
+  /** The attributes that were set by people, as text. */
+  get #attributes(): string {
     const { state: _state, last_error: _error, last_error_time: _time, ...attributes } = this.#work.attrs;
-    const text = JSON.stringify(attributes);
+    return JSON.stringify(attributes);
+  }
+
+  async #open(): Promise<void> {
+    const text = this.#attributes;
     if (this.#main !== null && text === this.#opened_for) return;
     if (this.#tools.user === null)
       throw new BackendError({ kind: "configuration", text: "in system mode, runners cannot be started yet: use a complex in user mode" });
@@ -177,18 +197,19 @@ export class BackendLoop {
     };
   }
 
-  /** Lists the runners of the backend and of its spare. null: the backend itself did not answer (L4). */
-  async #list(): Promise<readonly RunnerSighting[] | null> {
-    const spare = (await this.#spare?.backend.list()) ?? [];
+  /** Lists the runners of the backend and of its spare. whole false: the backend itself was not asked or did not answer (L4). */
+  async #list(): Promise<Listed> {
+    if (this.#spareWanted) this.#spare ??= { backend: openBackend(this.#settings("local")), diverted: true };
+    const spare = ((await this.#spare?.backend.list()) ?? []).filter((each) => this.#isOurs(each));
+    if (this.#rests) return { sightings: spare, whole: false };
     try {
-      const main = (await this.#main?.backend.list()) ?? [];
+      const main = ((await this.#main?.backend.list()) ?? []).filter((each) => this.#isOurs(each));
       this.#fault = null;
-      return [...main, ...spare].filter((each) => this.#isOurs(each));
+      return { sightings: [...main, ...spare], whole: true };
     } catch (error) {
       this.#failed(error);
       if (!this.#spareWanted) throw error;
-      this.#spare ??= { backend: openBackend(this.#settings("local")), diverted: true };
-      return null;
+      return { sightings: spare, whole: false };
     }
   }
 
@@ -198,11 +219,10 @@ export class BackendLoop {
     return isTagOf(tag, { complex, backend: this.#work.name }) && (user === null || user === own);
   }
 
-  async #settle(runners: readonly RunnerWork[], sightings: readonly RunnerSighting[] | null): Promise<void> {
-    if (sightings === null) return;
+  async #settle(all: readonly RunnerWork[], { sightings, whole }: Listed): Promise<void> {
     const { send, note } = this.#tools;
     const done = reconcile({
-      runners,
+      runners: whole ? all : all.filter(({ serial }) => this.#of_spare.has(serial)),
       sightings,
       tagOf: (serial) => this.#tagOf(serial),
       submitting: new Set([...this.#submitting, ...this.#uncertain.keys()]),
@@ -217,6 +237,7 @@ export class BackendLoop {
     if (Object.keys(done.remotes).length > 0 || said !== this.#said) send("runners-seen", { remotes: done.remotes, reasons });
     this.#said = said;
     if (done.gone.length > 0) send("runners-gone", { runners: done.gone });
+    if (!whole) return;
     if (done.cancel.length > 0) {
       note(`backend ${this.#work.name}: ${done.cancel.length} runners without a record are cancelled`);
       await this.#cancel(done.cancel, false);
@@ -250,7 +271,7 @@ export class BackendLoop {
   }
 
   async #ask(bucket: Bucket, count: number, priority: number): Promise<void> {
-    const source = this.#fault === null ? this.#main : this.#spare;
+    const source = this.#rests ? this.#spare : this.#main;
     if (source === null) return;
     const { name: backend, attrs } = this.#work;
     const least_s = Number(attrs["runner_walltime"] ?? WALLTIME_S_DEFAULT);
@@ -259,6 +280,7 @@ export class BackendLoop {
     const digests = tokens.map((token) => createHash("sha256").update(token).digest("hex"));
     const serial = await this.#tools.record({ backend, bucket: bucket.key, life_s, digests });
     if (serial === null) return;
+    if (source.diverted) this.#of_spare.add(serial);
     const tag = this.#tagOf(serial);
     const order: RunnerOrder = {
       tag,

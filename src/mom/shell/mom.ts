@@ -99,6 +99,11 @@ export class Mom {
   #takeSignals(): void {
     process.on("SIGHUP", () => this.#driver.reread());
     process.on("SIGTERM", () => {
+      if (this.#is_runner) {
+        // The backend takes the runner away, which is no fault of its job. The starter ends the job together with this process, and the server runs it again.
+        this.#note("caught signal SIGTERM: the runner ends");
+        return this.#driver.stop("leave");
+      }
       this.#note("caught signal SIGTERM: jobs are killed");
       this.#driver.stop("kill");
     });

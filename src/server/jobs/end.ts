@@ -114,7 +114,8 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
   // remembers which hosts keep files of an earlier run: a sister may have ended this run before the mother superior
   // received the start.
   if (isIn(job, "starting") && ran) jobStarted(tx, job, undefined, undefined, { confirmed: false });
-  tx.apply({ kind: "job-changed", id: job.id, set: endAttrs(obit), unset: [] });
+  const fail_reason = attrs["runner"] === undefined ? null : failReason(obit.exit_status);
+  tx.apply({ kind: "job-changed", id: job.id, set: { ...endAttrs(obit), ...(fail_reason === null ? {} : { fail_reason }) }, unset: [] });
   if (obit.stageout_status === 0) {
     const text = `Post job file processing error; job ${job.id} on host ${hostOfJob(job)}\n${obit.message ?? ""}`;
     tx.act({ kind: "mail", job: job.id, point: FILE_TROUBLE, text });
@@ -197,6 +198,25 @@ function endAttrs(obit: Obit): Attrs {
   if (obit.stageout_status !== undefined) set["Stageout_status"] = obit.stageout_status;
   return set;
 }
+
+/** Why a job on a runner failed, in one word; null: it did not fail. */
+function failReason(exit_status: number): string | null {
+  if (exit_status === 0) return null;
+  if (exit_status > 0)
+    return exit_status === 126 ? "not_executable" : exit_status === 127 ? "not_found" : exit_status > 128 ? "signal" : "exit";
+  return FAIL_REASONS[exit_status] ?? "not_run";
+}
+const FAIL_REASONS: { readonly [exit_status: number]: string } = {
+  [JOB_EXEC.KILL_MEM]: "mem",
+  [JOB_EXEC.KILL_VMEM]: "mem",
+  [JOB_EXEC.KILL_WALLTIME]: "time",
+  [JOB_EXEC.KILL_CPUT]: "time",
+  [JOB_EXEC.KILL_NCPUS_BURST]: "cpu",
+  [JOB_EXEC.KILL_NCPUS_SUM]: "cpu",
+  [JOB_EXEC.RERUN]: "lost",
+  [JOB_EXEC.RERUN_MS_FAIL]: "lost",
+  [JOB_EXEC.INITABT]: "lost",
+};
 
 function logRetry(tx: Transaction, job: Job, exit_status: number): void {
   if (exit_status === JOB_EXEC.FAILHOOK_RERUN || exit_status === JOB_EXEC.HOOKERROR) {

@@ -114,3 +114,38 @@ test("runners: jobs run to their end once, whatever is killed, and nothing is le
   const left = (): readonly string[] => readdirSync(join(complex.pbsHome, "runner_priv/sl/tokens"));
   assert.deepEqual(await until("the tokens are removed", () => left().length === 0 && left()), []);
 });
+
+test("runners: while a backend cannot be used, its jobs run on this machine, or wait and say why; they go on when it is mended", async () => {
+  complex.qmgr(
+    "create queue far queue_type=e,enabled=t,started=t,partition=far",
+    "set sched cs partition+=far",
+    "create backend bad type=slurm",
+    `set backend bad bin=${complex.work()},partition=far,max_runners=2,fallback=hold,enabled=t`,
+  );
+  const id = complex.submit(["-q", "far", "-l", "walltime=0:01:00", "-o", "/dev/null", "-e", "/dev/null", "--", "/bin/true"]);
+  const comment = (): string => String(complex.job(id).comment);
+  await until("the job says why it waits", () => comment().startsWith("Not Running: Backend bad fails: "));
+  assert.match(complex.qmgr("list backend bad"), /state = failing[\s\S]*last_error = \S/);
+  assert.equal(complex.job(id).job_state, "Q");
+  complex.qmgr("set backend bad fallback=local");
+  const job = await complex.untilJob(id, "F");
+  assert.deepEqual([job.Exit_status, job["backend"]], [0, "bad"]);
+  const other = complex.submit([
+    "-q",
+    "far",
+    "-l",
+    "walltime=0:01:00",
+    "-o",
+    "/dev/null",
+    "-e",
+    "/dev/null",
+    "--",
+    "/bin/sh",
+    "-c",
+    "exit 127",
+  ]);
+  complex.qmgr("set backend bad enabled=f", "unset backend bad bin", "set backend bad type=local", "set backend bad enabled=t");
+  const failed = await complex.untilJob(other, "F");
+  assert.deepEqual([failed.Exit_status, failed["fail_reason"]], [127, "not_found"]);
+  await until("the runners have left", () => runners().length === 0);
+});
