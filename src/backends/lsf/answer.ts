@@ -53,7 +53,7 @@ function readJob(value: unknown, of: Of): readonly RunnerSighting[] {
   if (job === null || !name.startsWith(of.prefix) || !isTagOf(tag, of) || !Number.isInteger(index) || index < 1) return [];
   const state = STATES[STAT] ?? "unknown";
   const why = state === "queued" ? PEND_REASON : state === "ended" ? EXIT_REASON : "";
-  const host = EXEC_HOST.split(":")[0]?.replace(/^[0-9]+\*/, "") ?? "";
+  const host = /^(?:[0-9]+\*)?([^:*]*)/.exec(EXEC_HOST)?.[1] ?? "";
   return [
     {
       tag,

@@ -46,14 +46,18 @@ export async function ask(question: HttpQuestion): Promise<HttpAnswer> {
     const failed = (text: string): void =>
       reject(new BackendError({ kind: "transient", text: `${method} ${placeOf(url, socket)}: ${text}` }, { uncertain: method === "POST" }));
     const sent = begin(socket === undefined ? url : `http://localhost${url}`, options);
-    const timer = setTimeout(() => sent.destroy(new Error(`no answer within ${timeout_ms / 1000} s`)), timeout_ms);
+    const timer = setTimeout(() => {
+      failed(`no answer within ${timeout_ms / 1000} s`);
+      sent.destroy();
+    }, timeout_ms);
     sent.once("response", (response) => {
       collect(response).then(
-        (text) => {
-          clearTimeout(timer);
-          resolve({ status: response.statusCode ?? 0, header: (name) => headerOf(response, name), text });
+        (text) => resolve({ status: response.statusCode ?? 0, header: (name) => headerOf(response, name), text }),
+        (error: unknown) => {
+          // The request may have no error of its own when only its answer was broken off.
+          failed(cleanText(messageOf(error)));
+          sent.destroy();
         },
-        (error: unknown) => sent.destroy(error instanceof Error ? error : new Error(messageOf(error))),
       );
     });
     sent.once("close", () => clearTimeout(timer));

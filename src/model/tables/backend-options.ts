@@ -9,7 +9,7 @@ const ABSOLUTE = (path: string): boolean => path.startsWith("/") && !path.includ
 /** A word that may stand alone on a command line of another program: no option and no blank. */
 const WORD = (text: string): boolean => /^[A-Za-z0-9_.@+:/=%,#[\]~^()|&!*<>-]{1,255}$/.test(text) && !text.startsWith("-");
 const NAME = (text: string): boolean => /^[A-Za-z_][A-Za-z0-9_.]{0,62}$/.test(text);
-const URL_TEXT = (text: string): boolean => /^(https?:\/\/[^\s/@]+(\/\S*)?|unix:\/\S+)$/.test(text);
+const URL_TEXT = (text: string): boolean => /^https?:\/\/[^\s/@]+(\/\S*)?$/.test(text);
 /** A date of Slurm's PriorityParameters: YYYY-MM-DD HH:MM with an optional offset. */
 const DATE = (text: string): boolean => /^\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?( ?[+-]\d\d:\d\d)?$/.test(text);
 
@@ -20,9 +20,8 @@ export const BACKEND_OPTION_ROWS: readonly AttributeRow[] = [
   ["cell",              "string",  "all", "mgr",  "gridengine: SGE_CELL", { check: WORD }],
   ["cluster",           "string",  "all", "mgr",  "gridengine: SGE_CLUSTER_NAME; slurm: the cluster (-M); pbs: the server of the other complex (PBS_SERVER)", { check: WORD }],
   ["config",            "string",  "all", "root", "slurm: SLURM_CONF; pbs: PBS_CONF_FILE; gridengine, lsf: a file of NAME=VALUE lines for the environment", { check: ABSOLUTE }],
-  ["api",               "keyword", "all", "mgr",  "slurm: cli uses the commands, rest uses slurmrestd", { assumed: "cli", keywords: ["cli", "rest"] }],
-  ["url",               "string",  "all", "root", "slurm: slurmrestd (unix:/path or http...); openstack: the identity service", { check: URL_TEXT }],
-  ["credentials",       "string",  "all", "root", "a file with mode 0600: openstack: NAME=VALUE lines (OS_USERNAME=...); slurm: the token for slurmrestd", { check: ABSOLUTE }],
+  ["url",               "string",  "all", "root", "openstack: the identity service, in place of OS_AUTH_URL", { check: URL_TEXT }],
+  ["credentials",       "string",  "all", "root", "openstack: a file with mode 0600 and NAME=VALUE lines (OS_USERNAME=...)", { check: ABSOLUTE }],
   ["command_timeout",   "integer", "all", "mgr",  "seconds that a program or request of the backend may take", { assumed: 30, min: 1, max: 600 }],
   ["n_max_queued_jobs", "integer", "all", "mgr",  "runners of one bucket that wait in the backend at the same time", { assumed: 10, min: 1, max: 1000 }],
   ["repo_key",          "string",  "all", "mgr",  "a text before the names of runners in the backend", { assumed: "", check: (text) => /^[A-Za-z0-9_.:+-]{0,32}$/.test(text) }],
@@ -46,7 +45,7 @@ export const BACKEND_OPTION_ROWS: readonly AttributeRow[] = [
   ["key_name",          "string",  "all", "mgr",  "openstack: key pair of the servers", { check: (text) => text.length <= 255 }],
   ["security_groups",   "string_array", "all", "mgr", "openstack: security groups of the servers", { check: (text) => text.length <= 255 }],
   ["max_spawns",        "integer", "all", "mgr",  "openstack: servers that are being built at the same time", { assumed: 10, min: 1, max: 1000 }],
-  ["keep_alive",        "integer", "all", "mgr",  "openstack: seconds after which a server without a living runner is deleted", { assumed: 120, min: 0, max: 86_400 }],
+  ["keep_alive",        "integer", "all", "mgr",  "openstack: seconds that a runner waits for another job before it leaves and its server is deleted", { assumed: 120, min: 0, max: 86_400 }],
 ];
 
 const EXPRESSION = /^(?:[A-Za-z0-9_ :.|-]|\\[.+*?()[\]{}|^$\\]|\[\^?[A-Za-z0-9_.:-]+\]|[*+?](?![*+?]))*$/;
