@@ -1,5 +1,5 @@
 // Questions that a joined host asks its server, proved by its certificate: whether the server accepts it, a new certificate,
-// and its schedulers. Loaded only when one is asked.
+// its schedulers, and files of jobs. Loaded only when one is asked.
 
 import { type Credentials, CredentialsError, readCredentials, splitPem, writeCredentials } from "#identity/files/credentials.ts";
 import { keepRevoked, revokedSerials } from "#identity/files/revoked.ts";
@@ -10,7 +10,7 @@ import type { TokenText } from "#identity/token.ts";
 import { readCertificate } from "#identity/x509/certificate.ts";
 import { makeRequest, newKey } from "#identity/x509/request.ts";
 import { PARTITA_VERSION } from "#support/version.ts";
-import type { HostSched, HostSight } from "./join-link.ts";
+import type { FilesGrant, FilesPlace, HostSched, HostSight, HostToAuthority } from "./join-link.ts";
 import { JOIN_ANSWERS, type JoinAnswer, type JoinQuestion, parseAnswer } from "./schema-join.ts";
 import { askAuthority, type Place, QuestionError } from "./wire/tls-question.ts";
 
@@ -102,6 +102,33 @@ export async function schedsOfHost(host: AskingHost): Promise<readonly HostSched
   const value = await ask(host, own.credentials, { type: "scheds", data: { version: PARTITA_VERSION } });
   if (value.type !== "scheds") throw new QuestionError(unexpected(value));
   return value.data.scheds;
+}
+
+/** Tells the server at which port this host takes and gives files of jobs. Throws QuestionError, CredentialsError. */
+export async function offerFiles(host: AskingHost, port: number): Promise<void> {
+  const own = ownCredentials(host.home);
+  const value = await ask(host, own.credentials, { type: "files-offer", data: { version: PARTITA_VERSION, port } });
+  if (value.type !== "files-heard") throw new QuestionError(unexpected(value));
+}
+
+/** Asks where another host takes files. Throws QuestionError, CredentialsError. */
+export async function placeOfFiles(host: AskingHost, other: string): Promise<FilesPlace> {
+  const own = ownCredentials(host.home);
+  const value = await ask(host, own.credentials, { type: "files-place", data: { version: PARTITA_VERSION, host: other } });
+  if (value.type !== "files-place") throw new QuestionError(unexpected(value));
+  return value.data;
+}
+
+/** Asks what a run may do with files of this host. Returns a text if the server refuses. Throws QuestionError, CredentialsError if it cannot be asked. */
+export async function filesGrant(
+  host: AskingHost,
+  asked: Omit<HostToAuthority["files-grant"], "version">,
+): Promise<FilesGrant | { readonly refused: string }> {
+  const own = ownCredentials(host.home);
+  const value = await ask(host, own.credentials, { type: "files-grant", data: { version: PARTITA_VERSION, ...asked } });
+  if (value.type === "join-refused") return { refused: value.data.text };
+  if (value.type !== "files-grant") throw new QuestionError(unexpected(value));
+  return value.data;
 }
 
 /** Gets and stores a new key and certificate for the commands of this host's users. Throws QuestionError, CredentialsError. */

@@ -1,4 +1,4 @@
-// Questions of hosts to the server about certificates. Each has its own TLS connection with one frame and one answer
+// Questions of hosts to the server about certificates, schedulers and files. Each has its own TLS connection with one frame and one answer
 // (wire/tls-listener.ts). Certificates and requests are PEM. The frame `revoked` goes over links between hosts: the server
 // sends it after the first frame of a daemon that it accepts, and whenever the list grows.
 
@@ -44,6 +44,33 @@ export type HostToAuthority = {
   scheds: { readonly version: string };
   /** asked by such a host: does this server lead, and since which term? */
   leader: { readonly version: string };
+  /** asked by such a host: it takes and gives files of jobs at this port (docs/files.md) */
+  "files-offer": { readonly version: string; readonly port: number };
+  /** asked by such a host: where does another host take files? */
+  "files-place": { readonly version: string; readonly host: string };
+  /**
+   * asked by a host that takes files: what may this run of a job write and read here? from: the host that says that the run is
+   * there; from_server: it has shown the server's certificate
+   */
+  "files-grant": {
+    readonly version: string;
+    readonly job: string;
+    readonly run_count: number;
+    readonly from: string;
+    readonly from_server: boolean;
+  };
+};
+/**
+ * Where a host takes files. known: it is a host of the complex. address: null: it is the server's host. port null: the server has not heard where the host takes
+ * files.
+ */
+export type FilesPlace = { readonly known: boolean; readonly address: string | null; readonly port: number | null };
+/** What a run may do with files of a host, as its owner. put: paths that it may write; get: paths and patterns that it may read. */
+export type FilesGrant = {
+  readonly user: string;
+  readonly group: string;
+  readonly put: readonly string[];
+  readonly get: readonly string[];
 };
 /** A mom of another host, and where it accepts connections of other moms. */
 export type OtherMom = { readonly host: string; readonly address: string; readonly port: number };
@@ -75,5 +102,8 @@ export type AuthorityToHost = {
   scheds: { readonly scheds: readonly HostSched[] };
   /** the text of a leader (failover/leader.ts); null: the complex has one server */
   leader: { readonly leader: string | null };
+  "files-heard": Record<string, never>;
+  "files-place": FilesPlace;
+  "files-grant": FilesGrant;
   "join-refused": { readonly text: string };
 };

@@ -6,11 +6,13 @@ import { revocationList } from "#identity/revocations.ts";
 import { LEADER_CHARS_MAX, parseLeader } from "./failover/leader.ts";
 import type { AuthorityToHost, HostToAuthority, Revoked } from "./join-link.ts";
 import { firstIssue } from "./schema.ts";
+import { LIMITS } from "./wire/limits.ts";
 
 /** A certificate or a request takes about a thousand characters. */
 const pem = z.string().max(16 * 1024);
 const version = z.string().max(64);
 const name = z.string().min(1).max(255);
+const port = z.number().int().min(1).max(65535);
 
 const with_token = z.object({
   version,
@@ -27,9 +29,17 @@ const QUESTIONS = {
   check: z.object({ version }),
   scheds: z.object({ version }),
   leader: z.object({ version }),
+  "files-offer": z.object({ version, port }),
+  "files-place": z.object({ version, host: name }),
+  "files-grant": z.object({
+    version,
+    job: z.string().max(LIMITS.name_chars_max),
+    run_count: z.number().int().nonnegative(),
+    from: name,
+    from_server: z.boolean(),
+  }),
 } satisfies { readonly [K in keyof HostToAuthority]: z.ZodType<HostToAuthority[K]> };
 
-const port = z.number().int().min(1).max(65535);
 const hostSched = z.object({ name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,14}$/), port: port.nullable() });
 const pair = z.object({ primary: name, secondary: name });
 const settings = z.object({ server: name, port, mode: z.enum(["user", "system"]), pair: pair.exactOptional() });
@@ -39,6 +49,7 @@ const leader = z
   .max(LEADER_CHARS_MAX)
   .refine((value) => parseLeader(value) !== null);
 
+const path = z.string().min(1).max(4096);
 const ANSWERS = {
   joined: z.object({
     certificate: pem,
@@ -63,6 +74,9 @@ const ANSWERS = {
   renewed: z.object({ certificate: pem, authority: pem }),
   scheds: z.object({ scheds: z.array(hostSched).max(1000) }),
   leader: z.object({ leader: leader.nullable() }),
+  "files-heard": z.object({}),
+  "files-place": z.object({ known: z.boolean(), address: name.nullable(), port: port.nullable() }),
+  "files-grant": z.object({ user: name, group: z.string().max(255), put: z.array(path), get: z.array(path) }),
   "join-refused": z.object({ text: z.string().max(1024) }),
 } satisfies { readonly [K in keyof AuthorityToHost]: z.ZodType<AuthorityToHost[K]> };
 

@@ -8,6 +8,8 @@ export const ALPN = Object.freeze({
   sched: "partita-sched/1",
   /** frames between moms of different hosts */
   mom: "partita-mom/1",
+  /** files of jobs, from one host to another */
+  files: "partita-files/1",
   /** requests of a user of another host */
   user: "partita-user/1",
   /** one question of a host (join-link.ts) */

@@ -94,6 +94,15 @@ export type Limits = {
   readonly task_signals_max: number;
   /** interval at which a mom checks the certificates of its open links to other moms */
   readonly mom_review_ms: number;
+  /**
+   * files of jobs between hosts: time after which a connection over which nothing passes ends; time for its first frame; largest numbers of connections, in total
+   * and of one host; interval at which a host says where it takes files
+   */
+  readonly files_silent_ms: number;
+  readonly files_open_ms: number;
+  readonly files_connections_max: number;
+  readonly files_host_connections_max: number;
+  readonly files_offer_ms: number;
   /** wait of a daemon whose certificate the server refused */
   readonly refused_retry_ms: number;
   /** largest number of vnodes that one mom reports */
@@ -169,6 +178,11 @@ export const LIMITS: Limits = Object.freeze({
   task_text_chars_max: 2 * MI,
   task_signals_max: 16,
   mom_review_ms: 30_000,
+  files_silent_ms: 120_000,
+  files_open_ms: 30_000,
+  files_connections_max: 64,
+  files_host_connections_max: 16,
+  files_offer_ms: 60_000,
   refused_retry_ms: 30_000,
   mom_vnodes_max: 10_000,
   status_interval_s_max: 300,

@@ -60,8 +60,8 @@ export type TlsListenOptions = LinkHandlers & {
 export type Questions = {
   /** accepted frame types */
   readonly types: readonly string[];
-  /** identity null: the peer has shown no certificate */
-  answer(question: Question, identity: HostIdentity | null): Promise<Answer>;
+  /** identity null: the peer has shown no certificate. address: that of the peer; it proves nothing */
+  answer(question: Question, identity: HostIdentity | null, address: string): Promise<Answer>;
 };
 
 export type TlsLinkServer = LinkServer & {
@@ -229,7 +229,7 @@ function takeQuestion({ limits, say }: Door, questions: Questions, socket: TLSSo
       const taken = decoder.take();
       if (taken === null) return;
       asked = true;
-      void questions.answer(taken.frame, identity).then(
+      void questions.answer(taken.frame, identity, plainAddress(socket.remoteAddress ?? "")).then(
         ({ type, data }) => socket.end(encodeFrame(type, data)),
         () => socket.destroy(),
       );
@@ -244,7 +244,7 @@ function takeQuestion({ limits, say }: Door, questions: Questions, socket: TLSSo
 const addressOf = ({ remoteAddress = "" }: Socket): string => plainAddress(remoteAddress) || "an address that has gone";
 
 /** The authority's certificate is sent too, so that a new host can compare it with its token. Without tickets, no session can be resumed (S4). */
-const contextOf = ({ key, certificate, authority }: Credentials): SecureContextOptions => ({
+export const contextOf = ({ key, certificate, authority }: Credentials): SecureContextOptions => ({
   key,
   cert: certificate + authority,
   ca: [authority],

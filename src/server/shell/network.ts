@@ -22,6 +22,7 @@ import { listenEverywhere, type ProofHooks, type Question, type TlsLinkServer } 
 import { messageOf, nameOf } from "#support/caught.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { CertificateAuthority } from "./authority.ts";
+import type { FilesQuestion } from "./file-hosts.ts";
 import type { Door } from "./identity-port.ts";
 
 /** How often the certificates of open links are checked, and how often a port that could not be opened is tried again. */
@@ -51,6 +52,8 @@ export type NetworkOptions = {
   /** what the server knows of a host */
   readonly sightOf: (host: string) => HostSight;
   readonly schedsOf: (host: string) => readonly HostSched[];
+  /** answers questions about files of jobs */
+  readonly files: (question: FilesQuestion, identity: HostIdentity, address: string) => JoinAnswer;
   /** called when certificates were checked: from time to time, and when some were revoked */
   readonly reviewed: () => void;
   /** links that the server has made itself, to schedulers on other hosts */
@@ -67,6 +70,10 @@ const noStandby = (host: string, is_named: boolean): string =>
   is_named
     ? `${host} is not the host that PBS_SECONDARY of the server's pbs.conf names`
     : `a standby server needs a token that was made for its name: partita cert token --host ${host}`;
+/** identity null: the peer has shown no certificate. */
+type QuestionAsker = { readonly identity: HostIdentity | null; readonly address: string };
+
+const isAboutFiles = (question: JoinQuestion): question is FilesQuestion => question.type.startsWith("files-");
 
 export class HostNetwork implements Door {
   readonly #options: NetworkOptions;
@@ -234,7 +241,10 @@ export class HostNetwork implements Door {
       },
       proofs: (limits: Limits, hooks: ProofHooks) => userProofs(limits, proveUser, hooks),
       fault: (identity: HostIdentity) => authority.fault(identity),
-      questions: { types: JOIN_QUESTIONS, answer: (question, identity) => this.#answer(authority, question, identity) },
+      questions: {
+        types: JOIN_QUESTIONS,
+        answer: (question, identity, address) => this.#answer(authority, question, { identity, address }),
+      },
     });
     if (this.#closed) return opened.close();
     this.#listener = opened;
@@ -245,12 +255,13 @@ export class HostNetwork implements Door {
     await this.#listenUdp();
   }
 
-  async #answer(authority: CertificateAuthority, question: Question, identity: HostIdentity | null): Promise<JoinAnswer> {
+  async #answer(authority: CertificateAuthority, question: Question, asker: QuestionAsker): Promise<JoinAnswer> {
     const parsed = parseQuestion(question.type, question.data);
     if (!parsed.ok) return this.#refused(parsed.text);
     try {
-      if (parsed.value.type === "leader") return await this.#tellLeader(identity);
-      const answer = this.#reply(authority, parsed.value, identity);
+      if (parsed.value.type === "leader") return await this.#tellLeader(asker.identity);
+      if (isAboutFiles(parsed.value)) return await this.#tellOfFiles(parsed.value, asker);
+      const answer = this.#reply(authority, parsed.value, asker.identity);
       await this.#options.kept();
       return answer;
     } catch (error) {
@@ -266,7 +277,19 @@ export class HostNetwork implements Door {
     return { type: "leader", data: { leader: await this.#options.leader() } };
   }
 
-  #reply(authority: CertificateAuthority, question: Exclude<JoinQuestion, { type: "leader" }>, identity: HostIdentity | null): JoinAnswer {
+  /** Answers about files of jobs. A server that was replaced finds that out before it answers. */
+  async #tellOfFiles(question: FilesQuestion, { identity, address }: QuestionAsker): Promise<JoinAnswer> {
+    if (identity?.role !== "host" && identity?.role !== "server")
+      return this.#refused(`${question.type}: the peer has shown no certificate of a host`);
+    await this.#options.leader();
+    return this.#options.files(question, identity, address);
+  }
+
+  #reply(
+    authority: CertificateAuthority,
+    question: Exclude<JoinQuestion, FilesQuestion | { type: "leader" }>,
+    identity: HostIdentity | null,
+  ): JoinAnswer {
     const { settings, note, now_s } = this.#options;
     if (question.type === "join") {
       const { host, is_named, ...signed } = authority.join(question.data);

@@ -36,6 +36,7 @@ import { hostSight } from "../moms/host-sight.ts";
 import { remotePlace, schedsOf } from "../state/partitions.ts";
 import type { ServerState } from "../state/state.ts";
 import type { AuthorityOptions } from "./authority.ts";
+import { FileHosts } from "./file-hosts.ts";
 import { hookFiles } from "./hook-files.ts";
 import { hookRuns } from "./hook-runs.ts";
 import { hostLookup } from "./host-lookup.ts";
@@ -114,6 +115,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     note: log.note,
     sightOf: (host) => hostSight(driver.core.kernel, host),
     schedsOf: (host) => schedsOf(driver.core.state, config, host),
+    files: (question, asker, address) => file_hosts.answer(question, asker, address),
     reviewed: () => remote.review(),
     dialled: () => remote.links,
     kept: () => pair?.files.keep() ?? Promise.resolve(),
@@ -121,6 +123,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     standbyFor: (host) => pair?.standbyFor(host) ?? null,
   });
   const identity = identityPort(authorityOptions(conf, config.home), network, pair?.files);
+  const file_hosts = new FileHosts({ kernel: () => driver.core.kernel, hasHost: (name) => identity.hasHost(name) });
   const onFrame: LinkHandlers["onFrame"] = (link, type, data) => {
     handlers.onFrame(link, type, data);
     network.heard(link);

@@ -64,6 +64,7 @@ async function inNetwork(work: (bed: Bed) => Promise<void>): Promise<void> {
     now_s,
     note: (_event, text) => void notes.push(text),
     sightOf: () => ({ connected: true, datagrams: "both", others: [{ host: "node8", address: "10.0.0.8", port: 15_002 }] }),
+    files: () => ({ type: "files-heard", data: {} }),
     schedsOf: (host) => (host === "node7" ? [{ name: "s1", port: 15_077 }] : []),
     reviewed: () => undefined,
     dialled: () => [],

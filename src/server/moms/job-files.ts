@@ -1,0 +1,63 @@
+// What the run of a job may do with the files of another host: write its output and what stageout names, read what stagein names (docs/files.md).
+//
+// F1. The answer follows from the present state of the job. A run that is over may do nothing, and neither may an earlier run of the job.
+// F2. The run must be on the host that asks in its name.
+
+import { isHostNamed } from "#identity/host-name.ts";
+import { arrayIdOf, subjobIndex } from "#model/job-id.ts";
+import { parseHostPath, withIndex } from "#model/values/host-path.ts";
+import { parseStageItem } from "#model/values/stage-item.ts";
+import type { FilesGrant } from "#protocol/join-link.ts";
+import type { Moms } from "../engine/mom-runtime.ts";
+import { hostOfJob } from "../state/job-hosts.ts";
+import { phaseOf } from "../state/job-phase.ts";
+import { isOwnName, type OwnHost } from "../state/own-host.ts";
+import type { Job, ServerState } from "../state/state.ts";
+
+/** A host of the complex, as its certificate names it. is_server: it is the server's host. */
+export type NamedHost = { readonly host: string; readonly is_server: boolean };
+
+/** The parts of the kernel that are needed. */
+type Files = { readonly state: ServerState; readonly moms: Pick<Moms, "by_host">; readonly config: OwnHost };
+
+/** Returns what the run may do on the host `on`, or the reason why nothing. from: the host that says that the run is there. */
+export function grantOf(
+  { state, moms, config }: Files,
+  { job: id, run_count }: { readonly job: string; readonly run_count: number },
+  from: NamedHost,
+  on: NamedHost,
+): FilesGrant | string {
+  const job = state.jobs.get(id);
+  const nothing = `job ${id} does not run on ${from.host}`;
+  if (job === undefined) return nothing;
+  const phase = phaseOf(job);
+  if (!("run_count" in phase) || phase.run_count !== run_count) return nothing;
+  const first = hostOfJob(job);
+  const mom = moms.by_host.get(first.toLowerCase());
+  const is_there = from.is_server
+    ? mom !== undefined && (mom.hello.address === undefined || isOwnName(config, first))
+    : isHostNamed(from.host, first);
+  if (!is_there) return nothing;
+  const means = (name: string): boolean =>
+    on.is_server ? isOwnName(config, name) || isHostNamed(on.host, name) : isHostNamed(on.host, name);
+  return { user: job.attrs.euser, group: job.attrs.egroup, put: pathsToWrite(job, means), get: staged(job, "stagein", means) };
+}
+
+function pathsToWrite(job: Job, means: (host: string) => boolean): readonly string[] {
+  const index = arrayIdOf(job.id) === null ? null : String(subjobIndex(job.id));
+  const outputs = [job.attrs["Output_Path"], job.attrs["Error_Path"]].flatMap((text) => {
+    if (typeof text !== "string") return [];
+    const { host, path } = parseHostPath(withIndex(text, index));
+    return host !== null && means(host) ? [path] : [];
+  });
+  return [...new Set([...outputs, ...staged(job, "stageout", means)])];
+}
+
+function staged(job: Job, name: "stagein" | "stageout", means: (host: string) => boolean): readonly string[] {
+  const items = job.attrs[name];
+  if (!Array.isArray(items)) return [];
+  return items.flatMap((text) => {
+    const item = typeof text === "string" ? parseStageItem(text) : null;
+    return item !== null && means(item.host) ? [item.path] : [];
+  });
+}
