@@ -14,6 +14,8 @@ export const PROGRAMS = [
   ].map(([name, source]) => ({ name, source, kind: "daemon" })),
   ...[
     ["pbs_starter", "src/mom/starter/starter-main.ts"],
+    ["pbs_file_server", "src/mom/files/file-server-main.ts"],
+    ["pbs_file_worker", "src/mom/files/file-worker-main.ts"],
     ["pbs_file_agent", "src/mom/agent/file-agent-main.ts"],
     ["pbs_terminal", "src/mom/terminal/terminal-main.ts"],
     ["pbs_sched_watch", "src/sched/shell/module-watch-main.ts"],

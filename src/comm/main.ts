@@ -1,16 +1,19 @@
 // pbs_comm: a stand-in for PBS' communication daemon. There is nothing to route, because the daemons of one host communicate
-// over unix sockets. But tools of sites look for a pbs_comm process, its pid file and its log (docs/reference/files.md 9).
-// This small process provides these, says in its log what it is, and handles signals. It listens on no socket.
+// over unix sockets, and those of different hosts directly. But tools of sites look for a pbs_comm process, its pid file and
+// its log (docs/reference/files.md 9). This small process provides these, says in its log what it is, and handles signals. It
+// listens on no socket. On a host of a complex that has no mom, it keeps the process that takes files of jobs (docs/files.md).
 
 import { spawn } from "node:child_process";
-import { closeSync, writeSync } from "node:fs";
+import { closeSync, existsSync, writeSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { nth } from "#support/assert.ts";
 import { type Conf, ConfError, readConf, shortHostName } from "#support/conf.ts";
 import { closeForeignDescriptors } from "#support/descriptors.ts";
 import { takeLock } from "#support/libc/lock-file.ts";
 import { LOG_EVENT, openLog } from "#support/log.ts";
+import { type KeptProcess, keepProcess } from "#support/process/kept-process.ts";
 import { homeFault } from "#support/trusted-home.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import { type CommOptions, parseCommOptions, USAGE } from "./options.ts";
@@ -88,10 +91,10 @@ function serve(conf: Conf, options: CommOptions): Promise<number> {
   log.record(LOG_EVENT.SYSTEM, "TPP", `${daemon}(Thread 0)`, "Thread ready");
   log.flush();
   tellStarter("ready\n");
-  const alive = setInterval(() => undefined, 2 ** 30);
+  const files = keepFileServer(conf, note);
   return new Promise((resolve) => {
     const end = (signal: NodeJS.Signals): void => {
-      clearInterval(alive);
+      files.close();
       note(`Exiting on ${signal}`);
       log.close();
       outcome.held.release();
@@ -103,6 +106,19 @@ function serve(conf: Conf, options: CommOptions): Promise<number> {
       log.reopen();
       note("Processing SIGHUP");
     });
+  });
+}
+
+/** Keeps pbs_file_server on a host of a complex without a mom. With a mom, the mom keeps it. */
+function keepFileServer(conf: Conf, say: (text: string) => void): KeptProcess {
+  const { home, servers, own_server, port, mode, start } = conf;
+  const beside = import.meta.url.endsWith(".ts") ? "../mom/files/file-server-main.ts" : "./pbs_file_server.mjs";
+  return keepProcess({
+    program: fileURLToPath(new URL(beside, import.meta.url)),
+    name: "pbs_file_server",
+    order: { home, servers, server: own_server, mode, port: port.manager },
+    isWanted: () => !start.mom && existsSync(join(home, "identity/host.pem")),
+    say,
   });
 }
 

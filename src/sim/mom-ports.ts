@@ -403,6 +403,7 @@ function configOf(host: string, boot: number, settings: MomSettings): MomConfig 
       tmpdir: "/tmp",
       jobdir_root: null,
       usecp: [],
+      far: null,
       scp: [],
       port: 15002,
       site: [],

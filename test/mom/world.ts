@@ -17,6 +17,7 @@ export const CONFIG: MomConfig = {
     tmpdir: "/var/tmp",
     jobdir_root: null,
     usecp: [["*.far.org", "/data/", "/mnt/far/"]],
+    far: null,
     scp: ["/usr/bin/scp", "-Brp"],
     port: 15003,
     site: [["PATH", "/bin"]],

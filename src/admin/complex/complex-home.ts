@@ -134,7 +134,6 @@ export function makeConfFile(facts: NewConf): void {
   for (const path of [facts.home, facts.exec])
     if (/[\n"']|^\s|\s$/.test(path)) throw new AdminError(`${JSON.stringify(path)} cannot stand in pbs.conf`);
   mkdirSync(dirname(facts.file), { recursive: true, mode: 0o755 });
-  const scp = ["/usr/bin/scp", "/bin/scp"].find((path) => existsSync(path));
   const lines = [
     `PBS_EXEC=${facts.exec}`,
     `PBS_HOME=${facts.home}`,
@@ -142,7 +141,6 @@ export function makeConfFile(facts: NewConf): void {
     ...(facts.member === undefined ? serverLines() : memberLines(server, facts.member)),
     `PBS_START_MOM=${facts.member?.login === true ? 0 : 1}`,
     "PBS_CORE_LIMIT=unlimited",
-    ...(scp === undefined ? [] : [`PBS_SCP=${scp}`]),
     // In system mode, pbs.conf has only keys that PBS has. The mode then follows from the owner of PBS_HOME, which is root.
     ...(facts.mode === "user" ? ["PARTITA_MODE=user"] : []),
   ];
@@ -151,7 +149,7 @@ export function makeConfFile(facts: NewConf): void {
 
 const serverLines = (): readonly string[] => ["PBS_START_SERVER=1", "PBS_START_SCHED=1", "PBS_START_COMM=1"];
 
-function memberLines(server: string, { host, port, node, pair, standby }: NonNullable<NewConf["member"]>): readonly string[] {
+function memberLines(server: string, { host, port, node, pair, standby, login }: NonNullable<NewConf["member"]>): readonly string[] {
   const own_port = standby?.port ?? port;
   return [
     ...(host === server || pair !== undefined ? [] : [`PBS_SERVER_HOST_NAME=${host}`]),
@@ -161,7 +159,8 @@ function memberLines(server: string, { host, port, node, pair, standby }: NonNul
     ...(standby === undefined
       ? ["PBS_START_SERVER=0", "PBS_START_SCHED=0"]
       : ["PBS_START_SERVER=1", "PBS_START_SCHED=1", "PARTITA_STORE=postgres"]),
-    "PBS_START_COMM=0",
+    // Without a mom, pbs_comm takes files of jobs on this host.
+    `PBS_START_COMM=${login ? 1 : 0}`,
   ];
 }
 

@@ -6,13 +6,24 @@ import { closeForeignDescriptors } from "#support/descriptors.ts";
 import { frameLink } from "../host/frame-link.ts";
 import { actAs } from "../host/posix.ts";
 import type { AgentToMom, Finished, FinishRequest, MomToAgent } from "../job/agent-link.ts";
-import { appendText, dropFile, finishJob, isBulky, prepareJobs } from "./file-work.ts";
+import {
+  appendText,
+  dropFile,
+  finishJob,
+  hasFarInput,
+  hasFarOutput,
+  isBulky,
+  prepareJobs,
+  prepareWithFar,
+  type Sent,
+  sendFar,
+} from "./file-work.ts";
 import { removeTmpdirs } from "./tree-removal.ts";
 
 /** Finishes a job's files. An error becomes a failure of this job: it must not delay the other jobs, and the mom must not repeat the request for ever. */
-function finishSafely(request: FinishRequest): Finished {
+function finishSafely(request: FinishRequest, sent?: Sent): Finished {
   try {
-    return finishJob(request, "later");
+    return finishJob(request, sent, "later");
   } catch (error) {
     return { job: request.plan.job, run_count: request.plan.run_count, delivered: 0, total: 1, failures: [messageOf(error)] };
   }
@@ -37,26 +48,42 @@ function main(lane: string | undefined): void {
   /** number of frames whose answers wait until the TMPDIRs of their jobs are removed */
   let removing = 0;
   let ended = false;
+  /** Finishes jobs after what they send to other hosts of the complex was sent. */
+  const finish = (jobs: readonly FinishRequest[], sent?: Sent): void => {
+    const finished = jobs.map((job) => finishSafely(job, sent));
+    removing++;
+    void removeTmpdirs(jobs.map(({ plan }) => plan)).then(() => {
+      link.send("agent-finished", { jobs: finished });
+      removing--;
+      if (ended && removing === 0) process.exit(0);
+    });
+  };
+  /** The copies to and from other hosts, one after the other. They change the identity of this thread while others wait. */
+  let turn: Promise<void> = Promise.resolve();
+  const inTurn = (work: () => Promise<void>): void => {
+    turn = turn.then(work).catch((error: unknown) => {
+      actAs(null);
+      link.send("agent-complaint", { job: "", text: messageOf(error) });
+    });
+  };
   const link = frameLink<MomToAgent, AgentToMom>(
     { input: process.stdin, output: process.stdout },
     {
       "agent-prepare": ({ jobs }) => {
-        const prepared = prepareJobs(jobs);
+        const far = jobs.filter(hasFarInput);
+        for (const request of far) inTurn(async () => link.send("agent-prepared", { jobs: [await prepareWithFar(request)] }));
+        const now = jobs.filter((request) => !far.includes(request));
+        if (now.length === 0) return;
+        const prepared = prepareJobs(now);
         actAs(null);
         link.send("agent-prepared", { jobs: prepared });
       },
       "agent-finish": ({ jobs }) => {
         const bulky = lane === "bulk" ? [] : jobs.filter(isBulky);
-        const now = jobs.filter((job) => !bulky.includes(job));
-        const finished = now.map(finishSafely);
-        if (finished.length > 0) {
-          removing++;
-          void removeTmpdirs(now.map(({ plan }) => plan)).then(() => {
-            link.send("agent-finished", { jobs: finished });
-            removing--;
-            if (ended && removing === 0) process.exit(0);
-          });
-        }
+        const far = jobs.filter((job) => !bulky.includes(job) && hasFarOutput(job));
+        for (const request of far) inTurn(async () => finish([request], await sendFar(request)));
+        const now = jobs.filter((job) => !bulky.includes(job) && !far.includes(job));
+        if (now.length > 0) finish(now);
         if (bulky.length > 0) link.send("agent-bulky", { jobs: bulky.map(({ plan }) => ({ job: plan.job, run_count: plan.run_count })) });
       },
       "agent-append": ({ files }) => {

@@ -97,12 +97,6 @@ export function matching(path: string): string[] {
 
 export const exists = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 
-/** Returns the path of a file `name` in the directory `path`. If `path` is not a directory and does not end in /, it is itself the file's path. */
-export function inDirectory(path: string, name: string): string {
-  if (path.endsWith("/")) return path + name;
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true ? `${path}/${name}` : path;
-}
-
 /** Whether both paths lead to the same file. */
 export function isSameFile(a: string, b: string): boolean {
   const [left, right] = [statSync(a, { throwIfNoEntry: false }), statSync(b, { throwIfNoEntry: false })];

@@ -29,13 +29,15 @@ import { dirname } from "node:path";
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { scriptCharacters, scriptEncoding } from "#model/script-text.ts";
 import { codeOf, messageOf } from "#support/caught.ts";
-import { actAs } from "../host/posix.ts";
+import { placeIn } from "../files/place-in.ts";
+import { actAs, asIdentity } from "../host/posix.ts";
 import { isPseudoTerminal } from "../host/pseudo-terminal.ts";
 import type { FilePlan, Finished, FinishRequest, OutputPlan, Prepared, PrepareRequest } from "../job/agent-link.ts";
-import type { Place } from "../job/stage-list.ts";
-import { copyFile, copyRemote, exists, inDirectory, writeAll } from "./file-copy.ts";
+import type { Place, StageItem } from "../job/stage-list.ts";
+import { FarCopies } from "./far-copy.ts";
+import { copyFile, copyRemote, exists, writeAll } from "./file-copy.ts";
 import { asOwner, makeDirectories, ownUid, placesOf, putInPlace, removeQuietly, replaceForeign } from "./open-directories.ts";
-import { removeStagedIn, stageIn, stageOut } from "./stage-work.ts";
+import { removeStagedIn, type SentItems, stageIn, stageInFar, stageOut, stageOutFar } from "./stage-work.ts";
 import { isBigTree, removeTree } from "./tree-removal.ts";
 
 const { O_APPEND, O_CREAT, O_EXCL, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
@@ -60,7 +62,6 @@ export function prepareJobs(requests: readonly PrepareRequest[]): Prepared[] {
   }));
   return ready.map(({ request, failure }) => {
     const { plan } = request;
-    const key = { job: plan.job, run_count: plan.run_count };
     let made: FilePlan = plan;
     let paths = { stdout: "", stderr: "" };
     const problem =
@@ -69,11 +70,51 @@ export function prepareJobs(requests: readonly PrepareRequest[]): Prepared[] {
         made = makeDirectories(plan);
         paths = makeOwnersFiles(made);
       });
-    if (problem === null) return { ...key, ok: true, ...paths, ...(made === plan ? {} : { places: placesOf(made) }) };
-    attempt(() => finishJob({ plan: made, success: false, output: request.kept === true ? "keep" : "drop" }));
-    const { exit_status, message, stagein } = problem;
-    return { ...key, ok: false, exit_status, text: message, ...(stagein ? { stagein } : {}) };
+    return preparedAs(request, { made, paths, problem });
   });
+}
+
+/** Whether files for the job, or of the job, are on other hosts of the complex. */
+export const hasFarInput = ({ plan }: PrepareRequest): boolean =>
+  plan.far !== undefined && plan.stagein.some(({ remote }) => remote.host !== null);
+
+/** Makes the files of a job with files that come from other hosts of the complex. */
+export async function prepareWithFar(request: PrepareRequest): Promise<Prepared> {
+  const { plan } = request;
+  let made: FilePlan = plan;
+  let paths = { stdout: "", stderr: "" };
+  let problem =
+    attempt(() => makeOwnFiles(request)) ??
+    attempt(() => {
+      made = makeDirectories(plan);
+    });
+  const copies = new FarCopies(made);
+  try {
+    if (problem === null) {
+      const done = await stageInFar(made, copies);
+      problem = attempt(() => {
+        paths = makeOwnersFiles(made, done);
+      });
+    }
+  } catch (error) {
+    problem = new PrepareFailure(JOB_EXEC.RETRY, messageOf(error), true);
+  }
+  copies.close();
+  return preparedAs(request, { made, paths, problem });
+}
+
+type Making = {
+  readonly made: FilePlan;
+  readonly paths: { readonly stdout: string; readonly stderr: string };
+  readonly problem: PrepareFailure | null;
+};
+
+function preparedAs({ plan, kept }: PrepareRequest, { made, paths, problem }: Making): Prepared {
+  const key = { job: plan.job, run_count: plan.run_count };
+  if (problem === null) return { ...key, ok: true, ...paths, ...(made === plan ? {} : { places: placesOf(made) }) };
+  attempt(() => finishJob({ plan: made, success: false, output: kept === true ? "keep" : "drop" }));
+  const { exit_status, message, stagein } = problem;
+  return { ...key, ok: false, exit_status, text: message, ...(stagein ? { stagein } : {}) };
 }
 
 function attempt(work: () => void): PrepareFailure | null {
@@ -158,10 +199,10 @@ function openFresh(path: string, mode: number): number {
   }
 }
 
-function makeOwnersFiles(plan: FilePlan): { stdout: string; stderr: string } {
+function makeOwnersFiles(plan: FilePlan, staged?: ReadonlySet<StageItem>): { stdout: string; stderr: string } {
   actAs(plan.owner);
   try {
-    stageIn(plan);
+    stageIn(plan, staged);
   } catch (error) {
     throw new PrepareFailure(JOB_EXEC.RETRY, messageOf(error), true);
   }
@@ -176,7 +217,7 @@ function makeOutput(plan: FilePlan, output: OutputPlan): string {
   if (output.how === "null") return "/dev/null";
   const mode = 0o666 & ~plan.umask;
   if (output.how === "direct") {
-    const path = inDirectory(output.path, output.name);
+    const path = placeIn(output.path, output.name);
     const fd = openSync(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK, mode);
     try {
       if (plan.run_count <= 1 && fstatSync(fd).isFile()) ftruncateSync(fd);
@@ -204,8 +245,42 @@ function openSpoolFile(plan: FilePlan, path: string, mode: number): number {
 
 // ---- after the job ----
 
-/** Delivers or drops a job's output and removes its other files. tmpdir `later`: TMPDIR stays, for removeTmpdirs. */
-export function finishJob(request: FinishRequest, tmpdir: "now" | "later" = "now"): Finished {
+/** What became of output and stageout that went to other hosts of the complex. outputs: by letter; null: it was copied, else the reason why not. */
+export type Sent = { readonly outputs: ReadonlyMap<string, string | null>; readonly items: SentItems };
+const NOTHING_SENT: Sent = { outputs: new Map(), items: new Map() };
+
+/** Whether files of the job go to other hosts of the complex. */
+export const hasFarOutput = ({ plan, output }: FinishRequest): boolean =>
+  plan.far !== undefined &&
+  output === "deliver" &&
+  ([plan.stdout, plan.stderr].some(({ target }) => typeof target?.host === "string") ||
+    plan.stageout.some(({ remote }) => remote.host !== null));
+
+/** Copies output and stageout to other hosts of the complex. Everything else, and what the site's program must copy, is left to finishJob. */
+export async function sendFar({ plan, success }: FinishRequest): Promise<Sent> {
+  const copies = new FarCopies(plan);
+  const outputs = new Map<string, string | null>();
+  try {
+    for (const { how, target, path, name, letter, remove } of [plan.stdout, plan.stderr]) {
+      if (how !== "spool" || target === null || target.host === null || (remove && success)) continue;
+      try {
+        if (asIdentity(plan.owner, () => exists(path)) && (await copies.put(target.host, path, target.path, name)))
+          outputs.set(letter, null);
+      } catch (error) {
+        outputs.set(letter, messageOf(error));
+      }
+    }
+    return { outputs, items: await stageOutFar(plan, copies) };
+  } finally {
+    copies.close();
+  }
+}
+
+/**
+ * Delivers or drops a job's output and removes its other files. sent: what was copied to other hosts of the complex already. tmpdir `later`: TMPDIR stays, for
+ * removeTmpdirs.
+ */
+export function finishJob(request: FinishRequest, sent: Sent = NOTHING_SENT, tmpdir: "now" | "later" = "now"): Finished {
   const { plan } = request;
   const failures: string[] = [];
   let total = 0;
@@ -218,12 +293,12 @@ export function finishJob(request: FinishRequest, tmpdir: "now" | "later" = "now
         continue;
       }
       total++;
-      const failure = deliver(plan, output, request.success);
+      const failure = deliver(plan, output, request.success, sent.outputs.get(output.letter));
       if (failure !== null) failures.push(failure);
     }
   }
   if (request.output === "deliver" && plan.stageout.length > 0) {
-    const left = stageOut(plan);
+    const left = stageOut(plan, sent.items);
     total += plan.stageout.length;
     failures.push(...left);
   }
@@ -256,18 +331,21 @@ function mustCopy(plan: FilePlan, output: Pick<OutputPlan, "path" | "name">, tar
   if (source === undefined || source.size < BULKY_BYTES) return false;
   try {
     actAs(plan.owner);
-    const to = inDirectory(target.path, output.name);
+    const to = placeIn(target.path, output.name);
     return exists(to) || statSync(dirname(to)).dev !== source.dev;
   } catch {
     return false;
   }
 }
 
-/** Delivers one output. Returns null if it was delivered (or removed, with -R), otherwise the reason why not; the file is then in undelivered. */
-function deliver(plan: FilePlan, output: OutputPlan, success: boolean): string | null {
+/**
+ * Delivers one output. sent: what became of it if it went to another host of the complex; undefined: it did not. Returns null if it was delivered (or removed,
+ * with -R), otherwise the reason why not; the file is then in undelivered.
+ */
+function deliver(plan: FilePlan, output: OutputPlan, success: boolean, sent?: string | null): string | null {
   if (output.how === "null") return null;
   if (output.remove && success) {
-    removeQuietly(plan.owner, output.how === "direct" ? asOwner(plan, () => inDirectory(output.path, output.name)) : output.path);
+    removeQuietly(plan.owner, output.how === "direct" ? asOwner(plan, () => placeIn(output.path, output.name)) : output.path);
     return null;
   }
   if (output.how === "direct") return null;
@@ -280,8 +358,10 @@ function deliver(plan: FilePlan, output: OutputPlan, success: boolean): string |
   if (target !== null) {
     try {
       actAs(plan.owner);
-      if (target.host === null) moveFile(output.path, inDirectory(target.path, output.name));
-      else sendFile(plan, output.path, target);
+      if (target.host === null) moveFile(output.path, placeIn(target.path, output.name));
+      else if (sent === undefined) sendFile(plan, output.path, target);
+      else if (sent === null) unlinkSync(output.path);
+      else throw new Error(sent);
       return null;
     } catch (error) {
       if (codeOf(error) === "ENOENT" && !exists(output.path)) return deliveredBefore(plan, output);

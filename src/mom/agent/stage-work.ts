@@ -7,16 +7,44 @@
 import { lstatSync, readFileSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import { messageOf } from "#support/caught.ts";
-import { actAs } from "../host/posix.ts";
+import { placeIn } from "../files/place-in.ts";
+import { actAs, asIdentity } from "../host/posix.ts";
 import type { FilePlan } from "../job/agent-link.ts";
 import type { StageItem } from "../job/stage-list.ts";
-import { copyRemote, copyTree, exists, inDirectory, isSameFile, matching } from "./file-copy.ts";
+import type { FarCopies } from "./far-copy.ts";
+import { copyRemote, copyTree, exists, isSameFile, matching } from "./file-copy.ts";
 
-/** Copies the files that the job needs. If one cannot be copied, removes the earlier copies and throws. */
-export function stageIn(plan: FilePlan): void {
+/**
+ * Copies the files that the job needs from other hosts of the complex. Returns the items that were copied. If one cannot be copied, removes the earlier copies
+ * and throws.
+ */
+export async function stageInFar(plan: FilePlan, copies: FarCopies): Promise<ReadonlySet<StageItem>> {
+  const done = new Set<StageItem>();
+  const made = new Set(recorded(plan));
+  for (const item of plan.stagein) {
+    const { local, remote } = item;
+    if (remote.host === null) continue;
+    try {
+      const onPlace = (target: string): void => {
+        if (!exists(target)) made.add(target);
+      };
+      if (await copies.get(remote.host, remote.path, local, onPlace)) done.add(item);
+    } catch (error) {
+      record(plan, made);
+      removeStagedIn(plan);
+      throw new Error(`Unable to stage in ${local} from ${whereOf(item)}: ${messageOf(error)}`);
+    }
+    record(plan, made);
+  }
+  return done;
+}
+
+/** Copies the files that the job needs. done: the items that were copied already. If one cannot be copied, removes the earlier copies and throws. */
+export function stageIn(plan: FilePlan, done: ReadonlySet<StageItem> = NOTHING): void {
   if (plan.stagein.length === 0) return;
   const made = new Set(recorded(plan));
   for (const item of plan.stagein) {
+    if (done.has(item)) continue;
     actAs(plan.owner);
     try {
       copyIn(plan, item, made);
@@ -30,16 +58,18 @@ export function stageIn(plan: FilePlan): void {
   actAs(plan.owner);
 }
 
+const NOTHING: ReadonlySet<StageItem> = new Set();
+
 function copyIn(plan: FilePlan, { local, remote }: StageItem, made: Set<string>): void {
   if (remote.host !== null) {
     // What a pattern on the other host stands for is not known here, so such copies are never removed.
-    const target = inDirectory(local, basename(remote.path));
+    const target = placeIn(local, basename(remote.path));
     if (!/[*?[]/.test(remote.path) && !exists(target)) made.add(target);
     copyRemote(plan, remote, { host: null, path: local });
     return;
   }
   for (const source of matching(remote.path)) {
-    const target = inDirectory(local, basename(source));
+    const target = placeIn(local, basename(source));
     if (isSameFile(source, target)) continue;
     if (!exists(target)) made.add(target);
     copyTree(source, target);
@@ -82,13 +112,42 @@ function removeStaged(path: string): void {
   }
 }
 
-/** Copies the files that the job leaves. Returns a sentence for each item that could not be copied. */
-export function stageOut(plan: FilePlan): string[] {
+/** What became of items of stageout that went to other hosts of the complex: the files that were copied, and the reason if one was not. */
+export type SentItems = ReadonlyMap<StageItem, { readonly copied: readonly string[]; readonly error: string | null }>;
+
+/** Copies the files that the job leaves to other hosts of the complex. Their sources stay. Items that the site's program must copy are not in the result. */
+export async function stageOutFar(plan: FilePlan, copies: FarCopies): Promise<SentItems> {
+  const sent = new Map<StageItem, { copied: string[]; error: string | null }>();
+  for (const item of plan.stageout) {
+    const { host, path } = item.remote;
+    if (host === null) continue;
+    const outcome = { copied: [] as string[], error: null as string | null };
+    try {
+      let is_ours = true;
+      for (const source of asIdentity(plan.owner, () => matching(item.local))) {
+        is_ours &&= await copies.put(host, source, path, basename(source));
+        if (is_ours) outcome.copied.push(source);
+      }
+      if (!is_ours) continue;
+    } catch (error) {
+      outcome.error = messageOf(error);
+    }
+    sent.set(item, outcome);
+  }
+  return sent;
+}
+
+/** Copies the files that the job leaves. sent: what was copied already. Returns a sentence for each item that could not be copied. */
+export function stageOut(plan: FilePlan, sent: SentItems = new Map()): string[] {
   const failures: string[] = [];
   const copied: string[] = [];
   actAs(plan.owner);
   for (const item of plan.stageout) {
     try {
+      const known = sent.get(item);
+      copied.push(...(known?.copied ?? []));
+      if (known !== undefined && known.error !== null) throw new Error(known.error);
+      if (known !== undefined) continue;
       for (const source of matching(item.local)) if (copyOut(plan, source, item)) copied.push(source);
     } catch (error) {
       failures.push(`Unable to stage out ${item.local} to ${whereOf(item)}: ${messageOf(error)}`);
@@ -104,7 +163,7 @@ function copyOut(plan: FilePlan, source: string, { remote }: StageItem): boolean
     copyRemote(plan, { host: null, path: source }, remote);
     return true;
   }
-  const target = inDirectory(remote.path, basename(source));
+  const target = placeIn(remote.path, basename(source));
   if (isSameFile(source, target)) return false;
   copyTree(source, target);
   return true;

@@ -63,6 +63,8 @@ export type MomSettings = {
    * job's other hosts and were requested from here
    */
   readonly tasks_max: number;
+  /** $copy_patience: seconds for which a copy to or from another host that failed for a reason that may pass is tried again */
+  readonly copy_patience_s: number;
   /** $task_text_max: the largest length of the arguments and the environment of a task, in characters */
   readonly task_text_max: number;
   /** `name value` and `name !command` lines: resources reported to clients that query the mom */
@@ -102,6 +104,7 @@ export const DEFAULT_SETTINGS: MomSettings = Object.freeze({
   cgroups: { track: true, enforce: new Set<CgroupLimit>(), pids_max: 16_384 },
   patience: {},
   tasks_max: 4096,
+  copy_patience_s: 120,
   task_text_max: LIMITS.task_text_chars_max,
   site: {},
 });
@@ -302,6 +305,16 @@ function cgroups_pids_max(draft: Draft, [text]: readonly string[]): string {
   return "";
 }
 
+const COPY_PATIENCE_S_MAX = 86_400;
+
+function copy_patience(draft: Draft, [text]: readonly string[]): string {
+  const seconds = number(text, 0);
+  if (seconds === null || !Number.isInteger(seconds) || seconds > COPY_PATIENCE_S_MAX)
+    return `must be a number of seconds, at most ${COPY_PATIENCE_S_MAX}`;
+  draft.copy_patience_s = seconds;
+  return "";
+}
+
 function tasks_max(draft: Draft, [text]: readonly string[]): string {
   const most = number(text, 0);
   if (most === null || !Number.isInteger(most)) return "must be a number of tasks";
@@ -374,6 +387,7 @@ const DIRECTIVES: { readonly [name: string]: Directive } = {
   restart_background: background,
   restart_transmogrify: truth("restart_transmogrify"),
   ...restrict,
+  copy_patience,
   tasks_max,
   task_text_max,
   job_launch_delay: patience("launch_s"),

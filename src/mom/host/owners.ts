@@ -5,7 +5,7 @@ import { systemUsers } from "#support/passwd.ts";
 import type { Owner } from "../job/plan.ts";
 
 /** Finds the user that a job runs as. Returns null if the user does not exist here, or, in user mode, is not the user of the complex. */
-export type OwnerOf = (job: MomJob) => Owner | null;
+export type OwnerOf = (job: Pick<MomJob, "user" | "group">) => Owner | null;
 
 export function ownersOf(mode: "user" | "system"): OwnerOf {
   const users = systemUsers();

@@ -6,6 +6,8 @@ const SOURCES = {
   mom: "../main.ts",
   starter: "../starter/starter-main.ts",
   "file-agent": "../agent/file-agent-main.ts",
+  "file-server": "../files/file-server-main.ts",
+  "file-worker": "../files/file-worker-main.ts",
   terminal: "../terminal/terminal-main.ts",
 } as const;
 

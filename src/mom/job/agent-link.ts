@@ -1,6 +1,7 @@
 // Requests of the mom to its file agent (frames over the agent's stdin and stdout). The mom plans all work; the agent carries it out with the owner's rights.
 // Every request may be sent again, because an agent may die before it answers.
 
+import type { FarFacts } from "./plan-facts.ts";
 import type { FileIdentity } from "./process.ts";
 import type { Place, StageItem } from "./stage-list.ts";
 
@@ -47,6 +48,8 @@ export type FilePlan = {
   readonly user: string;
   readonly home: string;
   readonly scp: readonly string[];
+  /** for copies to and from other hosts of the complex over its own channel; absent: the site has named a copy program */
+  readonly far?: FarFacts;
 };
 
 /** The directories that are made for a job, and the paths of staged files in them. */

@@ -1,5 +1,21 @@
 // The facts about this host on which the plan of every job depends: names, directories, programs. Pure.
 
+/** What this host needs to copy files to and from other hosts of the complex. */
+export type FarFacts = {
+  /** PBS_HOME, which holds the identity of this host */
+  readonly home: string;
+  /** PBS_SERVER, and where a server may be active */
+  readonly server: string;
+  readonly server_host: string;
+  readonly servers: readonly { readonly host: string; readonly port: number }[];
+  /** PBS_MANAGER_SERVICE_PORT: where hosts take files */
+  readonly port: number;
+  /** user mode */
+  readonly own: boolean;
+  /** $copy_patience: how long a copy that failed for a reason that may pass is tried again */
+  readonly patience_s: number;
+};
+
 export type PlanFacts = {
   /** PBS_HOME (or PBS_MOM_HOME) */
   readonly home: string;
@@ -13,7 +29,9 @@ export type PlanFacts = {
   readonly jobdir_root: string | null;
   /** $usecp: [host pattern, path prefix, local prefix] */
   readonly usecp: readonly (readonly [host: string, prefix: string, local: string])[];
-  /** PBS_SCP and PBS_SCP_ARGS: the program that copies to and from other hosts, with its arguments; an empty list: there is none */
+  /** null: the site has named a copy program for all hosts */
+  readonly far: FarFacts | null;
+  /** PBS_SCP and PBS_SCP_ARGS, or PBS_RCP: the program that copies to and from other hosts, with its arguments; an empty list: there is none */
   readonly scp: readonly string[];
   /** PBS_MOMPORT */
   readonly port: number;

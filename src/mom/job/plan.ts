@@ -41,6 +41,7 @@ export function filePlan(job: MomJob, owner: Owner, facts: PlanFacts): FilePlan 
     user: owner.user,
     home: owner.home,
     scp: facts.scp,
+    ...(facts.far === null ? {} : { far: facts.far }),
   };
 }
 

@@ -1,5 +1,6 @@
 // The mom's shell: implements the ports of its driver (../driver/ports.ts) on this machine, and handles the log and the signals of the process.
 
+import { existsSync } from "node:fs";
 import { revokedSerials } from "#identity/files/revoked.ts";
 import { frameTypes } from "#protocol/schema-link.ts";
 import { messageOf } from "#support/caught.ts";
@@ -7,6 +8,7 @@ import { steady_ms } from "#support/clock.ts";
 import type { Conf } from "#support/conf.ts";
 import { LOG_EVENT, type Log, openLog } from "#support/log.ts";
 import { systemUsers } from "#support/passwd.ts";
+import { type KeptProcess, keepProcess } from "#support/process/kept-process.ts";
 import type { MomSettings } from "../config/config.ts";
 import type { MomOptions } from "../config/options.ts";
 import { MomDriver } from "../driver/mom-driver.ts";
@@ -15,6 +17,7 @@ import { bootId, hostFacts } from "../host/facts.ts";
 import { measureHost, processOwners } from "../host/measure.ts";
 import { ownersOf } from "../host/owners.ts";
 import { signalQuietly } from "../host/session-end.ts";
+import { siblingProgram } from "../host/sibling.ts";
 import { look } from "../host/usage-look.ts";
 import { foundCheckpoints, removeCheckpoint, runAction } from "./action-run.ts";
 import { agentPort } from "./agent-port.ts";
@@ -185,6 +188,7 @@ export class Mom {
           complain,
           reviewed: () => others.review(),
         });
+        const files = this.#fileServer();
         const output = carryOutput(home, state, others, complain);
         removeOldOffsets(home, state);
         return {
@@ -201,10 +205,23 @@ export class Mom {
             server.close();
             port.close();
             others.close();
+            files.close();
           },
         };
       },
     };
+  }
+
+  /** Takes files of jobs on other hosts, if this host has an identity. Of several moms of one host, the one with the complex's PBS_HOME does. */
+  #fileServer(): KeptProcess {
+    const { home, servers, own_server, port, mode } = this.#conf;
+    return keepProcess({
+      program: siblingProgram("file-server"),
+      name: "pbs_file_server",
+      order: { home, servers, server: own_server, mode, port: port.manager },
+      isWanted: () => this.#home === home && existsSync(`${home}/identity/host.pem`),
+      say: this.#fault,
+    });
   }
 
   #hostPort(): HostPort {

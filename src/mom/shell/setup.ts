@@ -41,6 +41,7 @@ export function momConfig(conf: Conf, home: string, settings: MomSettings, optio
       tmpdir: settings.tmpdir ?? conf.tmpdir,
       jobdir_root: settings.jobdir_root,
       usecp: settings.usecp,
+      far: namesCopyProgram(conf) ? null : farFacts(conf, settings),
       scp: copyProgram(conf),
       port: options.manager_port ?? conf.port.manager,
       site: siteEnvironment(readText(conf.environment_file), process.env),
@@ -76,10 +77,19 @@ function cgroupsOf({ cgroups, enforce_mem }: MomSettings): CgroupSettings {
   return enforce_mem && cgroups.track ? { ...cgroups, enforce: new Set([...cgroups.enforce, "memory"]) } : cgroups;
 }
 
-/** Returns the copy program (PBS_SCP, else scp) with arguments that keep it from asking for a password. */
+const namesCopyProgram = ({ values }: Conf): boolean => values["PBS_SCP"] !== undefined || values["PBS_RCP"] !== undefined;
+
+function farFacts(conf: Conf, { copy_patience_s }: MomSettings): MomConfig["facts"]["far"] {
+  const { home, own_server, server_host, servers, port, mode } = conf;
+  const server = { server: own_server, server_host, servers };
+  return { home, ...server, port: port.manager, own: mode === "user", patience_s: copy_patience_s };
+}
+
+/** Returns the copy program (PBS_SCP, else PBS_RCP, else scp). The arguments of scp keep it from asking for a password. */
 function copyProgram({ values }: Conf): readonly string[] {
-  const program = values["PBS_SCP"] ?? "/usr/bin/scp";
-  const args = (values["PBS_SCP_ARGS"] ?? "-Brp").split(/\s+/).filter((word) => word !== "");
+  const rcp = values["PBS_SCP"] === undefined ? values["PBS_RCP"] : undefined;
+  const program = rcp ?? values["PBS_SCP"] ?? "/usr/bin/scp";
+  const args = rcp === undefined ? (values["PBS_SCP_ARGS"] ?? "-Brp").split(/\s+/).filter((word) => word !== "") : ["-rp"];
   return program.startsWith("/") ? [program, ...args] : [];
 }
 

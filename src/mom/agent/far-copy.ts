@@ -1,0 +1,106 @@
+// Copies files of one job between this host and other hosts of the complex, over the complex's own channel (../files/far-session.ts).
+//
+// A1. The site's own program copies instead if pbs.conf names one (PBS_SCP, PBS_RCP), if this host has no identity, or if the other host is not of the complex.
+// A2. An attempt that failed for a reason that may pass (a cut, a server that restarts, too many copies at a time) is repeated for $copy_patience seconds. Each
+//     attempt begins the file anew; the other host has removed what was not complete.
+// A3. If the server has never heard where the other host takes files, a failed connection is not repeated: most likely it takes none.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { readCredentials } from "#identity/files/credentials.ts";
+import { revokedSerials } from "#identity/files/revoked.ts";
+import { placeOfFiles } from "#protocol/host-questions.ts";
+import type { FilesPlace } from "#protocol/join-link.ts";
+import { messageOf } from "#support/caught.ts";
+import { FarError, FarSession } from "../files/far-session.ts";
+import { actAs } from "../host/posix.ts";
+import type { FilePlan } from "../job/agent-link.ts";
+
+const RETRY_MS_FIRST = 250;
+const RETRY_MS_MAX = 10_000;
+
+export class FarCopies {
+  readonly #plan: FilePlan;
+  readonly #sessions = new Map<string, FarSession>();
+  /** hosts whose files the site's own program copies (A1) */
+  readonly #others = new Set<string>();
+
+  constructor(plan: FilePlan) {
+    this.#plan = plan;
+  }
+
+  /** Copies a file or tree of this host to a path of another one. Returns false if the site's program must do it. Throws FarError, or this host's error. */
+  put(host: string, source: string, path: string, name: string): Promise<boolean> {
+    return this.#attempt(host, (session) => session.put(source, path, name));
+  }
+
+  /** Copies the files that a path or pattern of another host names to a path of this one. Returns and throws as put(). */
+  get(host: string, path: string, local: string, onPlace: (target: string) => void): Promise<boolean> {
+    return this.#attempt(host, (session) => session.get(path, local, onPlace));
+  }
+
+  close(): void {
+    for (const session of this.#sessions.values()) session.close();
+    this.#sessions.clear();
+  }
+
+  async #attempt(host: string, work: (session: FarSession) => Promise<void>): Promise<boolean> {
+    const { far } = this.#plan;
+    if (far === undefined) return false;
+    const begin_ms = performance.now();
+    for (let pause_ms = RETRY_MS_FIRST; ; pause_ms = Math.min(2 * pause_ms, RETRY_MS_MAX)) {
+      try {
+        const session = await this.#session(host, far);
+        if (session === null) return false;
+        await work(session);
+        return true;
+      } catch (error) {
+        this.#sessions.get(host)?.close();
+        this.#sessions.delete(host);
+        const waited_ms = performance.now() - begin_ms;
+        if (!(error instanceof FarError) || !error.again || waited_ms + pause_ms > 1000 * far.patience_s) throw error;
+        // Many jobs may wait for the same host: each waits for another time.
+        await sleep(pause_ms * (1 + Math.random()));
+      } finally {
+        actAs(null);
+      }
+    }
+  }
+
+  async #session(host: string, far: NonNullable<FilePlan["far"]>): Promise<FarSession | null> {
+    const known = this.#sessions.get(host);
+    if (known !== undefined) return known;
+    if (this.#others.has(host)) return null;
+    actAs(null);
+    const credentials = readCredentials(far.home);
+    const place = credentials === null ? null : await placeOf(host, far);
+    if (credentials === null || place === null || !place.known) {
+      this.#others.add(host);
+      return null;
+    }
+    const is_servers = place.address === null && place.port !== null;
+    const at = {
+      host: place.address ?? (is_servers ? far.server_host : host),
+      port: place.port ?? far.port,
+      name: is_servers ? null : host,
+      server: far.server,
+      revoked: revokedSerials(far.home),
+    };
+    const { job, run_count, owner } = this.#plan;
+    try {
+      const session = await FarSession.open(at, credentials, { job, run_count, owner });
+      this.#sessions.set(host, session);
+      return session;
+    } catch (error) {
+      if (place.port !== null || !(error instanceof FarError)) throw error;
+      throw new FarError(`${messageOf(error)} (the server does not know where ${host} takes files)`, false);
+    }
+  }
+}
+
+async function placeOf(host: string, { home, server, servers, own }: NonNullable<FilePlan["far"]>): Promise<FilesPlace> {
+  try {
+    return await placeOfFiles({ home, places: servers, server, own }, host);
+  } catch (error) {
+    throw new FarError(messageOf(error), true);
+  }
+}

@@ -1,0 +1,128 @@
+// pbs_file_worker: writes and reads the files of one run of a job for another host, as the owner of the job and with no other right. The server of files
+// (file-server.ts) starts it, and connects its stdin and stdout with the other host.
+//
+// W1. The first frame comes from the server of files: the paths that the job states (grant). All others come from the other host, and only these paths count.
+// W2. A relative path begins in the home directory of the owner.
+// W3. A file that is not complete when the connection ends is removed.
+// W4. Nothing is read before what came earlier has been written, and nothing is sent faster than it is taken: this process holds one piece of a file.
+
+import { globSync, lstatSync, readSync, writeSync } from "node:fs";
+import { basename } from "node:path";
+import { encodeFileFrame, type FileFrame, FileFrameError, fileFrameDecoder } from "#protocol/files/link.ts";
+import { messageOf } from "#support/caught.ts";
+import { closeForeignDescriptors } from "#support/descriptors.ts";
+import { placeIn } from "./place-in.ts";
+import { PIECE_BYTES, treeFrames } from "./tree-source.ts";
+import { TreeTarget } from "./tree-target.ts";
+
+const TEXT_CHARS = 1000;
+const home = process.env["HOME"] ?? "/";
+const uid = process.geteuid?.() ?? 0;
+const absolute = (path: string): string => (path.startsWith("/") ? path : `${home}/${path}`);
+
+function send(frame: FileFrame): void {
+  const bytes = encodeFileFrame(frame);
+  for (let at = 0; at < bytes.length; ) at += writeSync(1, bytes, at);
+}
+
+const failed = (error: unknown): void => send({ kind: "failed", text: messageOf(error).slice(0, TEXT_CHARS), again: false });
+
+/** What the other host is doing. target null: the tree has failed, and what still comes of it is not used. */
+type State = { put: { target: TreeTarget | null } | null };
+type Grant = FileFrame & { readonly kind: "grant" };
+
+function serve(grant: Grant, state: State, frame: FileFrame): void {
+  if (state.put !== null) return putFurther(state, state.put, frame);
+  switch (frame.kind) {
+    case "put":
+      return begin(grant, state, frame);
+    case "get":
+      return give(grant, frame.path);
+    default:
+      throw new FileFrameError(`a frame ${frame.kind}`);
+  }
+}
+
+function begin(grant: Grant, state: State, { path, name }: FileFrame & { readonly kind: "put" }): void {
+  state.put = { target: null };
+  try {
+    if (!grant.put.includes(path)) throw new Error(`the job states no place ${path} for its files on this host`);
+    state.put.target = new TreeTarget(placeIn(absolute(path), name), uid);
+  } catch (error) {
+    failed(error);
+  }
+}
+
+function putFurther(state: State, put: { target: TreeTarget | null }, frame: FileFrame): void {
+  const { target } = put;
+  try {
+    switch (frame.kind) {
+      case "file":
+      case "dir":
+      case "link":
+        return target?.add(frame);
+      case "data":
+        return target?.data(frame.bytes);
+      case "end":
+        state.put = null;
+        if (target === null) return;
+        target.end();
+        return send({ kind: "done" });
+      default:
+        throw new FileFrameError(`a frame ${frame.kind}`);
+    }
+  } catch (error) {
+    target?.abort();
+    put.target = null;
+    if (error instanceof FileFrameError) throw error;
+    failed(error);
+  }
+}
+
+function give(grant: Grant, path: string): void {
+  try {
+    if (!grant.get.includes(path)) throw new Error(`the job names no files ${path} of this host`);
+    for (const found of matching(absolute(path))) {
+      send({ kind: "name", name: basename(found) });
+      for (const frame of treeFrames(found)) send(frame);
+    }
+    send({ kind: "end" });
+  } catch (error) {
+    failed(error);
+  }
+}
+
+/** The paths that match a pattern (`*`, `?`, `[...]`). A text without such characters, or one that is the name of an existing file, is returned as it is. */
+function matching(path: string): readonly string[] {
+  if (lstatSync(path, { throwIfNoEntry: false }) !== undefined || !/[*?[]/.test(path)) return [path];
+  const found = globSync(path);
+  if (found.length === 0) throw new Error(`${path}: no file matches`);
+  return found.sort();
+}
+
+function main(): void {
+  closeForeignDescriptors();
+  process.chdir("/");
+  process.umask(0);
+  const decoder = fileFrameDecoder();
+  const piece = Buffer.alloc(PIECE_BYTES);
+  const state: State = { put: null };
+  let grant: Grant | null = null;
+  try {
+    for (let count = readSync(0, piece); count > 0; count = readSync(0, piece)) {
+      for (const frame of decoder.push(piece.subarray(0, count))) {
+        if (grant !== null) serve(grant, state, frame);
+        else if (frame.kind === "grant") {
+          grant = frame;
+          send({ kind: "ready" });
+        } else throw new FileFrameError("no grant");
+      }
+    }
+  } catch {
+    // The other host breaks the rules, or the connection has ended: nobody is left who could be told.
+    process.exitCode = 1;
+  }
+  state.put?.target?.abort();
+}
+
+main();

@@ -1,0 +1,199 @@
+// Writes a file, or a directory with its contents, from frames (protocol/files/link.ts). All work is synchronous (see tree-source.ts).
+//
+// T1. A file gets its name when it is complete and on the disk. Before, it has a name of its own in the same directory, and is removed if it does not become
+//     complete. Only if the directory cannot be written is an existing file written in its place.
+// T2. A link at the place of a file is followed only if it belongs to the user who writes: another user could have planted it. Nothing is written into what is
+//     no file.
+// T3. A file for which the disk has no room is refused before it is written. No file becomes longer than its entry states.
+// T4. Entries lie in directories that belong to the same tree, never beyond a link in it.
+
+import { randomBytes } from "node:crypto";
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  futimesSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  realpathSync,
+  renameSync,
+  statfsSync,
+  symlinkSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
+import { basename, dirname } from "node:path";
+import { type Entry, FileFrameError } from "#protocol/files/link.ts";
+import { codeOf } from "#support/caught.ts";
+
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
+/** Errors of a directory in which the user may make no files. */
+const CLOSED: ReadonlySet<string | undefined> = new Set(["EACCES", "EPERM", "EROFS"]);
+const NAME_CHARS = 200;
+
+/** A file that is being written. temporary: its present path; null: it is written in its place. */
+type Writing = {
+  readonly fd: number;
+  readonly temporary: string | null;
+  readonly final: string;
+  readonly size: number;
+  readonly mode: number;
+  readonly mtime_s: number;
+  written: number;
+};
+
+export class TreeTarget {
+  readonly #top: string;
+  readonly #uid: number;
+  readonly #directories = new Set<string>();
+  #writing: Writing | null = null;
+  #is_empty = true;
+
+  /** top: the path of the file or directory. uid: the user who writes. */
+  constructor(top: string, uid: number) {
+    this.#top = top;
+    this.#uid = uid;
+  }
+
+  /** Writes the next entry. Throws FileFrameError, or the file system's error. */
+  add(entry: Entry): void {
+    this.#complete();
+    const is_top = entry.path === "";
+    if (is_top !== this.#is_empty) throw new FileFrameError("a tree with another top");
+    this.#is_empty = false;
+    if (!is_top) this.#mustBeInside(entry.path);
+    const place = is_top ? this.#top : `${this.#top}/${entry.path}`;
+    switch (entry.kind) {
+      case "dir":
+        makeDirectory(place, entry.mode);
+        this.#directories.add(entry.path);
+        return;
+      case "link":
+        if (is_top) throw new FileFrameError("a link at the top");
+        return makeLink(entry.target, place);
+      case "file":
+        this.#writing = begin(place, entry, this.#uid);
+        return;
+    }
+  }
+
+  /** Writes a piece of the file whose entry came last. */
+  data(bytes: Uint8Array): void {
+    const writing = this.#writing;
+    if (writing === null || writing.written + bytes.length > writing.size) throw new FileFrameError("more data than the file has");
+    for (let at = 0; at < bytes.length; ) at += writeSync(writing.fd, bytes, at);
+    writing.written += bytes.length;
+  }
+
+  /** Completes the tree. */
+  end(): void {
+    this.#complete();
+    if (this.#is_empty) throw new FileFrameError("a tree without contents");
+  }
+
+  /** Removes the file that is not complete. */
+  abort(): void {
+    const writing = this.#writing;
+    this.#writing = null;
+    if (writing !== null) discard(writing);
+  }
+
+  #mustBeInside(path: string): void {
+    const slash = path.lastIndexOf("/");
+    if (!this.#directories.has(slash < 0 ? "" : path.slice(0, slash))) throw new FileFrameError("an entry outside of its tree");
+  }
+
+  #complete(): void {
+    const writing = this.#writing;
+    if (writing === null) return;
+    if (writing.written !== writing.size) throw new FileFrameError("less data than the file has");
+    this.#writing = null;
+    const { fd, temporary, final, mode, mtime_s } = writing;
+    try {
+      if (temporary !== null) {
+        fchmodSync(fd, mode);
+        futimesSync(fd, mtime_s, mtime_s);
+      }
+      fsyncSync(fd);
+      if (temporary !== null) renameSync(temporary, final);
+    } catch (error) {
+      discard(writing);
+      throw error;
+    }
+    closeSync(fd);
+  }
+}
+
+function makeDirectory(place: string, mode: number): void {
+  try {
+    mkdirSync(place, { mode: mode | 0o700 });
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST" || !lstatSync(place).isDirectory()) throw error;
+  }
+}
+
+function makeLink(target: string, place: string): void {
+  const known = lstatSync(place, { throwIfNoEntry: false });
+  if (known !== undefined) {
+    if (!known.isSymbolicLink()) throw new Error(`${place} exists and is not a link`);
+    unlinkSync(place);
+  }
+  symlinkSync(target, place);
+}
+
+function begin(place: string, entry: Entry & { readonly kind: "file" }, uid: number): Writing {
+  const final = placeToWrite(place, uid);
+  const known = lstatSync(final, { throwIfNoEntry: false });
+  if (known?.isDirectory() === true) throw new Error(`${final} is a directory`);
+  if (known !== undefined && !known.isFile()) throw new Error(`${final} is not a file`);
+  const directory = dirname(final);
+  checkRoom(directory, entry.size);
+  const { size, mtime_s } = entry;
+  const mode = known?.uid === uid ? known.mode & 0o777 : entry.mode & 0o777;
+  const temporary = `${directory}/.${basename(final).slice(0, NAME_CHARS)}.${randomBytes(8).toString("hex")}`;
+  try {
+    const fd = openSync(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+    return { fd, temporary, final, size, mode, mtime_s, written: 0 };
+  } catch (error) {
+    if (known === undefined || !CLOSED.has(codeOf(error))) throw error;
+    return { fd: openInPlace(final), temporary: null, final, size, mode, mtime_s, written: 0 };
+  }
+}
+
+function openInPlace(final: string): number {
+  const fd = openSync(final, O_WRONLY | O_NOFOLLOW | O_NONBLOCK);
+  if (!fstatSync(fd).isFile()) {
+    closeSync(fd);
+    throw new Error(`${final} is not a file`);
+  }
+  ftruncateSync(fd);
+  return fd;
+}
+
+/** The path to write: that of the file to which a link of the user leads (T2). */
+function placeToWrite(place: string, uid: number): string {
+  const stat = lstatSync(place, { throwIfNoEntry: false });
+  if (stat === undefined || !stat.isSymbolicLink()) return place;
+  if (stat.uid !== uid) throw new Error(`${place} is a link of another user`);
+  return realpathSync(place);
+}
+
+function checkRoom(directory: string, size: number): void {
+  const { bavail, bsize } = statfsSync(directory);
+  if (size <= bavail * bsize) return;
+  throw Object.assign(new Error(`ENOSPC: no space left on device, ${size} bytes for a file in ${directory}`), { code: "ENOSPC" });
+}
+
+function discard({ fd, temporary }: Writing): void {
+  closeSync(fd);
+  if (temporary === null) return;
+  try {
+    unlinkSync(temporary);
+  } catch {
+    // Somebody has removed it.
+  }
+}

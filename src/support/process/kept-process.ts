@@ -1,0 +1,61 @@
+// A helper process that a daemon keeps running while it is wanted. The helper reads one line of JSON from its stdin, ends when its stdin ends, and says on its stdout
+// what the log of the daemon should show.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+
+export type KeptProcessOptions = {
+  readonly program: string;
+  /** the name that process lists show */
+  readonly name: string;
+  /** the line for its stdin */
+  readonly order: unknown;
+  readonly isWanted: () => boolean;
+  /** writes into the log */
+  readonly say: (text: string) => void;
+};
+
+const LOOK_MS = 2000;
+const AGAIN_MS_MAX = 60_000;
+
+export type KeptProcess = { close(): void };
+
+/** Starts the process as soon as it is wanted. If it ends, it is started again: at once at first, then after longer and longer times. */
+export function keepProcess({ program, name, order, isWanted, say }: KeptProcessOptions): KeptProcess {
+  let child: ChildProcess | null = null;
+  let pause_ms = 0;
+  let again_ms = 0;
+  const start = (): void => {
+    const started = spawn(process.execPath, ["--no-warnings", program], {
+      argv0: name,
+      stdio: ["pipe", "pipe", "ignore"],
+      cwd: "/",
+      env: { PATH: "/usr/bin:/bin" },
+    });
+    child = started;
+    started.stdin.on("error", () => undefined);
+    started.stdin.write(`${JSON.stringify(order)}\n`);
+    createInterface({ input: started.stdout }).on("line", say);
+    started.once("error", (error) => say(`${name}: ${error.message}`));
+    started.once("close", (status, signal) => {
+      if (child !== started) return;
+      child = null;
+      again_ms = performance.now() + pause_ms;
+      pause_ms = Math.min(Math.max(2 * pause_ms, LOOK_MS), AGAIN_MS_MAX);
+      say(`${name} ended with ${status ?? signal} and is started again`);
+    });
+  };
+  const look = (): void => {
+    if (child === null && performance.now() >= again_ms && isWanted()) start();
+  };
+  look();
+  const timer = setInterval(look, LOOK_MS);
+  return {
+    close() {
+      clearInterval(timer);
+      const last = child;
+      child = null;
+      last?.stdin?.end();
+    },
+  };
+}
