@@ -18,7 +18,7 @@ export type Link = Pick<ServerConnection, "request" | "close">;
 
 export type Complex = {
   /** returns pbs.conf, with the complex's own name as `server`. Throws ConfError */
-  conf(): Pick<Conf, "server" | "home" | "exec" | "values" | "mode" | "log_highres">;
+  conf(): Pick<Conf, "server" | "home" | "exec" | "values" | "mode" | "log_highres" | "pair">;
   /** returns the server to use if a command names none: PBS_SERVER or PBS_DEFAULT of the environment, otherwise the complex's own server */
   serverMeant(): string;
   /** connects to the server that serverMeant() returns. Throws ServerUnreachable */

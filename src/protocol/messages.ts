@@ -177,6 +177,10 @@ export type ShutdownRequest = {
   readonly manner: "immediate" | "delay" | "quick";
   readonly scheds: boolean;
   readonly moms: boolean;
+  /** what the other server of the complex does (-f, -F: stop; -i: idle); absent: it takes over */
+  readonly other?: "stop" | "idle";
+  /** only the secondary server ends (-F) */
+  readonly secondary_only?: true;
 };
 /** Writes a consistent copy of the store into a file. file: an absolute path on the server host; nothing may exist there yet. Managers only. */
 export type BackupRequest = { readonly kind: "backup"; readonly file: string };

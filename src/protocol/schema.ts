@@ -112,6 +112,8 @@ const SCHEMAS = {
     manner: z.enum(["immediate", "delay", "quick"]),
     scheds: z.boolean(),
     moms: z.boolean(),
+    other: z.enum(["stop", "idle"]).exactOptional(),
+    secondary_only: z.literal(true).exactOptional(),
   }),
   backup: z.strictObject({ kind: z.literal("backup"), file: z.string().min(1).max(4096) }),
   identity: z.strictObject({ kind: z.literal("identity"), ask: identityAsk }),

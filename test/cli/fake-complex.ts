@@ -47,6 +47,7 @@ export function fakeComplex(options: FakeOptions = {}): FakeComplex {
   };
   const complex: Complex = {
     conf: () => ({
+      pair: null,
       server: SERVER,
       home: options.home ?? "/nonexistent",
       exec: "/opt/pbs",

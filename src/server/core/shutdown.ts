@@ -14,7 +14,12 @@ import { isWithMom } from "../state/job-phase.ts";
 
 export function beginShutdown(
   kernel: Kernel,
-  how: { readonly manner: "quick" | "delay" | "immediate"; readonly scheds: boolean; readonly moms: boolean },
+  how: {
+    readonly manner: "quick" | "delay" | "immediate";
+    readonly scheds: boolean;
+    readonly moms: boolean;
+    readonly other?: "stop" | "idle";
+  },
 ): void {
   if (kernel.ending.how !== null && kernel.ending.stopping === how.manner) {
     if (how.manner === "immediate") kernel.ending.how = { ...how, manner: "quick" };

@@ -119,12 +119,32 @@ export class Delivery {
           else this.#driver.refuse(action.token, result.error.message);
         });
       case "shutdown":
-        return this.#driver.end(action.scheds);
+        return this.#shutDown(action);
+      case "stop-secondary":
+        return this.#order("stop", "secondary", (fault) => {
+          if (fault === null) this.#ports.clients.answer([{ kind: "ok", token: action.token }]);
+          else this.#driver.refuse(action.token, fault.message);
+        });
       default: {
         const unreachable: never = action;
         return unreachable;
       }
     }
+  }
+
+  /** Ends the server. The other server gets its order first, because it takes over as soon as this one has ended. */
+  #shutDown({ scheds, other }: Extract<ShellAction, { kind: "shutdown" }>): void {
+    if (other === undefined) return this.#driver.end(scheds);
+    this.#order(other, other === "idle" ? "secondary" : null, (fault) => {
+      if (fault !== null) this.#ports.log.note(LOG_EVENT.ERROR, `the other server cannot be told to ${other}: ${fault.message}`);
+      this.#driver.end(scheds);
+    });
+  }
+
+  #order(order: "stop" | "idle", role: "secondary" | null, done: (fault: Error | null) => void): void {
+    const { lease } = this.#ports.store;
+    if (lease === undefined) done(new Error("the complex has one server"));
+    else lease.order(order, role, done);
   }
 
   /** Runs a hook. If the core is replaced while the hook runs, the new core does not get the outcome. */

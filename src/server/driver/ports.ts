@@ -55,6 +55,8 @@ export type LeasePort = {
   holds(): boolean;
   /** Calls done when holds() is true; fault: that cannot be found out, or another server leads. */
   confirm(done: (fault: Error | null) => void): void;
+  /** gives the servers that wait an order (qterm -f, -F, -i). role: only those of that role; null: all */
+  order(order: "stop" | "idle", role: "secondary" | null, done: (fault: Error | null) => void): void;
 };
 
 export type HistoryPort = {

@@ -55,6 +55,11 @@ export function storePort(store: Store, name: string, settle: Settle, fenced = f
                 () => shared.confirm(),
                 (result) => done(result.ok ? null : result.error),
               ),
+            order: (order, role, done) =>
+              settle(
+                () => shared.order(order, role),
+                (result) => done(result.ok ? null : result.error),
+              ),
           },
         }
       : {}),

@@ -59,7 +59,12 @@ export type Kernel = {
  */
 export type Ending = {
   stopping: "no" | "quick" | "delay" | "immediate";
-  how: { readonly manner: "quick" | "delay" | "immediate"; readonly scheds: boolean; readonly moms: boolean } | null;
+  how: {
+    readonly manner: "quick" | "delay" | "immediate";
+    readonly scheds: boolean;
+    readonly moms: boolean;
+    readonly other?: "stop" | "idle";
+  } | null;
   told: boolean;
 };
 

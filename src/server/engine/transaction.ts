@@ -120,7 +120,16 @@ export type Action =
   /** a person says that a runner does not exist any more */
   | { readonly kind: "runner-dead"; readonly runner: string; readonly by: string }
   | { readonly kind: "ask-authority"; readonly ask: IdentityAsk; readonly token: number }
-  | { readonly kind: "shutdown"; readonly manner: "immediate" | "delay" | "quick"; readonly scheds: boolean; readonly moms: boolean }
+  | {
+      readonly kind: "shutdown";
+      readonly manner: "immediate" | "delay" | "quick";
+      readonly scheds: boolean;
+      readonly moms: boolean;
+      /** the order that the other server of the complex gets before this one ends */
+      readonly other?: "stop" | "idle";
+    }
+  /** the secondary server, which waits, ends; the request is answered when it has the order */
+  | { readonly kind: "stop-secondary"; readonly token: number }
   | {
       readonly kind: "reply";
       readonly token: number;

@@ -2,6 +2,7 @@
 // and the server ends when the others have ended. immediate: as delay, but the others are killed. This file records the
 // request; ../core/shutdown.ts ends the jobs and the server.
 
+import { PBSE, reject } from "#model/pbse.ts";
 import type { ShutdownRequest } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { checkOperator } from "../attributes/permission.ts";
@@ -16,6 +17,14 @@ export function shutdownRequest(tx: Transaction, request: ShutdownRequest): Answ
     object: `Server@${tx.config.host}`,
     text: `Shutdown request received from ${requestor(tx)}: ${request.manner}`,
   });
-  tx.act({ kind: "shutdown", manner: request.manner, scheds: request.scheds, moms: request.moms });
+  const { manner, scheds, moms, other } = request;
+  const { pair } = tx.config;
+  if (pair === undefined && (other !== undefined || request.secondary_only === true)) throw reject(PBSE.NOSUP);
+  // A secondary server that leads is the one that qterm -F means.
+  if (request.secondary_only === true && pair?.role === "primary") {
+    tx.act({ kind: "stop-secondary", token: tx.token });
+    return "deferred";
+  }
+  tx.act({ kind: "shutdown", manner, scheds, moms, ...(other === undefined ? {} : { other }) });
   return {};
 }

@@ -141,12 +141,9 @@ export class Writer {
   /** Gives all servers that wait the order, or those of one role. */
   order(order: Order, role: PairRole | null): Promise<void> {
     return this.transaction(async (writer) => {
-      await writer.all(
-        "UPDATE servers SET orders = ? WHERE role = coalesce(?, role) AND holder <> ?",
-        order,
-        role,
-        this.#options.me.holder,
-      );
+      const { holder } = this.#options.me;
+      if (role === null) await writer.all("UPDATE servers SET orders = ? WHERE holder <> ?", order, holder);
+      else await writer.all("UPDATE servers SET orders = ? WHERE role = ? AND holder <> ?", order, role, holder);
     });
   }
 

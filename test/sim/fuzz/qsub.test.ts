@@ -127,7 +127,7 @@ function script(random: Prng): string {
 
 function complexOf(server: Target): Complex {
   return {
-    conf: () => ({ server: HOST, home: "/nonexistent", exec: "/opt/pbs", values: {}, mode: "system", log_highres: false }),
+    conf: () => ({ server: HOST, home: "/nonexistent", exec: "/opt/pbs", values: {}, mode: "system", log_highres: false, pair: null }),
     connect: async () => ({
       async request(request, { onPart } = {}) {
         const { reply, items } = server.ask(ALICE, request);

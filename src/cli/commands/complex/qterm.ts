@@ -31,11 +31,15 @@ export async function qterm(io: CommandIo, complex: Complex): Promise<number> {
     io.err(faults + USAGE);
     return 1;
   }
-  // -f would also stop a secondary server, but there is none, so -f has no effect. -F and -i concern only the secondary server and are refused.
-  if (failover === "F" || failover === "i") {
+  // Without a second server -f has no effect. -F and -i concern only the secondary server and are refused.
+  const has_pair = complex.conf().pair !== null;
+  if (!has_pair && (failover === "F" || failover === "i")) {
     io.err(`qterm: No support for requested service ${complex.conf().server}\n`);
     return FAILED;
   }
+  if (has_pair && failover === "f") request = { ...request, other: "stop" };
+  if (has_pair && failover === "i") request = { ...request, other: "idle" };
+  if (has_pair && failover === "F") request = { ...request, secondary_only: true };
   let status = 0;
   for (const server of scan.operands.length === 0 ? [""] : scan.operands) {
     if (!(await stop(io, complex, server, request))) status = FAILED;
