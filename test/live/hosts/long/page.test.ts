@@ -86,7 +86,7 @@ function steps(): readonly (Step | Happening)[] {
 let net: Net;
 before(() => {
   if (skip !== false) return;
-  net = makeNet(["head", ...MOMS, "login1", "sched1", "db1"], { home: true, own: [...OWN, ...OWN_OF_POSTGRES] });
+  net = makeNet(["head", ...MOMS, "login1", "sched1", "db1", "spare"], { home: true, own: [...OWN, ...OWN_OF_POSTGRES] });
   const programs = join(net.dir, "programs");
   mkdirSync(programs);
   for (const [name, text] of Object.entries(PLAYED)) {
