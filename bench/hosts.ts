@@ -1,7 +1,7 @@
 // Rows of a complex over many hosts (docs/bench.md): server, login host and eight moms are network namespaces, joined by a bridge. All links are TLS over TCP. The hosts
 // share the machine's processors, so the rows show what the links cost, not what more machines bring.
 
-import { appendFileSync, chmodSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
+import { appendFileSync, chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "../test/live/complex.ts";
@@ -18,6 +18,8 @@ const USER = "pbsuser1";
 const MOMS = 8;
 const ROUNDS = 3;
 const COMMANDS = 101;
+/** A tick (USER_HZ) */
+const MS_IN_TICK = 10;
 const LIMITS = { system: 200, user: 300, command_ms: 12 } as const;
 
 export async function hostRows(say: (text: string) => void): Promise<Row[]> {
@@ -55,20 +57,40 @@ async function modeRows(mode: Mode, munged: Munged, say: (text: string) => void)
     const rows: Row[] = [];
     if (mode === "system") {
       say("commands of the login host");
-      rows.push(commandRow(bed, login, "from a login host"), { ...commandRow(bed, head, "on the host of the server"), limit: null });
+      rows.push(...commandRows(bed, login));
     }
     say(`${SHORT_JOBS} short jobs, ${ROUNDS} times`);
     const values: number[] = [];
-    for (let round = 1; round <= ROUNDS; round++) values.push(await shortJobs(bed, round));
+    const costs_ms: number[] = [];
+    for (let round = 1; round <= ROUNDS; round++) {
+      const before = processorTicks(net.hosts);
+      values.push(await shortJobs(bed, round));
+      costs_ms.push(((processorTicks(net.hosts) - before) * MS_IN_TICK) / SHORT_JOBS);
+    }
     const work = `${SHORT_JOBS.toLocaleString("en")} /bin/true over ${MOMS} hosts in ${mode} mode, submission to last end, output copied`;
     return [
       ...rows,
       { work: `${work}: best of ${ROUNDS}`, value: Math.max(...values), unit: "/s", limit: LIMITS[mode] },
       { work: `${work}: median`, value: median(values), unit: "/s", limit: null },
+      { work: `${work}: processor time of all daemons and jobs for one job`, value: Math.min(...costs_ms), unit: "ms", limit: null },
     ];
   } finally {
     closeBed(net);
   }
+}
+
+/** Processor time of the processes of the hosts, and of those that they have waited for, in ticks (proc(5)). */
+function processorTicks(hosts: readonly NetHost[]): number {
+  let ticks = 0;
+  for (const pid of hosts.flatMap((host) => host.pids())) {
+    try {
+      const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
+      for (const field of fields.slice(11, 15)) ticks += Number(field);
+    } catch {
+      // The process has ended; its parent has its time.
+    }
+  }
+  return ticks;
 }
 
 /** Runs a command many times on this host, and prints the ms that each took. The first ones start the resident. */
@@ -84,23 +106,18 @@ for (let at = 0; at < 30 + Number(count); at++) {
 }
 console.log(JSON.stringify(took));`;
 
-function commandRow(bed: Bed, host: NetHost, where: string): Row {
-  const words = bed
-    .wordsAt(host, ["qsub", "-h", "--", "/bin/true"], USER)
-    .map((word) => (word === "PARTITA_RESIDENT=no" ? "PARTITA_RESIDENT=yes" : word));
+/** The best of many calls shows what a call costs when no other work of the machine comes between. */
+function commandRows(bed: Bed, host: NetHost): Row[] {
+  const words = bed.wordsAt(host, ["qsub", "-h", "--", "/bin/true"], USER);
   const at = words.findIndex((word) => word.endsWith("/qsub"));
-  const conf = join(bed.homeOf(host), "pbs.conf");
-  host.must("sed", "-i", "/^PARTITA_RESIDENT=/d", conf);
-  const taken = JSON.parse(
-    host.must(...words.slice(0, at), process.execPath, "-e", TIMER, String(COMMANDS), ...words.slice(at)),
-  ) as number[];
+  const become = words.slice(0, at).map((word) => (word === "PARTITA_RESIDENT=no" ? "PARTITA_RESIDENT=yes" : word));
+  const taken = JSON.parse(host.must(...become, process.execPath, "-e", TIMER, String(COMMANDS), ...words.slice(at))) as number[];
   bed.pbs(["qdel", ...bed.pbs(["qselect"]).split("\n").filter(Boolean)]);
-  return {
-    work: `one qsub ${where} in system mode, through the resident (best ${Math.min(...taken).toFixed(1)} ms)`,
-    value: median(taken),
-    unit: "ms",
-    limit: LIMITS.command_ms,
-  };
+  const work = "one qsub from a login host in system mode, through the resident";
+  return [
+    { work: `${work}: median`, value: median(taken), unit: "ms", limit: LIMITS.command_ms },
+    { work: `${work}: best of ${COMMANDS}`, value: Math.min(...taken), unit: "ms", limit: null },
+  ];
 }
 
 async function shortJobs(bed: Bed, round: number): Promise<number> {
