@@ -4,7 +4,7 @@
 // R1. After the first crashes the daemon is started again at once. When there have been crashes_max crashes within the window, it
 //     needs attention, and the delay before the next start grows with each crash.
 
-export type RestartRules = {
+type RestartRules = {
   /** number of crashes within the window at which the daemon needs attention */
   readonly crashes_max: number;
   readonly window_ms: number;
@@ -13,9 +13,9 @@ export type RestartRules = {
   readonly delay_max_ms: number;
 };
 
-export const RESTARTS: RestartRules = { crashes_max: 3, window_ms: 3_600_000, delay_step_ms: 10_000, delay_max_ms: 300_000 };
+const RESTARTS: RestartRules = { crashes_max: 3, window_ms: 3_600_000, delay_step_ms: 10_000, delay_max_ms: 300_000 };
 
-export type AfterCrash = {
+type AfterCrash = {
   /** times of the crashes that still count; the last is the present crash */
   readonly crashes: number[];
   readonly attention: boolean;

@@ -14,8 +14,8 @@
 // I7. When the server has lost a mom, it does not start the mom's rerunnable jobs anywhere else before the mom's grace is over,
 //     counted from the mom's last message. The mom ends these jobs before its grace is over, counted from its latest message
 //     that the server has answered, which is never later. So a job does not run twice, although the two cannot speak.
-// I8. Commands to many moms may come by multicast. Each has a place among the frames of the connection, and is carried out once,
-//     in this place (multicast/stream.ts).
+// I8. Commands to many moms may come by multicast. Each has a position among the frames of the connection, and is carried out once,
+//     at this position (multicast/stream.ts).
 
 import type { GroupOrder } from "./multicast/group-desk.ts";
 import type { GroupType } from "./multicast/stream.ts";
@@ -84,7 +84,7 @@ export type MomHello = {
   readonly reports?: { readonly every_s: number };
   /** the grace that the mom knows; null: it knows none yet; absent: a mom of an earlier release, which does not heed I7 */
   readonly grace?: MomGrace | null;
-  /** the mom counts the places of frames and can receive commands by multicast (multicast/stream.ts) */
+  /** the mom counts the positions of frames and can receive commands by multicast (multicast/stream.ts) */
   readonly multicast?: true;
 };
 /**
@@ -229,8 +229,8 @@ export type MomToServer = {
   "mom-accepted": { readonly runs: readonly { readonly job: string; readonly run_count: number }[] };
   /** answer to mom-ping. ill: the reason why the mom cannot start jobs although it answers */
   "mom-pong": { readonly number: number; readonly clock_ms?: number; readonly ill?: string };
-  /** the mom has got everything before this place of the stream from the server (multicast/stream.ts); datagrams have the same content */
-  "mom-got": { readonly place: number };
+  /** the mom has got everything before this position of the stream from the server (multicast/stream.ts); datagrams have the same content */
+  "mom-got": { readonly position: number };
   /** the answer to a mom-signal, or to a mom-start that the mom refuses at once */
   "mom-result": { readonly token: number; readonly ok: boolean; readonly code?: number; readonly text?: string };
 };
@@ -253,8 +253,8 @@ export type ServerToMom = {
   "mom-keys": { readonly channel: string; readonly key: string; readonly boot: string };
   /** the key of the group of moms that get commands by multicast, from now on */
   "mom-group": GroupOrder;
-  /** a command that was sent to the group before. place: its place in the stream; the mom may have carried it out already */
-  "mom-command": { readonly place: number; readonly type: GroupType; readonly data: { readonly [name: string]: unknown } };
+  /** a command that was sent to the group before. position: its position in the stream; the mom may have carried it out already */
+  "mom-command": { readonly position: number; readonly type: GroupType; readonly data: { readonly [name: string]: unknown } };
   /** answer to the report with that number; datagrams of the server have the same content */
   "mom-heard": MomHeard;
   "mom-refused": { readonly code: number; readonly text: string };

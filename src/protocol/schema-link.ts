@@ -202,7 +202,7 @@ const MOM_TO_SERVER = {
     message: told.exactOptional(),
   }),
   "mom-accepted": z.object({ runs: items(z.object(run)) }),
-  "mom-got": z.object({ place: count }),
+  "mom-got": z.object({ position: count }),
   "mom-pong": z.object({ number: whole, clock_ms: whole.exactOptional(), ill: told.exactOptional() }),
   "mom-result": z.object({ token: whole, ok: z.boolean(), code: whole.exactOptional(), text: told.exactOptional() }),
 } satisfies { readonly [K in keyof MomToServer]: z.ZodType<MomToServer[K]> };
@@ -268,7 +268,7 @@ const SERVER_TO_MOM = {
   }),
   "mom-heard": z.object({ number: count, grace: grace.exactOptional() }),
   "mom-group": z.object({ keys: groupKeys.nullable() }),
-  "mom-command": z.object({ place: count, type: z.enum(GROUP_TYPES), data: record }),
+  "mom-command": z.object({ position: count, type: z.enum(GROUP_TYPES), data: record }),
   "mom-refused": z.object({ code: whole, text }),
   "mom-start": z.object({ jobs: items(momJob) }),
   "mom-signal": z.object({ ...token, signal: name }),

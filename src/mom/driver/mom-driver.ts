@@ -315,7 +315,7 @@ export class MomDriver {
       absent: () => this.#absent(),
       group: this.#ports.group,
       net: () => this.#settings.multicast_interface,
-      acknowledge: (place, spread_ms) => this.#reports?.acknowledge(place, spread_ms),
+      acknowledge: (position, spread_ms) => this.#reports?.acknowledge(position, spread_ms),
     });
     this.#ports.ready();
   }

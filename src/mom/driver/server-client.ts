@@ -1,5 +1,5 @@
 // The mom's link to its server: turns frames into events. Commands may also come by multicast (#protocol/multicast); each is
-// handled in its place among the frames.
+// handled at its position among the frames.
 
 import type { ServerToMom } from "#protocol/mom-link.ts";
 import { GroupSeat } from "#protocol/multicast/group-seat.ts";
@@ -28,7 +28,7 @@ export type ServerTools = {
   /** $multicast_interface */
   readonly net: () => string | null;
   /** sends an acknowledgement within spread_ms */
-  readonly acknowledge: (place: number, spread_ms: number) => void;
+  readonly acknowledge: (position: number, spread_ms: number) => void;
 };
 
 /** Turns frames of the server into events. After a frame that cannot be read, the connection is closed and a new one is made. */
@@ -139,7 +139,7 @@ export class ServerClient {
         return this.#seat?.take(frame.data);
       case "mom-command":
         if (this.#seat?.copy(frame.data) === true) return;
-        note("the server sent a command out of its place", LOG_EVENT.ERROR);
+        note("the server sent a command out of its position", LOG_EVENT.ERROR);
         return this.startOver();
       case "mom-signal":
         return happen({ kind: "signal", data: frame.data });

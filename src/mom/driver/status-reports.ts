@@ -46,7 +46,7 @@ export class StatusReports {
   /** consecutive reports whose datagrams were not answered */
   #missed = 0;
   #is_welcomed = false;
-  /** the place to acknowledge; null: no acknowledgement is due */
+  /** the position to acknowledge; null: no acknowledgement is due */
   #got: number | null = null;
   #cancel: () => void = () => undefined;
 
@@ -97,18 +97,18 @@ export class StatusReports {
   }
 
   /**
-   * Acknowledges commands that came by multicast: everything before this place of the stream. Each mom waits for a different
+   * Acknowledges commands that came by multicast: everything before this position of the stream. Each mom waits for a different
    * part of spread_ms, so that the acknowledgements of all moms do not arrive at once.
    */
-  acknowledge(place: number, spread_ms: number): void {
+  acknowledge(position: number, spread_ms: number): void {
     const is_due = this.#got !== null;
-    this.#got = place;
+    this.#got = position;
     if (is_due) return;
     this.#options.clock.after(spread_ms * shareOf(this.#options.host), () => {
       const got = this.#got;
       this.#got = null;
       if (got === null) return;
-      const data: MomToServer["mom-got"] = { place: got };
+      const data: MomToServer["mom-got"] = { position: got };
       if (this.#channel.isOpen && this.#missed <= MISSED_MAX) this.#socket.send(this.#channel.seal(JSON.stringify(data)));
       else this.#options.send({ type: "mom-got", data });
     });

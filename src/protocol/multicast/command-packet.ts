@@ -2,7 +2,7 @@
 // `command`. Its sealed content is:
 //
 //   byte   0 ... 63     64 ... 67   68     69      70 ... 71   72 ...                        ... end
-//          signature    command     part   parts   members     number and place of each      part of the text
+//          signature    command     part   parts   members     number and position of each      part of the text
 //
 // C1. Every member of the group has the key, so the key proves only that a member has sealed the datagram. The signature
 //     proves that the server has: it covers the header, the start of the server and the rest of the content.
@@ -25,10 +25,10 @@ export const COMMAND_BYTES_MAX = PARTS_MAX * ROOM;
 /** Members have numbers below this one. */
 export const MEMBERS_MAX = 2 ** 16;
 /** Places are counted modulo this number. */
-export const PLACES = 2 ** 32;
+export const POSITIONS = 2 ** 32;
 
-/** A member that must carry out the command, and the place of the command in its stream. */
-export type Addressee = { readonly member: number; readonly place: number };
+/** A member that must carry out the command, and the position of the command in its stream. */
+export type Addressee = { readonly member: number; readonly position: number };
 /** What one datagram says about a command. text null: no part of the text. */
 export type CommandPart = {
   readonly command: number;
@@ -103,7 +103,7 @@ export function readPart({ said }: OpenedPart): CommandPart | null {
   if (parts < 1 || parts > PARTS_MAX || start > said.length || (part !== NO_PART && part >= parts)) return null;
   const to = Array.from({ length: count }, (_, index) => {
     const at = FIXED_BYTES + index * ADDRESSEE_BYTES;
-    return { member: view.getUint16(at), place: view.getUint32(at + 2) };
+    return { member: view.getUint16(at), position: view.getUint32(at + 2) };
   });
   return { command: view.getUint32(0), part, parts, to, text: part === NO_PART ? null : said.subarray(start) };
 }
@@ -116,10 +116,10 @@ function encode({ command, part, parts, to, text }: CommandPart): Uint8Array {
   view.setUint8(4, part);
   view.setUint8(5, parts);
   view.setUint16(6, to.length);
-  to.forEach(({ member, place }, index) => {
+  to.forEach(({ member, position }, index) => {
     const at = FIXED_BYTES + index * ADDRESSEE_BYTES;
     view.setUint16(at, member);
-    view.setUint32(at + 2, place);
+    view.setUint32(at + 2, position);
   });
   if (text !== null) said.set(text, start);
   return said;

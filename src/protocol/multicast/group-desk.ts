@@ -1,8 +1,8 @@
 // The server's end of a group of moms: sends commands to many moms at once, and makes sure that each mom gets each command.
 //
-// G1. Every command has a place in the stream to each of its moms (stream.ts). Before another frame goes to a mom over its
+// G1. Every command has a position in the stream to each of its moms (stream.ts). Before another frame goes to a mom over its
 //     connection, the mom gets the commands there that it has not acknowledged. So the connection alone carries the whole
-//     stream in its order, and what the mom has got already is recognized by its place.
+//     stream in its order, and what the mom has got already is recognized by its position.
 // G2. A command that a mom does not acknowledge is repeated, and goes over the mom's connection in the end.
 // G3. After a member has left, nothing is sealed with a key that it knows. Until the others have the next key, commands go
 //     over connections. Members that leave one after the other cause one new key, not one each.
@@ -13,7 +13,7 @@
 import type { MulticastSettings } from "#model/tables/multicast-attributes.ts";
 import { CHANNEL_DIGITS, type Cipher, KEY_BYTES } from "../datagram/packet.ts";
 import { hex } from "../datagram/status-desk.ts";
-import { type Addressee, COMMAND_BYTES_MAX, type GroupKeys, MEMBERS_MAX, PLACES, partsOf, sealPart } from "./command-packet.ts";
+import { type Addressee, COMMAND_BYTES_MAX, type GroupKeys, MEMBERS_MAX, POSITIONS, partsOf, sealPart } from "./command-packet.ts";
 import { type GroupType, isCounted } from "./stream.ts";
 
 /** What a mom must know of the group. keys null: there is no group now. key: base64; signer: the public key of the server in base64 */
@@ -48,15 +48,15 @@ export type GroupDeskOptions = {
   readonly note: (text: string) => void;
 };
 
-/** number: in the group; null: the mom has no key. place: of the next frame or command */
+/** number: in the group; null: the mom has no key. position: of the next frame or command */
 type Member = {
   readonly host: string;
   readonly address: string;
   readonly send: Send;
   number: number | null;
-  place: number;
-  /** commands that are not acknowledged, in the order of their places */
-  unheard: { readonly command: Command; readonly place: number }[];
+  position: number;
+  /** commands that are not acknowledged, in the order of their positions */
+  unheard: { readonly command: Command; readonly position: number }[];
   /** successive commands that were not acknowledged, and the time at which a deaf member is tried again (G4) */
   misses: number;
   retry_ms: number;
@@ -66,14 +66,18 @@ type Command = {
   readonly type: GroupType;
   readonly data: unknown;
   readonly text: Uint8Array;
-  /** members that have not acknowledged it, with its place in the stream of each */
+  /** members that have not acknowledged it, with its position in the stream of each */
   readonly waiting: Map<Member, number>;
   repeats_left: number;
   cancel: () => void;
 };
 
-/** How long other members may leave before a new key is made (G3). */
+/**
+ * How long other members may leave before a new key is made (G3), and the shortest time between two keys: a host that connects
+ * again and again does not cause frames to all members each time.
+ */
 const LEAVE_MS = 1000;
+const KEY_MS_MIN = 10_000;
 /** Number of successive unacknowledged commands after which a member counts as deaf, and after what time it is tried again (G4). */
 const MISSES_MAX = 3;
 const RETRY_MS = 60_000;
@@ -91,7 +95,7 @@ export class GroupDesk {
   #signer: ReturnType<GroupDeskOptions["signer"]> | null = null;
   #socket: GroupSocket | null = null;
   /** counter: of the next datagram; next: number of the next member; is_stale: a member that knows the key has left (G3) */
-  #key: { readonly keys: GroupKeys; counter: number; next: number; is_stale: boolean } | null = null;
+  #key: { readonly keys: GroupKeys; readonly made_ms: number; counter: number; next: number; is_stale: boolean } | null = null;
   #cancelRotation: () => void = () => undefined;
   #commands = 0;
   /** commands and datagrams sent to the group, the bytes of the datagrams, and commands that had to go over a connection */
@@ -119,7 +123,7 @@ export class GroupDesk {
 
   /** Admits the mom of a connection that has just been made. send: sends a frame over this connection */
   admit(link: number, mom: { readonly host: string; readonly address: string; readonly send: Send }): void {
-    const member: Member = { ...mom, number: null, place: 0, unheard: [], misses: 0, retry_ms: 0 };
+    const member: Member = { ...mom, number: null, position: 0, unheard: [], misses: 0, retry_ms: 0 };
     this.#members.set(link, member);
     if (this.#settings === null) return;
     if (this.#key === null) this.#rotate();
@@ -134,7 +138,7 @@ export class GroupDesk {
     for (const { command } of member.unheard) settle(command, member);
     if (this.#key === null || member.number === null || this.#key.is_stale) return;
     this.#key.is_stale = true;
-    this.#rotateAfter(LEAVE_MS);
+    this.#rotateAfter(Math.max(LEAVE_MS, this.#key.made_ms + KEY_MS_MIN - this.#options.clock.steady_ms()));
   }
 
   /** Called before a frame is sent over a connection (G1). */
@@ -142,7 +146,7 @@ export class GroupDesk {
     const member = this.#members.get(link);
     if (member === undefined || !isCounted(type)) return;
     this.#flush(member);
-    member.place++;
+    member.position++;
   }
 
   /**
@@ -158,7 +162,7 @@ export class GroupDesk {
     const text = new TextEncoder().encode(JSON.stringify([type, data]));
     if (text.length > COMMAND_BYTES_MAX) return links;
     const command: Command = {
-      number: this.#commands++ % PLACES,
+      number: this.#commands++ % POSITIONS,
       type,
       data,
       text,
@@ -168,9 +172,9 @@ export class GroupDesk {
     };
     const members = able.flatMap((link) => this.#members.get(link) ?? []);
     for (const member of members) {
-      const place = member.place++;
-      command.waiting.set(member, place);
-      member.unheard.push({ command, place });
+      const position = member.position++;
+      command.waiting.set(member, position);
+      member.unheard.push({ command, position });
     }
     this.counts.commands++;
     this.#transmit(command);
@@ -180,13 +184,13 @@ export class GroupDesk {
     return links.filter((link) => !reached.has(link));
   }
 
-  /** Called when a mom has acknowledged everything before a place. */
-  heard(link: number, place: number): void {
+  /** Called when a mom has acknowledged everything before a position. */
+  heard(link: number, position: number): void {
     const member = this.#members.get(link);
-    if (member === undefined || place > member.place) return;
+    if (member === undefined || position > member.position) return;
     if (member.misses >= MISSES_MAX) this.#options.note(`multicast: ${member.host} gets multicast commands again`);
     member.misses = 0;
-    const left = member.unheard.findIndex((sent) => sent.place >= place);
+    const left = member.unheard.findIndex((sent) => sent.position >= position);
     const heard = left < 0 ? member.unheard.splice(0) : member.unheard.splice(0, left);
     for (const { command } of heard) settle(command, member);
   }
@@ -208,7 +212,8 @@ export class GroupDesk {
 
   #isAble(link: number, now_ms: number): boolean {
     const member = this.#members.get(link);
-    if (member === undefined || member.number === null || member.unheard.length >= UNHEARD_MAX || member.place >= PLACES - 1) return false;
+    if (member === undefined || member.number === null || member.unheard.length >= UNHEARD_MAX || member.position >= POSITIONS - 1)
+      return false;
     return member.misses < MISSES_MAX || now_ms >= member.retry_ms;
   }
 
@@ -223,7 +228,7 @@ export class GroupDesk {
     if (key === null) return;
     const { cipher } = this.#options;
     const to: Addressee[] = [];
-    for (const [{ number }, place] of command.waiting) if (number !== null) to.push({ member: number, place });
+    for (const [{ number }, position] of command.waiting) if (number !== null) to.push({ member: number, position });
     for (const part of partsOf(command.number, command.text, to)) {
       const bytes = sealPart(cipher, this.#sign, key.keys, key.counter++, part);
       this.counts.datagrams++;
@@ -271,10 +276,10 @@ export class GroupDesk {
 
   /** Sends the unacknowledged commands of a member over its connection (G1). */
   #flush(member: Member): void {
-    for (const { command, place } of member.unheard.splice(0)) {
+    for (const { command, position } of member.unheard.splice(0)) {
       settle(command, member);
       this.counts.copies++;
-      member.send("mom-command", { place, type: command.type, data: command.data });
+      member.send("mom-command", { position, type: command.type, data: command.data });
     }
   }
 
@@ -291,10 +296,10 @@ export class GroupDesk {
     this.#key = null;
     const first = this.#members.values().next().value;
     if (first === undefined || this.#settings === null) return;
-    const { random, boot, rotation_ms, open } = this.#options;
+    const { random, boot, rotation_ms, open, clock } = this.#options;
     this.#socket ??= open(this.#settings, first.address);
     const keys = { channel: hex(random(CHANNEL_DIGITS / 2)), key: random(KEY_BYTES), boot };
-    this.#key = { keys, counter: 0, next: 0, is_stale: false };
+    this.#key = { keys, made_ms: clock.steady_ms(), counter: 0, next: 0, is_stale: false };
     for (const member of this.#members.values()) this.#hand(member);
     this.#rotateAfter(rotation_ms);
   }

@@ -1,9 +1,9 @@
 // The mom's end of a group: opens the datagrams of the server, puts commands together, and carries out each command once, in
-// its place among the frames of the connection (stream.ts).
+// its position among the frames of the connection (stream.ts).
 //
 // S1. The work for a datagram is bounded: length, header, counter and rate are checked before anything is decrypted, and the
 //     signature is checked only if a member of the group has sealed the datagram.
-// S2. A command whose place is not reached yet waits for the frames before it. A command whose place was passed has been
+// S2. A command whose position is not reached yet waits for the frames before it. A command whose position was passed has been
 //     carried out: it is acknowledged again.
 // S3. Nothing of a connection outlives it.
 
@@ -21,8 +21,8 @@ export type GroupSeatOptions = {
   readonly now_ms: () => number;
   /** carries out a command whose content is not checked yet */
   readonly carryOut: (type: string, data: unknown) => void;
-  /** acknowledges everything before a place, within spread_ms */
-  readonly acknowledge: (place: number, spread_ms: number) => void;
+  /** acknowledges everything before a position, within spread_ms */
+  readonly acknowledge: (position: number, spread_ms: number) => void;
   /** receives the datagrams of this group from now on; null: of no group */
   readonly listen: (group: { readonly address: string; readonly port: number } | null) => void;
   readonly note: (text: string) => void;
@@ -38,23 +38,23 @@ type Seat = {
   /** a datagram without the server's signature was logged */
   is_warned: boolean;
 };
-/** A command of which parts have come. place null: not known to be for this mom. */
-type Partial = { readonly texts: (Uint8Array | undefined)[]; missing: number; place: number | null };
+/** A command of which parts have come. position null: not known to be for this mom. */
+type Partial = { readonly texts: (Uint8Array | undefined)[]; missing: number; position: number | null };
 
 /** Number of datagrams that are decrypted at once, and per second. */
 const BURST = 1000;
 const RATE_PER_S = 200;
-/** Largest numbers of incomplete commands, and of commands that wait for their place. */
+/** Largest numbers of incomplete commands, and of commands that wait for their position. */
 const PARTIALS_MAX = 8;
 const WAITING_MAX = 256;
 
 export class GroupSeat {
   readonly #options: GroupSeatOptions;
   #seat: Seat | null = null;
-  /** the place of the next frame or command */
-  #place = 0;
+  /** the position of the next frame or command */
+  #position = 0;
   readonly #partials = new Map<number, Partial>();
-  /** complete commands by place (S2) */
+  /** complete commands by position (S2) */
   readonly #waiting = new Map<number, { readonly type: string; readonly data: unknown }>();
   /** datagrams that did not count, by reason. forged: sealed by a member, but not signed by the server */
   readonly dropped = { oversized: 0, unknown: 0, replayed: 0, flood: 0, foreign: 0, forged: 0 };
@@ -65,7 +65,7 @@ export class GroupSeat {
 
   /** Called when a connection is made, and when it is lost (S3). */
   reset(): void {
-    this.#place = 0;
+    this.#position = 0;
     this.#waiting.clear();
     this.take({ keys: null });
   }
@@ -92,17 +92,17 @@ export class GroupSeat {
     listen({ address, port });
   }
 
-  /** Handles a frame of the connection that takes a place in the stream, and then the commands that waited for it. */
+  /** Handles a frame of the connection that takes a position in the stream, and then the commands that waited for it. */
   counted(handle: () => void): void {
-    this.#place++;
+    this.#position++;
     handle();
     this.#advance();
   }
 
-  /** Handles a command that came over the connection. Returns false if its place cannot be right: the connection must be made anew. */
-  copy({ place, type, data }: { readonly place: number; readonly type: string; readonly data: unknown }): boolean {
-    if (place > this.#place) return false;
-    if (place === this.#place) this.counted(() => this.#options.carryOut(type, data));
+  /** Handles a command that came over the connection. Returns false if its position cannot be right: the connection must be made anew. */
+  copy({ position, type, data }: { readonly position: number; readonly type: string; readonly data: unknown }): boolean {
+    if (position > this.#position) return false;
+    if (position === this.#position) this.counted(() => this.#options.carryOut(type, data));
     return true;
   }
 
@@ -112,12 +112,12 @@ export class GroupSeat {
     const part = seat === null ? null : this.#open(seat, bytes);
     if (seat === null || part === null) return;
     const mine = part.to.find(({ member }) => member === seat.member);
-    if (mine !== undefined && mine.place < this.#place) {
+    if (mine !== undefined && mine.position < this.#position) {
       this.#partials.delete(part.command);
-      return this.#options.acknowledge(this.#place, seat.spread_ms);
+      return this.#options.acknowledge(this.#position, seat.spread_ms);
     }
-    const place = this.#add(part, mine?.place ?? null);
-    if (place !== null && this.#advance()) this.#options.acknowledge(this.#place, seat.spread_ms);
+    const position = this.#add(part, mine?.position ?? null);
+    if (position !== null && this.#advance()) this.#options.acknowledge(this.#position, seat.spread_ms);
   }
 
   /** Checks and opens a datagram; null: it does not count (S1). */
@@ -144,36 +144,36 @@ export class GroupSeat {
     return null;
   }
 
-  /** Adds a part to its command. Returns the place of the command if it is complete and for this mom, otherwise null. */
-  #add({ command, part, parts, text }: CommandPart, place: number | null): number | null {
-    const partial = this.#partials.get(command) ?? { texts: new Array<Uint8Array | undefined>(parts), missing: parts, place: null };
+  /** Adds a part to its command. Returns the position of the command if it is complete and for this mom, otherwise null. */
+  #add({ command, part, parts, text }: CommandPart, position: number | null): number | null {
+    const partial = this.#partials.get(command) ?? { texts: new Array<Uint8Array | undefined>(parts), missing: parts, position: null };
     if (partial.texts.length !== parts) return null;
     this.#partials.set(command, partial);
-    if (place !== null) partial.place = place;
+    if (position !== null) partial.position = position;
     if (text !== null && partial.texts[part] === undefined) {
       partial.texts[part] = text;
       partial.missing--;
     }
     const [oldest] = this.#partials.keys();
     if (this.#partials.size > PARTIALS_MAX && oldest !== undefined) this.#partials.delete(oldest);
-    if (partial.missing > 0 || partial.place === null) return null;
+    if (partial.missing > 0 || partial.position === null) return null;
     this.#partials.delete(command);
     const said = contentOf(partial.texts);
     if (said === null || this.#waiting.size >= WAITING_MAX) return null;
-    this.#waiting.set(partial.place, said);
-    return partial.place;
+    this.#waiting.set(partial.position, said);
+    return partial.position;
   }
 
-  /** Carries out the commands whose places are reached. Returns false if there is none. */
+  /** Carries out the commands whose positions are reached. Returns false if there is none. */
   #advance(): boolean {
-    const before = this.#place;
-    for (let next = this.#waiting.get(this.#place); next !== undefined; next = this.#waiting.get(this.#place)) {
-      this.#waiting.delete(this.#place);
-      this.#place++;
+    const before = this.#position;
+    for (let next = this.#waiting.get(this.#position); next !== undefined; next = this.#waiting.get(this.#position)) {
+      this.#waiting.delete(this.#position);
+      this.#position++;
       this.#options.carryOut(next.type, next.data);
     }
-    for (const place of this.#waiting.keys()) if (place < this.#place) this.#waiting.delete(place);
-    return this.#place > before;
+    for (const position of this.#waiting.keys()) if (position < this.#position) this.#waiting.delete(position);
+    return this.#position > before;
   }
 }
 

@@ -1,10 +1,10 @@
 // The stream from the server to a mom on another host: frames over the connection, and commands that come by multicast.
-// Both ends count what belongs to the stream, so that every command has the same place at both ends.
+// Both ends count what belongs to the stream, so that every command has the same position at both ends.
 
-/** Frames that do not count, because they may overtake commands: keys, and answers to reports. A mom-command has its place in itself. */
+/** Frames that do not count, because they may overtake commands: keys, and answers to reports. A mom-command states its position. */
 const UNCOUNTED: ReadonlySet<string> = new Set(["mom-keys", "mom-group", "mom-heard", "mom-command"]);
 
-/** Whether a frame over the connection takes a place in the stream. */
+/** Whether a frame over the connection takes a position in the stream. */
 export const isCounted = (type: string): boolean => !UNCOUNTED.has(type);
 
 /**

@@ -222,7 +222,7 @@ export class Gate implements LinksPort, ClientsPort {
       return this.#hello(connection, withoutToken(frame.data));
     }
     if (connection.role !== "mom") return this.#intruder(connection, type);
-    if (frame.type === "mom-got") return this.#options.group.heard(connection.link.id, frame.data.place);
+    if (frame.type === "mom-got") return this.#options.group.heard(connection.link.id, frame.data.position);
     if (frame.type === "mom-report") return this.#report(connection, frame.data, (heard) => connection.link.send("mom-heard", heard));
     if (frame.type === "mom-vnodes")
       return this.#driver.mom(connection.link.id, frame.type, { ...frame.data, vnodes: this.#ownVnodes(connection, frame.data.vnodes) });
@@ -272,8 +272,8 @@ export class Gate implements LinksPort, ClientsPort {
     const connection = opened === null ? undefined : this.#connections.byNumber(opened.link);
     if (opened === null || connection === undefined) return;
     const data = dataIn(opened.text);
-    const parsed = parseFrame("mom-to-server", isRecord(data) && "place" in data ? "mom-got" : "mom-report", data);
-    if (parsed.ok && parsed.frame.type === "mom-got") return group.heard(opened.link, parsed.frame.data.place);
+    const parsed = parseFrame("mom-to-server", isRecord(data) && "position" in data ? "mom-got" : "mom-report", data);
+    if (parsed.ok && parsed.frame.type === "mom-got") return group.heard(opened.link, parsed.frame.data.position);
     if (!parsed.ok || parsed.frame.type !== "mom-report") return this.#intruder(connection, "mom-report");
     const { host } = connection.link.peer;
     if (opened.is_due && host !== undefined) this.#handKeys(connection, host.host);

@@ -105,8 +105,8 @@ export function bed(count: number, settings: MulticastSettings | null = SETTINGS
       verify,
       now_ms: clock.steady_ms,
       carryOut: (_type, data) => void done.push(String((data as { readonly job: unknown }).job)),
-      acknowledge: (place) => {
-        if (!mom.is_mute) desk.heard(link, place);
+      acknowledge: (position) => {
+        if (!mom.is_mute) desk.heard(link, position);
       },
       listen: () => undefined,
       note: (text) => void notes.push(text),
