@@ -136,6 +136,7 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
   }
   switch (reaction.kind) {
     case "end":
+      if (reaction.how === "failed" && retryOnRunner(tx, job, obit.exit_status)) break;
       if (reaction.log !== undefined) logJob(tx, LOG_EVENT.JOB, job.id, reaction.log);
       if (reaction.mail !== undefined) tx.act({ kind: "mail", job: job.id, point: "a", text: reaction.mail });
       finish(tx, job, reaction.how, `${reaction.suffix}${trouble}`);
@@ -197,6 +198,28 @@ function endAttrs(obit: Obit): Attrs {
   if (Object.keys(obit.used).length > 0) set["resources_used"] = obit.used as ResourceRecord;
   if (obit.stageout_status !== undefined) set["Stageout_status"] = obit.stageout_status;
   return set;
+}
+
+/** The pause before a failed job on a runner runs again: it doubles with each run. The last digit of the job's number spreads jobs that failed together. */
+const RETRY_S_FIRST = 30;
+const RETRY_S_MAX = 1800;
+const RETRY_SPREAD_S = 3;
+
+/**
+ * Queues a job again that failed on a runner, if the backend's `retries` admits another run. A program that does not exist or cannot be executed is never tried
+ * again. Returns whether the job will run again.
+ */
+function retryOnRunner(tx: Transaction, job: Job, exit_status: number): boolean {
+  const { backend, Rerunable, run_count = 1 } = job.attrs;
+  if (typeof backend !== "string" || !Rerunable || (exit_status >= 126 && exit_status <= 128)) return false;
+  const retries = tx.state.backends.get(backend)?.attrs["retries"];
+  if (typeof retries !== "number" || run_count > retries) return false;
+  const pause_s = Math.min(RETRY_S_MAX, RETRY_S_FIRST * 2 ** (run_count - 1)) + (job.seq % 10) * RETRY_SPREAD_S;
+  const Execution_Time = tx.now_s + pause_s;
+  const comment = `Failed with exit status ${exit_status}, run ${run_count} of ${retries + 1}; tried again at ${tx.config.ctime(Execution_Time)}`;
+  logJob(tx, LOG_EVENT.JOB, job.id, comment);
+  requeue(tx, job, { Execution_Time, comment });
+  return true;
 }
 
 /** Why a job on a runner failed, in one word; null: it did not fail. */

@@ -176,8 +176,8 @@ function runnerAttrs({ runners }: ServerState, exec: ExecVnode): Attrs {
   return { backend, runner: runner.name, ...(remote === undefined ? {} : { backend_id: remote }) };
 }
 
-/** Attributes that only a waiting job has; ptime: when it was preempted. */
-const OF_WAITING = ["estimated", "topjob", "ptime"] as const;
+/** Attributes that only a waiting job has; ptime: when it was preempted; fail_reason: of its last run. */
+const OF_WAITING = ["estimated", "topjob", "ptime", "fail_reason"] as const;
 
 /**
  * Resumes a suspended job where it is, if the resources that it released are free. Requested by qrun, or by the scheduler

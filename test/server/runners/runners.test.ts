@@ -215,3 +215,30 @@ test("runners: a backend that is switched off lets its runners leave after their
   advance(h, 1);
   assert.equal(h.core.state.runners.size, 0);
 });
+
+test("runners: a job that fails runs again as often as the backend's retries say, but not if its program does not exist", () => {
+  const h = world({ retries: 1 });
+  const ids = [job(h, "1:ncpus=1"), job(h, "1:ncpus=1")];
+  advance(h, 1);
+  const names = asked(h, 2);
+  const end = (at: number, run_count: number, exit_status: number): void => {
+    const [id = "", name = ""] = [ids[at], names[at]];
+    if (!h.core.state.vnodes.has(name)) hello(h, 60 + at, name);
+    runOn(h, id, name, 60 + at);
+    mom(h, 60 + at, "mom-obit", { job: id, run_count, exit_status, used: {} });
+  };
+  const [first = "", second = ""] = ids;
+  end(0, 1, 3);
+  const { job_state, Execution_Time, fail_reason, comment } = attrsOf(h, first);
+  assert.deepEqual([job_state, fail_reason], ["W", "exit"]);
+  assert.ok(Number(Execution_Time) >= Math.floor(h.now_ms / 1000) + 30);
+  assert.match(String(comment), /^Failed with exit status 3, run 1 of 2; tried again at /);
+  end(1, 1, 127);
+  assert.equal(h.core.state.jobs.has(second), false);
+  assert.equal(h.store.history.get(second)?.attrs["fail_reason"], "not_found");
+  apply(h, { kind: "changed", object: "backend", name: "sl", set: { runner_idle_wait: 3600 }, unset: [] });
+  advance(h, 90);
+  assert.equal(attrsOf(h, first)["job_state"], "Q");
+  end(0, 2, 3);
+  assert.equal(h.store.history.get(first)?.attrs.Exit_status, 3);
+});
