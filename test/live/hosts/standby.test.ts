@@ -112,3 +112,27 @@ test("standby: waits, takes over from a killed primary, jobs go on, and the prim
   pbs(complex.home, "qdel", running);
   await until("the job has ended", () => stateOf(running) === "F");
 });
+
+test("standby: qterm ends the secondary alone, leaves it idle, or ends both servers", how, async () => {
+  const waits = (): number => pidOf(spare, "server.lock.secondary");
+  const first = waits();
+  pbs(complex.home, "qterm", "-F");
+  await until("the secondary has ended", () => !isAlive(first));
+  assert.equal(pidThatLeads(), pidOf(complex.home), "the primary goes on");
+
+  partita("start", "--home", spare);
+  const second = waits();
+  const primary = pidOf(complex.home);
+  pbs(complex.home, "qterm", "-i");
+  await until("the primary has ended", () => !isAlive(primary));
+  await until("the secondary is idle", () => logs(spare).includes("this server is idle until the primary leads again"));
+  assert.equal(leads(), "", "nobody leads");
+  complex.start();
+  assert.equal(pidThatLeads(), pidOf(complex.home));
+  assert.equal(postgres.sql("SELECT count(*) FROM partita.servers WHERE orders IS NOT NULL"), "0", "the secondary may take over again");
+
+  const last = pidOf(complex.home);
+  pbs(complex.home, "qterm", "-s", "-f");
+  await until("both servers have ended", () => !isAlive(last) && !isAlive(second));
+  assert.equal(leads(), "");
+});
