@@ -3,15 +3,17 @@
 import type { PolicyBook } from "#sched/shapes/policy-book.ts";
 import type { Prng } from "#support/prng.ts";
 import { attrsOfRun, type Checks } from "./checks/checks.ts";
-import { type Disk, emptyDisk } from "./disk.ts";
 import { momVnodes, policyBook, type Scenario } from "./drawn/scenario.ts";
 import { createDatagrams, type Datagrams } from "./far/datagrams.ts";
 import { MomProcess } from "./mom-process.ts";
-import { createNetwork, type Network } from "./network.ts";
+import { createNetwork, isCutOff, type Network, wayTo } from "./network.ts";
+import { PairedServers } from "./paired-servers.ts";
 import { type SchedOptions, SchedProcess } from "./sched-process.ts";
 import { SchedProcesses } from "./sched-processes.ts";
-import { ServerProcess } from "./server-process.ts";
+import type { Servers } from "./server-ports.ts";
+import { type ServerOptions, ServerProcess } from "./server-process.ts";
 import { type Behaviour, StarterProcess } from "./starter-process.ts";
+import { type Disk, emptyDisk } from "./store/disk.ts";
 import type { World } from "./world.ts";
 
 export type Complex = {
@@ -20,8 +22,10 @@ export type Complex = {
   readonly network: Network;
   readonly datagrams: Datagrams;
   readonly disk: Disk;
-  readonly server: ServerProcess;
-  /** the schedulers by name; one of the server's host is created when the server first starts a scheduler of that name */
+  readonly server: Servers;
+  /** the two servers; null: the complex has one */
+  readonly pair: PairedServers | null;
+  /** the schedulers of the server that leads, by name; one of the server's host is created when the server first starts a scheduler of that name */
   readonly scheds: ReadonlyMap<string, SchedProcess>;
   readonly moms: readonly MomProcess[];
   readonly starters: readonly StarterProcess[];
@@ -42,43 +46,48 @@ export function createComplex(world: World, scenario: Scenario, checks: Checks):
   const disk = emptyDisk();
   const book = policyBook(scenario.policy, scenario.keeps_plans);
   const complex = { failures: false };
-  const schedOptions = () => ({
-    book,
-    cycle_ms_max: scenario.cycle_ms_max,
-    first_pid: PIDS_PER_SCHED * (processes.byName.size + 1),
-  });
-  const makeSched = (name: string): SchedProcess =>
-    new SchedProcess(world, name, {
-      ...schedOptions(),
-      dial: (who, pid, parent) => server.dialSched(who, pid, parent),
-      ended: (who, parent, how) => server.schedExited(who, parent, how),
-    });
-  const processes: SchedProcesses = new SchedProcesses(world, makeSched, (act) => server.awake(act));
+  let scheds_made = 0;
+  const schedOptions = () => ({ book, cycle_ms_max: scenario.cycle_ms_max, first_pid: PIDS_PER_SCHED * (1 + scheds_made++) });
+  /** for each scheduler on another host: the latest term of a leader that it has heard of */
+  const terms = new Map<string, number>();
+  /** The schedulers on the host of the server at a seat. */
+  const processesAt = (seat: number): SchedProcesses => {
+    const makeSched = (name: string): SchedProcess =>
+      new SchedProcess(world, name, {
+        ...schedOptions(),
+        dial: (who, pid, parent) => server.dialSched(who, pid, parent, seat),
+        ended: (who, parent, how) => server.schedExited(who, parent, how),
+      });
+    return new SchedProcesses(world, makeSched, (act) => server.awake(seat, act));
+  };
   const isWanted = (name: string, parent: number): boolean =>
     server.life === parent && server.core?.state.scheds.get(name)?.attrs["state"] === "down";
-  const server: ServerProcess = new ServerProcess({
-    world,
-    network,
-    datagrams,
-    disk,
-    options: {
-      isFar: (host) => isFar.has(host),
-      commit_ms_max: scenario.commit_ms_max,
-      startSched: (name, parent) => processes.start(name, parent, () => isWanted(name, parent)),
-      isAlive: (pid) => processes.isAlive(pid),
-      lookAtSched: (name, pid) => processes.look(name, pid),
-      killSched: (name, pid, parent) => processes.kill(name, pid, parent),
-      stopSched: (name, parent, pid) => processes.stop(name, parent, pid),
-      linkToSched(name, end) {
-        const sched = processes.byName.get(name);
-        if (sched?.alive !== true) return false;
-        sched.accept(end());
-        return true;
-      },
+  const optionsAt = (processes: SchedProcesses): ServerOptions => ({
+    isFar: (host) => isFar.has(host),
+    commit_ms_max: scenario.commit_ms_max,
+    startSched: (name, parent) => processes.start(name, parent, () => isWanted(name, parent)),
+    isAlive: (pid) => processes.isAlive(pid),
+    lookAtSched: (name, pid) => processes.look(name, pid),
+    killSched: (name, pid, parent) => processes.kill(name, pid, parent),
+    stopSched: (name, parent, pid) => processes.stop(name, parent, pid),
+    linkToSched(name, term, end) {
+      const sched = processes.byName.get(name);
+      if (sched?.alive !== true || term < (terms.get(name) ?? 0)) return false;
+      terms.set(name, term);
+      sched.accept(end());
+      return true;
     },
-    observer: checks,
   });
-  for (const { name, host } of scenario.scheds) if (host !== null) processes.byName.set(name, serviced(world, name, schedOptions()));
+  const seats = [processesAt(0), processesAt(1)] as const;
+  const common = { world, network, datagrams, disk, observer: checks };
+  const pair = scenario.pair ? new PairedServers({ common, options: [optionsAt(seats[0]), optionsAt(seats[1])] }) : null;
+  const server: Servers = pair ?? new ServerProcess({ ...common, options: optionsAt(seats[0]) });
+  const present = (): SchedProcesses => seats[pair?.leader === 1 ? 1 : 0];
+  for (const { name, host } of scenario.scheds) {
+    if (host === null) continue;
+    const sched = serviced(world, name, schedOptions());
+    for (const processes of seats) processes.byName.set(name, sched);
+  }
   const behaviour = behaviours(world, scenario, () => complex.failures);
   const attrsOnMom = (host: string, job: string) => moms.find((mom) => mom.host === host)?.attrsOf(job);
   const starterOn = (host: string, called: Set<string>): StarterProcess =>
@@ -101,16 +110,31 @@ export function createComplex(world: World, scenario: Scenario, checks: Checks):
         vnodes: momVnodes(host),
         starter,
         prepareFailure: (job, run_count) => prepareFailure(world, scenario, complex.failures, job, run_count),
-        dial: (name) => (isCutOff(network, name) ? "unreached" : (server.dialMom(name) ?? "absent")),
+        dial: (name, seat) => {
+          const ways = pair === null ? [name] : [name, wayTo(name, seat)];
+          return isCutOff(network, ways) ? "unreached" : (server.dialMom(name, seat) ?? "absent");
+        },
+        leaderAt: pair === null ? null : (name, seat) => (isCutOff(network, [name, wayTo(name, seat)]) ? undefined : pair.leaderAt(seat)),
         datagrams: host.is_far ? datagrams : null,
       }),
   );
   const starters = hosts.map(({ starter }) => starter);
-  return Object.assign(complex, { world, scenario, network, datagrams, disk, server, scheds: processes.byName, moms, starters, book });
+  const made = Object.assign(complex, {
+    world,
+    scenario,
+    network,
+    datagrams,
+    disk,
+    server,
+    pair,
+    scheds: present().byName,
+    moms,
+    starters,
+    book,
+  });
+  // After a take-over the schedulers are those of the other server.
+  return Object.defineProperty(made, "scheds", { get: () => present().byName });
 }
-
-/** Whether no connection with the host can be made now. A connection needs both directions, so one direction that is cut is enough. */
-const isCutOff = ({ cuts }: Network, host: string): boolean => cuts.left_ms(host, "up") > 0 || cuts.left_ms(host, "down") > 0;
 
 /** A scheduler on another host than the server: a service of that host starts it, and starts it again whenever it has ended. */
 function serviced(world: World, name: string, options: Omit<SchedOptions, "dial" | "ended">): SchedProcess {

@@ -5,6 +5,8 @@ import type { Prng } from "#support/prng.ts";
 import type { Complex } from "./complex.ts";
 import type { Fault } from "./drawn/scenario.ts";
 import type { Way } from "./far/cuts.ts";
+import { wayTo } from "./network.ts";
+import { databaseWay } from "./paired-servers.ts";
 
 /** Times in ms for which a killed daemon stays away. */
 const AWAY_MS = [10, 1500, 20_000, 400_000] as const;
@@ -29,7 +31,7 @@ export function strike(complex: Complex, random: Prng): void {
 }
 
 function carryOut(
-  { world, scenario, server, scheds, moms, starters, network }: Complex,
+  { world, scenario, server, pair, scheds, moms, starters, network }: Complex,
   fault: Fault,
   random: Prng,
   away_ms: number,
@@ -95,6 +97,19 @@ function carryOut(
       const slowness = { delay_ms: random.pick([200, 3000, 30_000]), loss: random.pick([0.1, 0.5, 0.9]) };
       if (far.length > 0)
         network.cuts.slow(random.pick(far).name, random.pick(WAYS), slowness, random.int(1, random.pick(scenario.cut_ms)));
+      break;
+    }
+    case "cut-database":
+    case "cut-server":
+    case "cut-server-off": {
+      if (pair === null) break;
+      const leader = pair.leader ?? 0;
+      const seat = random.chance(0.8) ? leader : 1 - leader;
+      const for_ms = random.int(1, random.pick(scenario.cut_ms));
+      const hosts = scenario.hosts.map(({ name }) => wayTo(name, seat));
+      const ways = { "cut-database": [databaseWay(seat)], "cut-server": hosts, "cut-server-off": [databaseWay(seat), ...hosts] }[fault];
+      const directions = random.pick(WAYS);
+      for (const way of ways) network.cuts.cut(way, directions, for_ms);
       break;
     }
     case "fail-commit":

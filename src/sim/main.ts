@@ -16,7 +16,7 @@ async function main(): Promise<number> {
   const options = { ...args.options, onLine: trace ? (line: TraceLine) => void process.stdout.write(`${traceText(line)}\n`) : null };
   const [first, last, end_ms] = span(args);
   const begin_ms = Date.now();
-  const sums = { seeds: 0, failures: 0, jobs: 0, runs: 0, requests: 0, faults: 0, promises: 0, virtual_s: 0, steps: 0 };
+  const sums = { seeds: 0, failures: 0, jobs: 0, runs: 0, requests: 0, faults: 0, promises: 0, takeovers: 0, virtual_s: 0, steps: 0 };
   for (let seed = first; seed <= last && Date.now() < end_ms; seed++) {
     const result = await runSeed(seed, options);
     if (!result.ok) {
@@ -26,12 +26,13 @@ async function main(): Promise<number> {
     }
     sums.seeds++;
     sums.steps += result.step;
-    for (const name of ["jobs", "runs", "requests", "faults", "promises", "virtual_s"] as const) sums[name] += result.counts[name];
+    for (const name of ["jobs", "runs", "requests", "faults", "promises", "takeovers", "virtual_s"] as const)
+      sums[name] += result.counts[name];
   }
-  const { seeds, failures, jobs, runs, requests, faults, promises, virtual_s, steps } = sums;
+  const { seeds, failures, jobs, runs, requests, faults, promises, takeovers, virtual_s, steps } = sums;
   const took_s = (Date.now() - begin_ms) / 1000;
   process.stdout.write(
-    `${seeds} seeds from ${first}${options.scale === 1 ? "" : ` at scale ${options.scale}`}, ${failures === 0 ? "none" : failures} failed, in ${took_s.toFixed(1)} s: ${jobs} jobs submitted, ${runs} runs, ${requests} requests, ${faults} faults, ${promises} promises, ${steps} events, ${Math.round(virtual_s / 3600)} virtual hours\n`,
+    `${seeds} seeds from ${first}${options.scale === 1 ? "" : ` at scale ${options.scale}`}, ${failures === 0 ? "none" : failures} failed, in ${took_s.toFixed(1)} s: ${jobs} jobs submitted, ${runs} runs, ${requests} requests, ${faults} faults, ${promises} promises,${options.pair ? ` ${takeovers} take-overs,` : ""} ${steps} events, ${Math.round(virtual_s / 3600)} virtual hours\n`,
   );
   return failures === 0 ? 0 : 1;
 }

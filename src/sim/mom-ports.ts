@@ -30,6 +30,8 @@ import { NO_CPU_ENFORCEMENT } from "#mom/job/limits.ts";
 import type { StarterToMom } from "#mom/job/starter-link.ts";
 import { checkMomInvariants } from "#mom/run/core.ts";
 import type { MomConfig } from "#mom/run/state.ts";
+import { type Following, followNobody, judgeOther, judgeWelcome } from "#protocol/failover/follower.ts";
+import { type Leader, parseLeader } from "#protocol/failover/leader.ts";
 import type { MomHooks, MomPatience, MomVnode } from "#protocol/mom-link.ts";
 import type { FrameOf } from "#protocol/schema-link.ts";
 import type { Prng } from "#support/prng.ts";
@@ -43,6 +45,9 @@ import type { StarterProcess } from "./starter-process.ts";
 import { steadyMs, type World } from "./world.ts";
 
 const RECONNECT_MS = 1000;
+/** How often the other one of two servers is asked who leads: while the mom has a server, and while it has none. */
+const ASK_MS = 2000;
+const ASK_SOON_MS = 500;
 
 /** What a host keeps on its disk. It stays when a mom of the host ends. */
 export class MomDisk {
@@ -52,6 +57,8 @@ export class MomDisk {
   readonly checkpoints = new Set<string>();
   /** jobs whose output waits for their next run */
   readonly kept = new Set<string>();
+  /** the newest leader of two servers that the mom has heard of */
+  leader: Leader | null = null;
 }
 
 export type MomOptions = {
@@ -60,8 +67,10 @@ export type MomOptions = {
   readonly starter: StarterProcess;
   /** Returns the code with which the preparation of a job's files fails (docs/reference/execution.md 6); null: it succeeds. */
   prepareFailure(job: string, run_count: number): number | null;
-  /** Connects to the server. absent: nobody listens there. unreached: the network carries nothing */
-  dial(host: string): Link<"mom-to-server", "server-to-mom"> | "absent" | "unreached";
+  /** Asks the server at a seat who leads: the text of the leader, null if it names none, undefined if it does not answer. Absent (null) with one server */
+  readonly leaderAt: ((host: string, seat: number) => string | null | undefined) | null;
+  /** Connects to the server at a seat. absent: nobody listens there. unreached: the network carries nothing */
+  dial(host: string, seat: number): Link<"mom-to-server", "server-to-mom"> | "absent" | "unreached";
   /** null: the server is on this host */
   readonly datagrams: Datagrams | null;
 };
@@ -230,7 +239,11 @@ export class MomLife {
     return {
       cipher: toyCipher,
       open: (heard) => {
-        const end = datagrams.mom(host, (bytes) => this.arrive(() => heard(bytes)));
+        const end = datagrams.mom(
+          host,
+          (bytes) => this.arrive(() => heard(bytes)),
+          () => this.#server?.seat ?? 0,
+        );
         return { send: (bytes) => this.beat(() => end.send(bytes)), close: () => end.close() };
       },
     };
@@ -442,12 +455,18 @@ class VirtualServerLink implements ServerLink {
   readonly #end: ServerEnd;
   #link: Link<"mom-to-server", "server-to-mom"> | null = null;
   #is_closed = false;
+  /** with two servers (../mom/shell/pair-link.ts): the seat of the present server, and what is known about the leader */
+  seat = 0;
+  #following: Following;
+  #is_welcomed = false;
 
   constructor(life: MomLife, options: MomLifeOptions, end: ServerEnd) {
     this.#life = life;
     this.#options = options;
     this.#end = end;
+    this.#following = followNobody(options.disk.leader);
     life.later(0, () => this.#dial());
+    if (options.leaderAt !== null) this.#askLater();
   }
 
   get connected(): boolean {
@@ -482,23 +501,70 @@ class VirtualServerLink implements ServerLink {
 
   #dial(): void {
     if (this.#is_closed) return;
-    const link = this.#options.dial(this.#options.host);
+    if (this.#link !== null) return;
+    const link = this.#options.dial(this.#options.host, this.seat);
     if (typeof link === "string") {
       this.#life.later(RECONNECT_MS, () => this.#dial());
-      if (link === "absent") this.#life.later(this.#options.random.int(0, 5), () => this.#end.absent());
+      // With two servers, the other one may lead.
+      if (link === "absent" && this.#options.leaderAt === null) this.#life.later(this.#options.random.int(0, 5), () => this.#end.absent());
       return;
     }
     this.#link = link;
     const isPresent = (): boolean => link === this.#link;
     link.listen({
-      receive: ({ type, data }) => this.#life.arrive(() => (isPresent() ? this.#end.frame(type, data) : undefined)),
+      receive: (frame) => this.#life.arrive(() => (isPresent() ? this.#hear(frame) : undefined)),
       lost: () => this.#life.arrive(() => (isPresent() ? this.#lost("lost") : undefined)),
     });
     this.#end.opened();
   }
 
+  // --- the other one of two servers
+
+  #hear(frame: FrameOf<"server-to-mom">): void {
+    if (this.#options.leaderAt === null || frame.type !== "mom-welcome") return this.#end.frame(frame.type, frame.data);
+    const { leader } = frame.data;
+    const { judgement, next } = judgeWelcome(this.#following, leader === undefined ? null : parseLeader(leader));
+    if (judgement === "leave") return this.#goOver();
+    if (judgement === "seek") return this.reconnect();
+    this.#follow(next);
+    this.#is_welcomed = true;
+    this.#end.frame(frame.type, frame.data);
+  }
+
+  #follow(next: Following): void {
+    this.#following = next;
+    this.#options.disk.leader = next.known;
+  }
+
+  #askLater(): void {
+    const { random, host, leaderAt } = this.#options;
+    this.#life.later(this.#is_welcomed ? ASK_MS : ASK_SOON_MS, () => {
+      if (this.#is_closed) return;
+      const said = leaderAt?.(host, 1 - this.seat);
+      this.#life.later(random.int(0, 20), () => {
+        this.#askLater();
+        const other = said === undefined ? undefined : said === null ? null : parseLeader(said);
+        const { goes, next } = judgeOther(this.#following, other, this.#is_welcomed);
+        this.#follow(next);
+        if (goes) this.#goOver();
+      });
+    });
+  }
+
+  /** Ends the present connection, and makes one to the other server. */
+  #goOver(): void {
+    const was_open = this.#link !== null;
+    this.#link?.close();
+    this.#link = null;
+    this.#is_welcomed = false;
+    this.seat = 1 - this.seat;
+    if (was_open) this.#end.closed("another server leads");
+    this.#life.later(0, () => this.#dial());
+  }
+
   #lost(why: string): void {
     this.#link = null;
+    this.#is_welcomed = false;
     this.#life.later(this.#options.random.int(0, RECONNECT_MS), () => this.#dial());
     this.#end.closed(why);
   }

@@ -56,13 +56,13 @@ export type Cable = {
 export type Network = {
   readonly cables: ReadonlySet<Cable>;
   readonly cuts: Cuts;
-  /** Makes a link. Between moms and the server, end a connects; end b is the server. host: the host of end a if it may be cut off; otherwise null */
+  /** Makes a link. Between moms and the server, end a connects; end b is the server. ways: the ways of end a that may be cut (far/cuts.ts) */
   connect<Out extends Direction, In extends Direction>(
     kind: "sched" | "mom",
     name: string,
     out: Out,
     back: In,
-    host?: string | null,
+    ways?: readonly string[],
   ): { readonly a: Link<Out, In>; readonly b: Link<In, Out>; readonly cable: Cable };
   /** number of frames in transit on intact links */
   readonly in_flight: number;
@@ -84,15 +84,15 @@ export function createNetwork(world: World, options: NetworkOptions): Network {
     get in_flight() {
       return in_flight;
     },
-    connect(kind, name, out, back, host = null) {
+    connect(kind, name, out, back, ways = []) {
       // sides[0] transfers frames from a to b
       const sides: [Side, Side] = [newSide(out), newSide(back)];
       let up = true;
       const wayOf = (side: Side): Way => (side === sides[0] ? "up" : "down");
-      const cutOf = (side: Side): number => (host === null ? 0 : cuts.left_ms(host, wayOf(side)));
+      const cutOf = (side: Side): number => Math.max(0, ...ways.map((way) => cuts.left_ms(way, wayOf(side))));
       const slowOf = (side: Side): number => {
-        const slowness = host === null ? null : cuts.slowness(host, wayOf(side));
-        return slowness === null ? 0 : random.int(0, slowness.delay_ms);
+        const slow = ways.flatMap((way) => cuts.slowness(way, wayOf(side)) ?? []);
+        return slow.reduce((sum, { delay_ms }) => sum + random.int(0, delay_ms), 0);
       };
       const tellLoss = (side: Side): void => {
         const way_ms = Math.max(side.arrives_ms - world.now_ms, cutOf(side), 0);
@@ -164,6 +164,13 @@ export function createNetwork(world: World, options: NetworkOptions): Network {
     },
   };
 }
+
+/** The name of the way between a host and one of two servers. */
+export const wayTo = (host: string, seat: number): string => `${host}@${seat}`;
+
+/** Whether no connection over these ways can be made now. A connection needs both directions, so one direction that is cut is enough. */
+export const isCutOff = ({ cuts }: Pick<Network, "cuts">, ways: readonly string[]): boolean =>
+  ways.some((way) => cuts.left_ms(way, "up") > 0 || cuts.left_ms(way, "down") > 0);
 
 const newSide = (direction: Direction): Side => ({
   direction,

@@ -5,7 +5,7 @@ import { FAULTS, type Fault } from "./drawn/scenario.ts";
 import type { RunOptions } from "./run.ts";
 
 export const USAGE = `usage: npm run sim -- [--seconds N | --seeds A-B | --seed N] [--scale N] [--all] [--trace]
-                      [--jobs N] [--faults A,B | --no-faults] [--promises] [--cuts] [--no-ops] [--last N]
+                      [--jobs N] [--faults A,B | --no-faults] [--promises] [--cuts] [--pair] [--no-ops] [--last N]
   --seconds N   new seeds for so long (default 10)
   --seeds A-B   these seeds
   --seed N      this seed
@@ -18,6 +18,7 @@ export const USAGE = `usage: npm run sim -- [--seconds N | --seeds A-B | --seed 
   --no-faults   nothing breaks
   --promises    only worlds in which it can be judged whether published starts of top jobs hold
   --cuts        only worlds whose hosts are cut off again and again, for long times
+  --pair        only worlds with two servers on a database, and with such cuts
   --no-ops      jobs are submitted, and nothing else is asked
 `;
 
@@ -51,6 +52,7 @@ export function readArgs(args: readonly string[]): Args {
       "no-faults": { type: "boolean" },
       promises: { type: "boolean" },
       cuts: { type: "boolean" },
+      pair: { type: "boolean" },
       "no-ops": { type: "boolean" },
       help: { type: "boolean" },
     },
@@ -63,6 +65,7 @@ export function readArgs(args: readonly string[]): Args {
     ops: values["no-ops"] !== true,
     promises: values.promises === true,
     cuts: values.cuts === true,
+    pair: values.pair === true,
   };
   const given = [
     values.jobs === undefined ? "" : ` --jobs ${values.jobs}`,
@@ -71,6 +74,7 @@ export function readArgs(args: readonly string[]): Args {
     options.ops ? "" : " --no-ops",
     options.promises ? " --promises" : "",
     options.cuts ? " --cuts" : "",
+    options.pair ? " --pair" : "",
   ].join("");
   return {
     help: values.help === true,

@@ -6,7 +6,7 @@ import { prng } from "#support/prng.ts";
 import { Checks } from "./checks/checks.ts";
 import { createPromiseCheck } from "./checks/promises.ts";
 import { Violation } from "./checks/violation.ts";
-import { createComplex } from "./complex.ts";
+import { type Complex, createComplex } from "./complex.ts";
 import { judgedScenario } from "./drawn/plan-workload.ts";
 import { drawScenario, type Limits, type Scenario } from "./drawn/scenario.ts";
 import { type Counts, Script } from "./script.ts";
@@ -37,11 +37,12 @@ export async function runSeed(seed: number, options: RunOptions): Promise<RunRes
   const scenario = options.promises === true ? judgedScenario(drawn) : drawn;
   const promises = options.promises === true ? createPromiseCheck(scenario, () => world.wall_ms) : null;
   const checks = new Checks(options.scale, promises?.look);
-  const counts: Counts = { jobs: 0, runs: 0, requests: 0, refused: 0, faults: 0, virtual_s: 0, waiting: 0, promises: 0 };
+  const counts: Counts = { jobs: 0, runs: 0, requests: 0, refused: 0, faults: 0, virtual_s: 0, waiting: 0, promises: 0, takeovers: 0 };
   let text = "";
   let ok = true;
+  let complex: Complex | null = null;
   try {
-    const complex = createComplex(world, scenario, checks);
+    complex = createComplex(world, scenario, checks);
     const script = new Script(complex, checks, counts);
     await script.setUp();
     await script.disturb();
@@ -51,6 +52,7 @@ export async function runSeed(seed: number, options: RunOptions): Promise<RunRes
     text = error instanceof Violation ? error.message : stackOf(error);
   }
   counts.jobs = checks.accepted.size;
+  counts.takeovers = complex?.pair?.database.takeovers ?? 0;
   counts.promises = promises?.counts.promises ?? 0;
   counts.virtual_s = Math.round((world.now_ms - START_MS) / 1000);
   return { seed, ok, text, step: world.step, trace: world.trace.lines, scenario, counts };

@@ -17,7 +17,7 @@ import { type Ask, anyRequest, ROOT, submission } from "./workload.ts";
 
 /**
  * Counts, which reveal a simulation that tests nothing. jobs: accepted submissions (an array counts as one). promises:
- * published starts that were compared with those of the next cycle.
+ * published starts that were compared with those of the next cycle. takeovers: by the other one of two servers.
  */
 export type Counts = {
   jobs: number;
@@ -28,6 +28,7 @@ export type Counts = {
   virtual_s: number;
   waiting: number;
   promises: number;
+  takeovers: number;
 };
 
 /** Longest time in ms for an answer when no fault occurs. */

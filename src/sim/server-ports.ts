@@ -6,14 +6,17 @@ import type { HostIdentity } from "#identity/peer.ts";
 import type { Request } from "#protocol/messages.ts";
 import { decodeFrame } from "#protocol/wire/frame.ts";
 import type { Reply } from "#protocol/wire/reply.ts";
+import type { Core } from "#server/core/core.ts";
 import type { Link as GateLink } from "#server/driver/connections.ts";
 import type { Gate } from "#server/driver/gate.ts";
 import type { ClockPort, HooksPort, Result } from "#server/driver/ports.ts";
 import type { Settle } from "#server/driver/store-port.ts";
 import type { Peer } from "#server/engine/identity.ts";
+import type { SchedEnd } from "#server/scheds/session.ts";
+import type { StoreFault } from "#store/store.ts";
 import type { Prng } from "#support/prng.ts";
 import { playHook } from "./drawn/hook-play.ts";
-import type { Cable } from "./network.ts";
+import type { Cable, Link } from "./network.ts";
 import type { World } from "./world.ts";
 
 /** The state of a process: alive or dead, running or stopped. Events for a stopped process wait until it continues. Events for a dead process are dropped. */
@@ -317,3 +320,26 @@ export class ClientLink implements GateLink {
   sendText(): void {}
   welcome(): void {}
 }
+
+/** The scheduler's end of a link. */
+export type SchedLink = Link<"sched-to-server", "server-to-sched">;
+
+/** The servers of a complex: one, or two of which one leads. */
+export type Servers = {
+  /** the core of the server that leads; null: none does */
+  readonly core: Core | null;
+  readonly idle: boolean;
+  /** the number of the process that leads */
+  readonly life: number;
+  awake(seat: number, act: () => void): void;
+  start(): Promise<void>;
+  kill(why: string): void;
+  killAtNextCommit(away_ms: number): void;
+  pause(for_ms: number): void;
+  behave(): Promise<void>;
+  failCommits(fault: StoreFault, times: number): void;
+  dialSched(name: string, pid: number, parent: number, seat: number): SchedLink | null;
+  dialMom(host: string, seat: number): Link<"mom-to-server", "server-to-mom"> | null;
+  schedExited(name: string, parent: number, how: SchedEnd): void;
+  request(peer: Peer, request: Request, answer: (answer: Answer) => void): () => void;
+};

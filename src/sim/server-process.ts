@@ -11,7 +11,7 @@ import type { Core } from "#server/core/core.ts";
 import { prepareStart } from "#server/core/first-start.ts";
 import { Gate } from "#server/driver/gate.ts";
 import { NO_AUTHORITY } from "#server/driver/immediate-ports.ts";
-import type { ClockPort, ServerPorts } from "#server/driver/ports.ts";
+import type { ClockPort, ServerPorts, StorePort } from "#server/driver/ports.ts";
 import { ServerDriver } from "#server/driver/server-driver.ts";
 import { storePort } from "#server/driver/store-port.ts";
 import type { Batch } from "#server/engine/batch.ts";
@@ -24,22 +24,24 @@ import type { ServerState } from "#server/state/state.ts";
 import type { StoreFault } from "#store/store.ts";
 import type { UserDatabase } from "#support/passwd.ts";
 import type { Prng } from "#support/prng.ts";
-import { type Disk, loadDisk } from "./disk.ts";
 import type { Datagrams } from "./far/datagrams.ts";
 import { type FarLink, SchedDials } from "./far/sched-dials.ts";
 import { toyCipher, toySignature } from "./far/toy-cipher.ts";
-import type { Cable, Link, Network } from "./network.ts";
+import { type Cable, isCutOff, type Link, type Network, wayTo } from "./network.ts";
 import {
   type Answer,
   ClientLink,
   DaemonLink,
   type FarPeer,
   Pulse,
+  type SchedLink,
+  type Servers,
   virtualClock,
   virtualCommit,
   virtualHooks,
   virtualSettle,
 } from "./server-ports.ts";
+import { type Disk, loadDisk } from "./store/disk.ts";
 import { START_MS, type World } from "./world.ts";
 
 export type { Answer } from "./server-ports.ts";
@@ -108,15 +110,16 @@ export type ServerOptions = {
   stopSched(name: string, parent: number, pid: number): void;
   isAlive(pid: number): boolean;
   lookAtSched(name: string, pid: number): SchedSight;
-  /** Gives a scheduler on another host its end of a link that the server has made. Returns false if nobody listens there. */
-  linkToSched(name: string, end: () => SchedLink): boolean;
+  /**
+   * Gives a scheduler on another host its end of a link that the server has made. Returns false if nobody listens there, or if
+   * the scheduler has heard of a leader with a later term.
+   */
+  linkToSched(name: string, term: number, end: () => SchedLink): boolean;
   /** Sends SIGKILL. Returns true if the process is not a child of `parent`: its end must then be reported by the server itself. */
   killSched(name: string, pid: number, parent: number): boolean;
 };
 
-type SchedLink = Link<"sched-to-server", "server-to-sched">;
-
-type Surroundings = {
+export type Surroundings = {
   readonly world: World;
   readonly network: Network;
   readonly datagrams: Datagrams;
@@ -125,7 +128,7 @@ type Surroundings = {
   readonly observer: ServerObserver;
 };
 
-export class ServerProcess {
+export class ServerProcess implements Servers {
   readonly #around: Surroundings;
   readonly #random: Prng;
   #life: ServerLife | null = null;
@@ -150,7 +153,7 @@ export class ServerProcess {
   }
 
   /** Calls `act` in the process now or, if the process is stopped, when it continues. If the process is killed before, `act` is not called. */
-  awake(act: () => void): void {
+  awake(_seat: number, act: () => void): void {
     void this.#life?.pulse.do(act);
   }
 
@@ -256,13 +259,30 @@ export class ServerProcess {
   }
 }
 
-/** What a process of the server needs of the server as a whole. newLink: returns the number of a new link */
-type Owner = { committed(): void; newLink(): number };
+/**
+ * What a process of the server needs of the server as a whole. newLink: returns the number of a new link. pair: present in a
+ * complex with two servers
+ */
+export type Owner = { committed(): void; newLink(): number; readonly pair?: PairSeat };
+
+/** The place of a process in a complex with two servers. */
+export type PairSeat = {
+  readonly seat: number;
+  /** the leader that this process believes to be */
+  readonly term: number;
+  /** makes the port of a store in a database that another server may take (store/database.ts) */
+  store(work: PairWork): StorePort;
+  /** the text of the leader; null: it is not certain that this process leads */
+  leader(): string | null;
+};
+/** committed: called when a commit of the process has taken effect */
+export type PairWork = { readonly pulse: Pulse; readonly clock: ClockPort; committed(): void };
 
 /** One process of the server, from its start to its end. */
-class ServerLife {
+export class ServerLife {
   readonly #around: Surroundings;
   readonly #number: number;
+  readonly #pair: PairSeat | null;
   readonly #gate: Gate;
   readonly #dials: SchedDials;
   readonly driver: ServerDriver;
@@ -279,18 +299,20 @@ class ServerLife {
     const keys = random.split(`keys ${number}`);
     this.#around = around;
     this.#number = number;
+    this.#pair = owner.pair ?? null;
     const { pulse } = this;
     const randomBytes = (count: number): Uint8Array => Uint8Array.from({ length: count }, () => keys.int(0, 255));
     const clock = virtualClock(world, random.split(`work ${number}`), pulse);
     const settle = virtualSettle(world, random, pulse);
+    const committed = (): void => {
+      this.#noteCommit();
+      owner.committed();
+    };
     const commit = virtualCommit(world, {
       random,
       commit_ms_max: options.commit_ms_max,
       pulse,
-      committed: () => {
-        this.#noteCommit();
-        owner.committed();
-      },
+      committed,
       refused: (why) => {
         this.#underway = null;
         world.trace.add("server", "commit-failed", why.message);
@@ -316,7 +338,7 @@ class ServerLife {
         boot: String(number),
         signer: () => ({ public_key: "", sign: toySignature }),
         clock,
-        open: () => ({ send: (bytes) => datagrams.toGroup(bytes), close: () => undefined }),
+        open: () => ({ send: (bytes) => datagrams.toGroup(bytes, owner.pair?.seat), close: () => undefined }),
         rotation_ms: KEY_ROTATION_MS,
         note: (text) => world.trace.add("server", "note", text),
       }),
@@ -325,9 +347,12 @@ class ServerLife {
       secret: () => "",
       certified: () => new Set(),
       listener: { setLimits: () => undefined, close: (done) => done() },
+      ...(owner.pair === undefined ? {} : { leader: owner.pair.leader }),
     });
-    const store = { ...storePort(disk.store, HOST, settle), commit: storePort(disk.store, HOST, commit).commit };
-    datagrams.serve((bytes, answer) => void this.pulse.do(() => this.#gate.datagram(bytes, answer)));
+    const store =
+      owner.pair?.store({ pulse, clock, committed }) ??
+      ({ ...storePort(disk.store, HOST, settle), commit: storePort(disk.store, HOST, commit).commit } satisfies StorePort);
+    datagrams.serve((bytes, answer) => void this.pulse.do(() => this.#gate.datagram(bytes, answer)), owner.pair?.seat);
     this.#dials = this.#schedDials(clock, owner.newLink);
     this.driver = new ServerDriver(this.#ports(random, { clock, store }), CONFIG, state);
   }
@@ -336,7 +361,7 @@ class ServerLife {
     const { network, options } = this.#around;
     const schedOf = (name: string) => this.driver.core.state.scheds.get(name);
     return new SchedDials({
-      cuts: network.cuts,
+      isCutOff: (host) => isCutOff(network, this.#ways(host)),
       after: (delay_ms, work) => void clock.after(delay_ms, work),
       hostOf(name) {
         const sched = schedOf(name);
@@ -346,7 +371,7 @@ class ServerLife {
       connect: (name, host, gone) => {
         let made: FarLink | null = null;
         const far = { host: { host, role: "host", serial: "1" }, sched: name } as const;
-        const isThere = options.linkToSched(name, () => {
+        const isThere = options.linkToSched(name, this.#pair?.term ?? 0, () => {
           const { link, end } = this.#linkSched(newLink(), name, 0, far, gone);
           made = link;
           return end;
@@ -452,7 +477,7 @@ class ServerLife {
   /** Makes a link to a scheduler. end: the scheduler's end. far: set if the scheduler is on another host. gone: called when the link has ended */
   #linkSched(number: number, name: string, pid: number, far?: FarPeer, gone: () => void = () => undefined) {
     const { network, observer } = this.#around;
-    const { a, b, cable } = network.connect("sched", name, "sched-to-server", "server-to-sched", far?.host.host ?? null);
+    const { a, b, cable } = network.connect("sched", name, "sched-to-server", "server-to-sched", this.#ways(far?.host.host));
     const daemon = this.#connected(number, pid, b, cable, far, gone);
     let introduced = false;
     const link: FarLink = {
@@ -477,7 +502,7 @@ class ServerLife {
 
   dialMom(link: number, host: string): Link<"mom-to-server", "server-to-mom"> {
     const { network } = this.#around;
-    const { a, b, cable } = network.connect("mom", host, "mom-to-server", "server-to-mom", host);
+    const { a, b, cable } = network.connect("mom", host, "mom-to-server", "server-to-mom", this.#ways(host));
     const far = this.#around.options.isFar(host) ? { host: { host, role: "host" as const, serial: "1" } } : undefined;
     const daemon = this.#connected(link, 1, b, cable, far);
     const receive = ({ type, data }: FrameOf<"mom-to-server">): void => {
@@ -488,6 +513,12 @@ class ServerLife {
       lost: () => void this.pulse.do(() => this.#lost(daemon, "mom-lost", host)),
     });
     return a;
+  }
+
+  /** The ways between this process and a host, by which they may be cut off from each other. */
+  #ways(host: string | undefined): readonly string[] {
+    if (host === undefined) return [];
+    return this.#pair === null ? [host] : [host, wayTo(host, this.#pair.seat)];
   }
 
   #lost(daemon: DaemonLink, what: string, name: string): void {

@@ -63,7 +63,7 @@ async function bed({ hosts, loss = 0, run_ms = 20_000, seed = 1 }: Wanted): Prom
     return null;
   });
   const complex = createComplex(world, scenario, checks);
-  const counts: Counts = { jobs: 0, runs: 0, requests: 0, refused: 0, faults: 0, virtual_s: 0, waiting: 0, promises: 0 };
+  const counts: Counts = { jobs: 0, runs: 0, requests: 0, refused: 0, faults: 0, virtual_s: 0, waiting: 0, promises: 0, takeovers: 0 };
   const made: Bed = {
     complex,
     checks,

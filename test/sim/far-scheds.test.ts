@@ -58,7 +58,7 @@ async function bed(seed: number, delay_ms_max = 5): Promise<Bed> {
   };
   const checks = new Checks(1, () => null);
   const complex = createComplex(world, scenario, checks);
-  const counts: Counts = { jobs: 0, runs: 0, requests: 0, refused: 0, faults: 0, virtual_s: 0, waiting: 0, promises: 0 };
+  const counts: Counts = { jobs: 0, runs: 0, requests: 0, refused: 0, faults: 0, virtual_s: 0, waiting: 0, promises: 0, takeovers: 0 };
   const made: Bed = {
     complex,
     shown() {

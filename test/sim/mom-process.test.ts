@@ -30,6 +30,7 @@ async function doomed(seed: number): Promise<{ readonly pinged: boolean; readonl
     starter,
     prepareFailure: () => null,
     datagrams: null,
+    leaderAt: null,
     dial: () => {
       const { a, b } = dial();
       send = b.send;

@@ -26,7 +26,7 @@ test("jobs of which a limit lets only one run at a time have time for all their 
     busy_ms: 20_000,
   };
   const checks = new Checks(1);
-  const counts: Counts = { jobs: 0, runs: 0, requests: 0, refused: 0, faults: 0, virtual_s: 0, waiting: 0, promises: 0 };
+  const counts: Counts = { jobs: 0, runs: 0, requests: 0, refused: 0, faults: 0, virtual_s: 0, waiting: 0, promises: 0, takeovers: 0 };
   const script = new Script(createComplex(world, scenario, checks), checks, counts);
   await script.setUp();
   await script.disturb();

@@ -22,6 +22,8 @@ export type Limits = {
   readonly ops: boolean;
   /** all hosts are across a network that is cut again and again, for long times; jobs run long (--cuts) */
   readonly cuts?: boolean;
+  /** two servers, of which one takes over from the other (--pair); the network is cut as with cuts */
+  readonly pair?: boolean;
   /** makes the complex larger: the number of jobs and the time are multiplied by this factor, and there are more hosts */
   readonly scale: number;
 };
@@ -46,6 +48,10 @@ export const FAULTS = [
   // only if the moms' hosts are far from the server
   "cut-host",
   "slow-host",
+  // only with two servers: cuts off the leading server, or the other one, from the database; from moms and schedulers; from both
+  "cut-database",
+  "cut-server",
+  "cut-server-off",
 ] as const;
 export type Fault = (typeof FAULTS)[number];
 
@@ -80,6 +86,8 @@ export type Scenario = {
   readonly busy_ms: number;
   /** the network is cut again and again, and jobs run long (--cuts) */
   readonly cuts: boolean;
+  /** there are two servers */
+  readonly pair: boolean;
   /** longest times in ms for which a host is cut off; one is drawn for each cut */
   readonly cut_ms: readonly number[];
   /** mean time between two requests, and between two faults */
@@ -154,7 +162,8 @@ export function drawScenario(random: Prng, limits: Limits): Scenario {
         ];
   const partitions = [null, ...own_scheds.flatMap((sched) => sched.partitions)];
   const far = random.split("far");
-  const cuts = limits.cuts === true;
+  const pair = limits.pair === true;
+  const cuts = limits.cuts === true || pair;
   const some_far = far.chance(0.6) || cuts;
   const hosts = drawHosts(random, partitions, limits.scale).map((host) => ({ ...host, is_far: some_far && (far.chance(0.7) || cuts) }));
   const far_hosts = hosts.flatMap(({ name, is_far }) => (is_far ? [name] : []));
@@ -183,13 +192,14 @@ export function drawScenario(random: Prng, limits: Limits): Scenario {
     ],
     ...(plans ? planningPolicy(planning, policy) : { policy, keeps_plans: false }),
     cuts,
+    pair,
     cut_ms: cuts ? LONG_CUT_MS : CUT_MS,
     jobs,
     run_ms_max: random.pick(cuts ? [120_000, 600_000, 1_200_000] : [500, 20_000, 120_000]),
     busy_ms,
     op_every_ms: Math.ceil(busy_ms / random.pick(cuts ? [5, 20, 60] : [15, 60, 200])),
     fault_every_ms: Math.ceil(busy_ms / random.pick(cuts ? [10, 20, 40] : [3, 10, 60])),
-    faults: cuts ? cutFaults(random, limits.faults) : drawFaults(random, limits.faults, some_far && far.chance(0.5)),
+    faults: cuts ? cutFaults(random, limits.faults, pair) : drawFaults(random, limits.faults, some_far && far.chance(0.5)),
     ops: limits.ops ? some(random, OPS, random.pick(cuts ? [0.1, 0.2] : [0.1, 0.3, 0.7])) : [],
     datagrams: { loss: far.pick([0, 0.1, 0.5, 1]), doubled: far.pick([0, 0.1, 0.5]), delay_ms_max: far.pick([2, 800, 60_000]) },
     delay_ms_max: random.pick([2, 30, 800]),
@@ -202,7 +212,8 @@ export function drawScenario(random: Prng, limits: Limits): Scenario {
 }
 
 const FAR_FAULTS = ["cut-host", "slow-host"] as const satisfies readonly Fault[];
-const isFarFault = (fault: Fault): boolean => FAR_FAULTS.some((far) => far === fault);
+const PAIR_FAULTS = ["cut-database", "cut-server", "cut-server-off"] as const satisfies readonly Fault[];
+const isFarFault = (fault: Fault): boolean => [...FAR_FAULTS, ...PAIR_FAULTS].some((far) => far === fault);
 
 function drawFaults(random: Prng, faults: Limits["faults"], cuts: boolean): readonly Fault[] {
   const anywhere = FAULTS.filter((fault) => !isFarFault(fault));
@@ -212,10 +223,12 @@ function drawFaults(random: Prng, faults: Limits["faults"], cuts: boolean): read
 }
 
 /** Faults of a complex whose network is cut again and again. Each kind is there several times, so that it is struck more often than the others. */
-function cutFaults(random: Prng, faults: Limits["faults"]): readonly Fault[] {
+function cutFaults(random: Prng, faults: Limits["faults"], pair: boolean): readonly Fault[] {
   if (typeof faults !== "boolean") return faults;
   const others = FAULTS.filter((fault) => !isFarFault(fault) && fault !== "start-failures");
-  return faults ? ["cut-host", "cut-host", "cut-host", "slow-host", ...some(random, others, random.pick([0, 0.2, 0.4]))] : [];
+  if (!faults) return [];
+  const servers: readonly Fault[] = pair ? [...PAIR_FAULTS, ...PAIR_FAULTS, "kill-server", "pause-server", "pause-server"] : [];
+  return ["cut-host", "cut-host", "cut-host", "slow-host", ...servers, ...some(random, others, random.pick([0, 0.2, 0.4]))];
 }
 
 const CUT_MS = [500, 5000, 20_000, 60_000, 400_000, 1_200_000] as const;

@@ -15,14 +15,14 @@ export type DatagramOptions = {
 export type Hears = (bytes: Uint8Array) => void;
 
 export type Datagrams = {
-  /** Connects a mom, which then receives datagrams. Returns its end of the connection. */
-  mom(host: string, hears: Hears): { send(bytes: Uint8Array): void; close(): void };
+  /** Connects a mom, which then receives datagrams. seat: the server to which it sends them. Returns its end of the connection. */
+  mom(host: string, hears: Hears, seat?: () => number): { send(bytes: Uint8Array): void; close(): void };
   /** A mom receives the datagrams of the server's group from now on; null: it receives them no longer. */
   listen(host: string, hears: Hears | null): void;
   /** Sends a datagram of the server to all moms that listen. Each gets it, or loses it, independently of the others. */
-  toGroup(bytes: Uint8Array): void;
-  /** Connects a server in place of an earlier one. hears: called with each datagram that arrives; answer sends a datagram to its mom */
-  serve(hears: (bytes: Uint8Array, answer: Hears) => void): void;
+  toGroup(bytes: Uint8Array, seat?: number): void;
+  /** Connects a server in place of an earlier one at the same seat. hears: called with each datagram that arrives; answer sends a datagram to its mom */
+  serve(hears: (bytes: Uint8Array, answer: Hears) => void, seat?: number): void;
   /** number of datagrams sent, of those that did not arrive, and of those that went to the group */
   readonly counts: { readonly sent: number; readonly lost: number; readonly to_group: number };
 };
@@ -34,12 +34,13 @@ export function createDatagrams({ random: all, after }: Surroundings, cuts: Cuts
   const moms = new Map<string, Hears>();
   const group = new Map<string, Hears>();
   const counts = { sent: 0, lost: 0, to_group: 0 };
-  let server: ((bytes: Uint8Array, answer: Hears) => void) | null = null;
+  const servers = new Map<number, (bytes: Uint8Array, answer: Hears) => void>();
 
-  const carry = (host: string, way: Way, bytes: Uint8Array, arrive: Hears): void => {
+  const carry = (host: string, seat: number, way: Way, bytes: Uint8Array, arrive: Hears): void => {
     counts.sent++;
     const slowness = cuts.slowness(host, way);
-    if (random.chance(options.loss) || cuts.left_ms(host, way) > 0 || (slowness !== null && random.chance(slowness.loss))) {
+    const is_cut = cuts.left_ms(host, way) > 0 || cuts.left_ms(`${host}@${seat}`, way) > 0;
+    if (random.chance(options.loss) || is_cut || (slowness !== null && random.chance(slowness.loss))) {
       counts.lost++;
       return;
     }
@@ -52,11 +53,16 @@ export function createDatagrams({ random: all, after }: Surroundings, cuts: Cuts
 
   return {
     counts,
-    mom(host, hears) {
+    mom(host, hears, seatOf = () => 0) {
       moms.set(host, hears);
-      const answer = (bytes: Uint8Array): void => carry(host, "down", bytes, (arrived) => moms.get(host)?.(arrived));
+      const answerOf = (seat: number): Hears => {
+        return (bytes) => carry(host, seat, "down", bytes, (arrived) => moms.get(host)?.(arrived));
+      };
       return {
-        send: (bytes) => carry(host, "up", bytes, (arrived) => server?.(arrived, answer)),
+        send(bytes) {
+          const seat = seatOf();
+          carry(host, seat, "up", bytes, (arrived) => servers.get(seat)?.(arrived, answerOf(seat)));
+        },
         close: () => {
           if (moms.get(host) === hears) moms.delete(host);
         },
@@ -66,12 +72,12 @@ export function createDatagrams({ random: all, after }: Surroundings, cuts: Cuts
       if (hears === null) group.delete(host);
       else group.set(host, hears);
     },
-    toGroup(bytes) {
+    toGroup(bytes, seat = 0) {
       counts.to_group++;
-      for (const host of [...group.keys()]) carry(host, "down", bytes, (arrived) => group.get(host)?.(arrived));
+      for (const host of [...group.keys()]) carry(host, seat, "down", bytes, (arrived) => group.get(host)?.(arrived));
     },
-    serve(hears) {
-      server = hears;
+    serve(hears, seat = 0) {
+      servers.set(seat, hears);
     },
   };
 }

@@ -1,13 +1,12 @@
 // The server's attempts to reach schedulers on other hosts, as src/server/shell/remote-scheds.ts makes them: one after
 // another until the scheduler has said hello or is no longer wanted.
 
-import type { Cuts } from "./cuts.ts";
-
 /** A connection to a scheduler. introduced: the scheduler has said hello. */
 export type FarLink = { readonly introduced: boolean; destroy(): void };
 
 export type SchedDialsOptions = {
-  readonly cuts: Cuts;
+  /** whether no connection with the host can be made now */
+  isCutOff(host: string): boolean;
   /** Does work after a delay, in the server's process. */
   after(delay_ms: number, work: () => void): void;
   /** the host of a scheduler; null: it is the server's host, or there is no such scheduler */
@@ -54,17 +53,14 @@ export class SchedDials {
 
   /** Finds out whether the host of a scheduler answers. Returns false if it is not on another host. */
   look(sched: string, done: (answers: boolean) => void): boolean {
-    const { cuts, after, hostOf } = this.#options;
+    const { isCutOff, after, hostOf } = this.#options;
     const host = hostOf(sched);
     if (host === null) return false;
-    const answers = !isCutOff(cuts, host);
+    const answers = !isCutOff(host);
     after(answers ? 0 : LOOK_MS, () => done(answers));
     return true;
   }
 }
-
-/** Whether no connection with the host can be made now. A connection needs both directions, so one direction that is cut is enough. */
-const isCutOff = (cuts: Cuts, host: string): boolean => cuts.left_ms(host, "up") > 0 || cuts.left_ms(host, "down") > 0;
 
 class Dial {
   readonly host: string;
@@ -80,9 +76,9 @@ class Dial {
   }
 
   attempt(): void {
-    const { cuts, after, connect } = this.#options;
+    const { isCutOff, after, connect } = this.#options;
     if (this.#ended) return;
-    if (isCutOff(cuts, this.host)) return after(DIAL_MS, () => this.#inVain(`${this.host}: it does not answer`));
+    if (isCutOff(this.host)) return after(DIAL_MS, () => this.#inVain(`${this.host}: it does not answer`));
     const link = connect(this.#sched, this.host, () => this.#gone(link));
     if (link === null) return this.#inVain(`no scheduler ${this.#sched} listens on ${this.host}`);
     this.link = link;
