@@ -130,60 +130,54 @@ async function onNode7(bed: Cuttable, jobs: readonly { readonly id: string; read
   for (const { id, file } of jobs) await until(`${id} runs on node7`, () => hostOf(bed, id) === "node7" && livesIn(file).has("node7"));
 }
 
-test("a host that is cut off in one direction or both ends its rerunnable jobs before they start elsewhere; others go on", {
-  skip,
-}, async () => {
+test("hosts that are cut off end their rerunnable jobs before these start elsewhere", { skip }, async () => {
   const bed = await makeCuttable();
   try {
-    for (const ways of [["there", "back"], ["there"], ["back"]] as const) {
-      switchNode(bed, "node8", "offline");
-      const again = submit(bed, `again-${ways.join("-")}`);
-      const not = submit(bed, `not-${ways.join("-")}`, "-r", "n");
-      await onNode7(bed, [again, not]);
-      await bed.cut(...ways);
-      switchNode(bed, "node8", "free");
-      await runsElsewhere(bed, again);
-      assert.match(
-        bed.log(bed.node7, "mom_logs"),
-        new RegExp(`${again.id};the server has not answered for 1\\d seconds: the job is ended`),
-      );
-      assert.equal(bed.job(not.id)["job_state"], "F", "the server has deleted what cannot be rerun");
-      const lived_ms = livesIn(not.file).get("node7")?.last_ms ?? 0;
-      await until("it goes on where it is", () => (livesIn(not.file).get("node7")?.last_ms ?? 0) > lived_ms + 500);
-      await bed.cut();
-      await until("node7 is free again", () => bed.state("node7") === "free");
-      const after_ms = livesIn(not.file).get("node7")?.last_ms ?? 0;
-      bed.pbs(["qdel", again.id], USER);
-      await until("the job has ended", () => bed.job(again.id)["job_state"] === "F");
-      assert.deepEqual([letters(bed, again.id), letters(bed, not.id)], ["QSRSDE", "QSAE"], ways.join());
-      assert.equal(livesIn(not.file).get("node7")?.last_ms, after_ms, "the mom has ended it when the server was there again");
-    }
+    for (const ways of [["there", "back"], ["there"], ["back"]] as const) await cutOff(bed, ways);
+    await stopped(bed);
   } finally {
     closeBed(bed.net);
   }
 });
 
-test("the starter ends the jobs of a mom that is stopped, and the mom reports that when it goes on", { skip }, async () => {
-  const bed = await makeCuttable();
-  const pid = (): number => Number(readFileSync(join(bed.homeOf(bed.node7), "pbs/mom_priv/mom.lock"), "utf8").trim());
-  try {
-    switchNode(bed, "node8", "offline");
-    const again = submit(bed, "stopped");
-    await onNode7(bed, [again]);
-    const mom = pid();
-    process.kill(mom, "SIGSTOP");
-    switchNode(bed, "node8", "free");
-    await runsElsewhere(bed, again);
-    assert.match(
-      readFileSync(join(bed.homeOf(bed.node7), "pbs/mom_priv/starter.log"), "utf8"),
-      /is killed: its host is cut off from the server/,
-    );
-    process.kill(mom, "SIGCONT");
-    await until("node7 is free again", () => bed.state("node7") === "free");
-    bed.pbs(["qdel", again.id], USER);
-    await until("the job has ended", () => bed.job(again.id)["job_state"] === "F");
-    assert.equal(letters(bed, again.id), "QSRSDE");
-  } finally {
-    closeBed(bed.net);
-  }
-});
+/** A host that is cut off in these directions ends its rerunnable job before it starts elsewhere. What cannot be rerun goes on. */
+async function cutOff(bed: Cuttable, ways: readonly ("there" | "back")[]): Promise<void> {
+  switchNode(bed, "node8", "offline");
+  const again = submit(bed, `again-${ways.join("-")}`);
+  const not = submit(bed, `not-${ways.join("-")}`, "-r", "n");
+  await onNode7(bed, [again, not]);
+  await bed.cut(...ways);
+  switchNode(bed, "node8", "free");
+  await runsElsewhere(bed, again);
+  assert.match(bed.log(bed.node7, "mom_logs"), new RegExp(`${again.id};the server has not answered for 1\\d seconds: the job is ended`));
+  assert.equal(bed.job(not.id)["job_state"], "F", "the server has deleted what cannot be rerun");
+  const lived_ms = livesIn(not.file).get("node7")?.last_ms ?? 0;
+  await until("it goes on where it is", () => (livesIn(not.file).get("node7")?.last_ms ?? 0) > lived_ms + 500);
+  await bed.cut();
+  await until("node7 is free again", () => bed.state("node7") === "free");
+  const after_ms = livesIn(not.file).get("node7")?.last_ms ?? 0;
+  bed.pbs(["qdel", again.id], USER);
+  await until("the job has ended", () => bed.job(again.id)["job_state"] === "F");
+  assert.deepEqual([letters(bed, again.id), letters(bed, not.id)], ["QSRSDE", "QSAE"], ways.join());
+  assert.equal(livesIn(not.file).get("node7")?.last_ms, after_ms, "the mom has ended it when the server was there again");
+}
+
+/** The starter ends the job of a mom that is stopped, and the mom reports that when it goes on. */
+async function stopped(bed: Cuttable): Promise<void> {
+  switchNode(bed, "node8", "offline");
+  const again = submit(bed, "stopped");
+  await onNode7(bed, [again]);
+  const mom = Number(readFileSync(join(bed.homeOf(bed.node7), "pbs/mom_priv/mom.lock"), "utf8").trim());
+  process.kill(mom, "SIGSTOP");
+  switchNode(bed, "node8", "free");
+  await runsElsewhere(bed, again);
+  assert.match(
+    readFileSync(join(bed.homeOf(bed.node7), "pbs/mom_priv/starter.log"), "utf8"),
+    /is killed: its host is cut off from the server/,
+  );
+  process.kill(mom, "SIGCONT");
+  await until("node7 is free again", () => bed.state("node7") === "free");
+  bed.pbs(["qdel", again.id], USER);
+  await until("the job has ended", () => bed.job(again.id)["job_state"] === "F");
+  assert.equal(letters(bed, again.id), "QSRSDE");
+}
