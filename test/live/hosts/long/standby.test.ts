@@ -13,7 +13,7 @@ import { lackOfNamespaces, lackOfWeather, makeNet, type Net, type NetHost } from
 
 const USER = "pbsuser1";
 /** Jobs that flow while the primary fails. */
-const JOBS = 300;
+const JOBS = 700;
 /** The bound on a take-over, in seconds. A machine that is ten times slower needs more for the start of the server, not for the silence. */
 const TAKE_OVER_S_MAX = 60;
 const lack = lackOfNamespaces() || lackOfWeather() || lackOfUsers(USER) || LACK_OF_POSTGRES;
