@@ -80,7 +80,8 @@ async function isMissed(bed: Far): Promise<void> {
   const { state, sched_host, sched_port } = sched(bed);
   assert.deepEqual([state, sched_host, sched_port], ["down", "node7", undefined]);
   const id = submit(bed, "/bin/true");
-  assert.ok(bed.log(bed.head, "server_logs").includes(`Unable to reach scheduler associated with job ${id}`));
+  // The lines of a log are not written at once.
+  await until("the log says so", () => bed.log(bed.head, "server_logs").includes(`Unable to reach scheduler associated with job ${id}`));
   assert.throws(() => bed.pbs(["qrun", id]), /Could not contact Scheduler/);
   assert.match(bed.partita(bed.head, "explain", id), /Scheduler s1 on host node7 cannot be reached/);
   bed.pbs(["qdel", id]);
