@@ -8,7 +8,7 @@ import { type Bucket, bucketOf } from "#model/request/bucket.ts";
 import type { Demand, RunnerWork, ServerToRunners } from "#protocol/runner-link.ts";
 import type { Kernel } from "../engine/kernel.ts";
 import { isExecution } from "../jobs/life.ts";
-import { isIn, isWithMom } from "../state/job-phase.ts";
+import { isWithMom, phaseName } from "../state/job-phase.ts";
 import { backendsFor, doingOf, partitionOf, partitionOfBackend } from "../state/partitions.ts";
 import type { Attrs, Job, JobAttrs, Queue, Runner, ServerState } from "../state/state.ts";
 import { SUBJOB } from "../state/subjobs.ts";
@@ -69,11 +69,13 @@ function countQueue(state: ServerState, queue: Queue, partition: string, { count
   for (const id of queue.jobs) {
     const job = state.jobs.get(id);
     if (job === undefined) continue;
-    if (isWithMom(job)) {
+    const phase = phaseName(job);
+    if (phase !== "queued" && phase !== "begun") {
+      if (!isWithMom(job)) continue;
       for (const key of limitsOf(queue.name, job.attrs.euser, job.attrs.project)) running.set(key, (running.get(key) ?? 0) + 1);
       continue;
     }
-    if (!isIn(job, "queued", "begun") || job.attrs["array_id"] !== undefined) continue;
+    if (job.attrs["array_id"] !== undefined) continue;
     const bucket = bucketOfJob(state, job);
     if ("impossible" in bucket) {
       impossible.push([job, bucket.impossible]);
