@@ -149,7 +149,7 @@ export function makeConfFile(facts: NewConf): void {
 
 const serverLines = (): readonly string[] => ["PBS_START_SERVER=1", "PBS_START_SCHED=1", "PBS_START_COMM=1"];
 
-function memberLines(server: string, { host, port, node, pair, standby, login }: NonNullable<NewConf["member"]>): readonly string[] {
+function memberLines(server: string, { host, port, node, pair, standby }: NonNullable<NewConf["member"]>): readonly string[] {
   const own_port = standby?.port ?? port;
   return [
     ...(host === server || pair !== undefined ? [] : [`PBS_SERVER_HOST_NAME=${host}`]),
@@ -159,8 +159,7 @@ function memberLines(server: string, { host, port, node, pair, standby, login }:
     ...(standby === undefined
       ? ["PBS_START_SERVER=0", "PBS_START_SCHED=0"]
       : ["PBS_START_SERVER=1", "PBS_START_SCHED=1", "PARTITA_STORE=postgres"]),
-    // Without a mom, pbs_comm takes files of jobs on this host.
-    `PBS_START_COMM=${login ? 1 : 0}`,
+    "PBS_START_COMM=0",
   ];
 }
 

@@ -5,6 +5,7 @@
 // W2. A relative path begins in the home directory of the owner.
 // W3. A file that is not complete when the connection ends is removed.
 // W4. Nothing is read before what came earlier has been written, and nothing is sent faster than it is taken: this process holds one piece of a file.
+// W5. A host that goes on to send a file long after this process has refused it is disconnected.
 
 import { globSync, lstatSync, readSync, writeSync } from "node:fs";
 import { basename } from "node:path";
@@ -16,6 +17,8 @@ import { PIECE_BYTES, treeFrames } from "./tree-source.ts";
 import { TreeTarget } from "./tree-target.ts";
 
 const TEXT_CHARS = 1000;
+/** Bytes of a refused file that may still be on their way. */
+const REFUSED_BYTES_MAX = 64 * 1024 * 1024;
 const home = process.env["HOME"] ?? "/";
 const uid = process.geteuid?.() ?? 0;
 const absolute = (path: string): string => (path.startsWith("/") ? path : `${home}/${path}`);
@@ -28,7 +31,8 @@ function send(frame: FileFrame): void {
 const failed = (error: unknown): void => send({ kind: "failed", text: messageOf(error).slice(0, TEXT_CHARS), again: false });
 
 /** What the other host is doing. target null: the tree has failed, and what still comes of it is not used. */
-type State = { put: { target: TreeTarget | null } | null };
+type Put = { target: TreeTarget | null; refused_bytes: number };
+type State = { put: Put | null };
 type Grant = FileFrame & { readonly kind: "grant" };
 
 function serve(grant: Grant, state: State, frame: FileFrame): void {
@@ -44,7 +48,7 @@ function serve(grant: Grant, state: State, frame: FileFrame): void {
 }
 
 function begin(grant: Grant, state: State, { path, name }: FileFrame & { readonly kind: "put" }): void {
-  state.put = { target: null };
+  state.put = { target: null, refused_bytes: 0 };
   try {
     if (!grant.put.includes(path)) throw new Error(`the job states no place ${path} for its files on this host`);
     state.put.target = new TreeTarget(placeIn(absolute(path), name), uid);
@@ -53,7 +57,7 @@ function begin(grant: Grant, state: State, { path, name }: FileFrame & { readonl
   }
 }
 
-function putFurther(state: State, put: { target: TreeTarget | null }, frame: FileFrame): void {
+function putFurther(state: State, put: Put, frame: FileFrame): void {
   const { target } = put;
   try {
     switch (frame.kind) {
@@ -62,7 +66,10 @@ function putFurther(state: State, put: { target: TreeTarget | null }, frame: Fil
       case "link":
         return target?.add(frame);
       case "data":
-        return target?.data(frame.bytes);
+        if (target !== null) return target.data(frame.bytes);
+        put.refused_bytes += frame.bytes.length;
+        if (put.refused_bytes > REFUSED_BYTES_MAX) throw new FileFrameError("more of a refused file");
+        return;
       case "end":
         state.put = null;
         if (target === null) return;

@@ -5,10 +5,11 @@ import assert from "node:assert/strict";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { until } from "../complex.ts";
-import { lackOfUsers } from "../needed-users.ts";
-import { type Bed, closeBed, joins, makeBed, tokenIn } from "./bed.ts";
-import { lackOfNamespaces, makeNet, type NetHost } from "./namespaces.ts";
+import { until } from "../../complex.ts";
+import { lackOfUsers } from "../../needed-users.ts";
+import { ROOT } from "../../shared.ts";
+import { type Bed, closeBed, joins, makeBed, tokenIn } from "../bed.ts";
+import { lackOfNamespaces, makeNet, type NetHost } from "../namespaces.ts";
 
 const [USER, OTHER] = ["pbsuser1", "pbsuser2"];
 const skip = lackOfNamespaces() || lackOfUsers(USER, OTHER);
@@ -34,6 +35,7 @@ before(async () => {
   }
   const token = tokenIn(bed.partita(head, "cert", "token", "--host", door.name));
   bed.partita(door, "join", head.name, "--token", token, "--prefix", join(net.dir, "opt"), "--login");
+  door.must("sed", "-i", "s/^PBS_START_COMM=0/PBS_START_COMM=1/", join(bed.homeOf(door), "pbs.conf"));
   bed.partita(door, "start");
   for (const { name } of net.hosts) mkdirSync(join(net.dir, name, "mnt/work"));
   for (const { name } of net.hosts) head.must("chown", USER, join(net.dir, name, "mnt/work"));
@@ -138,4 +140,76 @@ test("what cannot be written is told by mail and log, and kept in undelivered: n
     assert.equal(readFileSync(join(bed.homeOf(n1), `pbs/undelivered/${id}.OU`), "utf8"), "kept\n");
   }
   assert.equal(read(door, "mnt/work/precious"), "precious\n", "the file behind the link is as it was");
+});
+
+/** A job on n1 that runs until endsNow(). */
+async function runs(name: string, words: readonly string[]): Promise<string> {
+  const id = submit(`while [ ! -e /mnt/work/${name}.go ]; do sleep 0.2; done; echo over\n`, words);
+  await until(`${id} runs`, () => bed.job(id)["substate"] === 42);
+  return id;
+}
+const endsNow = (name: string): void => writeFileSync(onDisk(n1, `mnt/work/${name}.go`), "");
+
+/** What becomes of a claim of files that root of a host makes. */
+function claim(from: NetHost, to: NetHost, job: string, run_count: number, ...words: readonly string[]): string {
+  const program = [
+    process.execPath,
+    "--no-warnings",
+    `--import=${join(ROOT, "scripts/tsx-hook.mjs")}`,
+    join(import.meta.dirname, "../files-claim.ts"),
+  ];
+  return from.must(...program, join(bed.homeOf(from), "pbs"), to.address, "15003", to.name, job, String(run_count), ...words).trim();
+}
+
+test("a hostile host gets only what the job states, while the job runs on that host: no other job, no other path, no later call, no endless file", {
+  skip,
+}, async () => {
+  for (const name of ["secret", "input"]) writeFileSync(onDisk(door, `mnt/work/${name}`), `${name}\n`);
+  const stagein = "stagein=/mnt/work/b.dat@door:/mnt/work/input";
+  const id = await runs("hostile", ["-j", "oe", "-o", "door:/mnt/work/hostile.out", "-W", stagein]);
+  const path = "/mnt/work/hostile.out";
+  assert.match(claim(n2, door, id, 1, "put", path), /^refused: the server refuses: job \S+ does not run on n2$/);
+  assert.match(claim(n1, door, id, 7, "put", path), /^refused: the server refuses: job \S+ does not run on n1$/, "another run");
+  assert.match(claim(n1, door, "999.head", 1, "put", path), /^refused: the server refuses: job 999.head does not run on n1$/);
+  assert.match(claim(n1, door, id, 1, "put", "/mnt/work/secret"), /^refused: the job states no place \/mnt\/work\/secret/);
+  assert.match(claim(n1, door, id, 1, "put", `${path}/../secret`), /^refused: the job states no place/);
+  assert.match(claim(n1, door, id, 1, "get", "/mnt/work/secret"), /^refused: the job names no files \/mnt\/work\/secret/);
+  assert.match(claim(n1, n2, id, 1, "put", path), /^refused: the job states no place/, "a host that has no part in the job");
+  assert.match(claim(n1, door, id, 1, "endless", path, String(2 ** 52)), /^ended after \w+ data: .*ENOSPC/);
+  assert.match(claim(n1, door, id, 1, "endless", path, "100000"), /^ended after \w+ data: /);
+  assert.equal(claim(n1, door, id, 1, "put", path), "done", "this host may speak for this run");
+  assert.equal(owner(door, "mnt/work/hostile.out"), `${USER} 644`, "as the owner of the job, whoever asks");
+  endsNow("hostile");
+  assert.equal((await ends(id))["Stageout_status"], 1);
+  assert.equal(read(door, "mnt/work/hostile.out"), "over\n");
+  assert.match(claim(n1, door, id, 1, "put", path), /^refused: the server refuses: job \S+ does not run on n1$/, "a call that is repeated");
+  assert.equal(read(door, "mnt/work/hostile.out"), "over\n");
+  assert.equal(read(door, "mnt/work/secret"), "secret\n");
+  assert.deepEqual(
+    list(door, "mnt/work").filter((name) => name.startsWith(".")),
+    [],
+    "nothing incomplete is left",
+  );
+});
+
+/** The process on the login host that takes files: the child of its pbs_comm. */
+function fileServer(): number {
+  const comm = Number.parseInt(readFileSync(join(bed.homeOf(door), "pbs/server_priv/comm.lock"), "utf8"), 10);
+  return Number.parseInt(readFileSync(`/proc/${comm}/task/${comm}/children`, "utf8"), 10);
+}
+
+test("the process that takes a large file is killed in the middle: it is started again, and the file arrives whole", { skip }, async () => {
+  const size = 2 ** 30;
+  const text = `truncate -s ${size} /mnt/work/large\n`;
+  const id = submit(text, ["-j", "oe", "-o", "door:/mnt/work/large.log", "-W", "stageout=/mnt/work/large@door:/mnt/work/"]);
+  const begun = (): boolean => list(door, "mnt/work").some((name) => name.startsWith(".large."));
+  await until("the copy has begun", begun);
+  const pid = fileServer();
+  process.kill(pid, "SIGKILL");
+  assert.equal(read(door, "mnt/work/large"), null, "it has no name yet");
+  const job = await ends(id);
+  assert.equal(job["Stageout_status"], 1, momLog());
+  assert.notEqual(fileServer(), pid);
+  assert.equal(Number(head.must("stat", "-c", "%s", onDisk(door, "mnt/work/large")).trim()), size);
+  await until("nothing incomplete is left", () => !begun());
 });
