@@ -3,8 +3,10 @@
 // A1. The site's own program copies instead if pbs.conf names one (PBS_SCP, PBS_RCP), if this host has no identity, or if the other host is not of the complex.
 // A2. An attempt that failed for a reason that may pass (a cut, a server that restarts, too many copies at a time) is repeated for $copy_patience seconds. Each
 //     attempt begins the file anew; the other host has removed what was not complete.
-// A3. If the server has never heard where the other host takes files, a failed connection is not repeated: most likely it takes none.
+// A3. If the server has never heard where the other host takes files, a failed connection is not repeated: most likely it takes none. Then scp copies, if it
+//     exists here.
 
+import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readCredentials } from "#identity/files/credentials.ts";
 import { revokedSerials } from "#identity/files/revoked.ts";
@@ -92,6 +94,10 @@ export class FarCopies {
       return session;
     } catch (error) {
       if (place.port !== null || !(error instanceof FarError)) throw error;
+      if (existsSync(this.#plan.scp[0] ?? "")) {
+        this.#others.add(host);
+        return null;
+      }
       throw new FarError(`${messageOf(error)} (the server does not know where ${host} takes files)`, false);
     }
   }

@@ -213,3 +213,20 @@ test("the process that takes a large file is killed in the middle: it is started
   assert.equal(Number(head.must("stat", "-c", "%s", onDisk(door, "mnt/work/large")).trim()), size);
   await until("nothing incomplete is left", () => !begun());
 });
+
+test("a host that takes no files is reached by scp, as the owner; without scp the log says what is missing", { skip }, async () => {
+  // No pbs_comm: the process that takes files ends with it, and a server that starts again does not know where it was.
+  bed.partita(door, "stop");
+  bed.partita(head, "stop");
+  bed.partita(head, "start");
+  await until("n1 is free", () => bed.state("n1") === "free");
+  const id = submit("echo kept\n", ["-j", "oe", "-o", "door:/mnt/work/late"]);
+  const job = await ends(id);
+  assert.deepEqual([job["Exit_status"], job["Stageout_status"]], [0, 0]);
+  const line =
+    momLog()
+      .split("\n")
+      .find((each) => each.includes(id) && each.includes("Unable to copy file")) ?? "";
+  assert.match(line, existsSync("/usr/bin/scp") ? /scp ended with/ : /the server does not know where door takes files/);
+  assert.equal(readFileSync(join(bed.homeOf(n1), `pbs/undelivered/${id}.OU`), "utf8"), "kept\n");
+});
