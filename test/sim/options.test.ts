@@ -13,14 +13,26 @@ test("options reach the run, and those that change a seed's world are named for 
     "4",
     "--faults",
     "kill-mom,set-clock",
+    "--cuts",
+    "--pair",
     "--all",
   ]);
-  assert.deepEqual(options, { keep: 60, jobs_max: 4, faults: ["kill-mom", "set-clock"], scale: 1, ops: true, promises: true });
-  assert.equal(given, " --jobs 4 --faults kill-mom,set-clock --promises");
+  assert.deepEqual(options, {
+    keep: 60,
+    jobs_max: 4,
+    faults: ["kill-mom", "set-clock"],
+    scale: 1,
+    ops: true,
+    promises: true,
+    cuts: true,
+    pair: true,
+  });
+  assert.equal(given, " --jobs 4 --faults kill-mom,set-clock --promises --cuts --pair");
   assert.deepEqual([seeds, all], [[3, 7], true]);
   const bare = readArgs([]);
   assert.equal(bare.given, "");
-  assert.deepEqual([bare.options.promises, bare.options.faults, bare.seeds, bare.seconds], [false, true, undefined, undefined]);
+  const { promises, cuts, pair, faults } = bare.options;
+  assert.deepEqual([promises, cuts, pair, faults, bare.seeds, bare.seconds], [false, false, false, true, undefined, undefined]);
 });
 
 test("what cannot be understood is told", () => {

@@ -106,6 +106,7 @@ const TARGETS: readonly Target[] = [
 
 /** Values for attributes whose type does not determine one. */
 const VALUES: { readonly [attribute: string]: string } = {
+  multicast_group: "239.192.150.7",
   default_queue: "q1",
   queue: "q1",
   queue_type: "Execution",
