@@ -7,7 +7,7 @@ import type { LocalTime } from "#sched/shapes/local-time.ts";
 import { sharedAttrs } from "#server/state/intern.ts";
 import { stateOfRows } from "#server/state/load.ts";
 import type { JobAttrs, ServerState } from "#server/state/state.ts";
-import { type Loaded, OBJECT_TABLES } from "#store/store.ts";
+import type { Loaded } from "#store/store.ts";
 
 export const STATE_FORMAT = "partita-state";
 export const STATE_VERSION = 1;
@@ -73,7 +73,18 @@ export function stateOf({ server, rows }: SavedState): ServerState {
   return stateOfRows(server, { ...copy, objects, jobs: copy.jobs.map((row) => ({ ...row, data: sharedAttrs(row.data as JobAttrs) })) }, 0);
 }
 
-const NO_OBJECTS = Object.fromEntries(OBJECT_TABLES.map((table) => [table, []])) as unknown as Loaded["objects"];
+const NO_OBJECTS: Loaded["objects"] = {
+  server: [],
+  resources: [],
+  queues: [],
+  vnodes: [],
+  scheds: [],
+  resvs: [],
+  hooks: [],
+  run_times: [],
+  backends: [],
+  runners: [],
+};
 
 /** A change of a line of sched_config: `strict_ordering=True` for all schedulers, or `s1:strict_ordering=True` for one. parseConfigChange throws StateError. */
 export type ConfigChange = { readonly sched: string | null; readonly line: string };

@@ -17,7 +17,7 @@ import { type Ask, anyRequest, ROOT, submission } from "./workload.ts";
 
 /**
  * Counts, which reveal a simulation that tests nothing. jobs: accepted submissions (an array counts as one). promises:
- * published starts that were compared with those of the next cycle. takeovers: by the other one of two servers.
+ * published starts that were compared with those of the next cycle. takeovers: how often the other one of two servers took over.
  */
 export type Counts = {
   jobs: number;

@@ -19,7 +19,7 @@ export type TokenFiles = {
   remove(tag: string): void;
 };
 
-/** directory: made if only its last level is missing. */
+/** directory: made if it is missing; its parent must exist. */
 export function tokenFiles(directory: string): TokenFiles {
   const of = (tag: string): string => join(directory, tag);
   return {

@@ -23,7 +23,7 @@ const RETRY_MS_MAX = 10_000;
 export class FarCopies {
   readonly #plan: FilePlan;
   readonly #sessions = new Map<string, FarSession>();
-  /** hosts whose files the site's own program copies (A1) */
+  /** hosts to and from which another program copies (A1, A3) */
   readonly #others = new Set<string>();
 
   constructor(plan: FilePlan) {

@@ -7,6 +7,7 @@
 import { lstatSync, readFileSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import { messageOf } from "#support/caught.ts";
+import { isTextList } from "#support/guards.ts";
 import { placeIn } from "../files/place-in.ts";
 import { actAs, asIdentity } from "../host/posix.ts";
 import type { FilePlan } from "../job/agent-link.ts";
@@ -79,7 +80,8 @@ function copyIn(plan: FilePlan, { local, remote }: StageItem, made: Set<string>)
 function recorded(plan: FilePlan): string[] {
   actAs(null);
   try {
-    return JSON.parse(readFileSync(plan.staged, "utf8")) as string[];
+    const read: unknown = JSON.parse(readFileSync(plan.staged, "utf8"));
+    return isTextList(read) ? [...read] : [];
   } catch {
     return [];
   }
@@ -121,7 +123,7 @@ export async function stageOutFar(plan: FilePlan, copies: FarCopies): Promise<Se
   for (const item of plan.stageout) {
     const { host, path } = item.remote;
     if (host === null) continue;
-    const outcome = { copied: [] as string[], error: null as string | null };
+    const outcome: { readonly copied: string[]; error: string | null } = { copied: [], error: null };
     try {
       let is_ours = true;
       for (const source of asIdentity(plan.owner, () => matching(item.local))) {

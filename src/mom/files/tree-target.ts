@@ -174,7 +174,7 @@ function openInPlace(final: string): number {
   return fd;
 }
 
-/** The path to write: that of the file to which a link of the user leads (T2). */
+/** Returns the path to write: the place itself or, if it is a link of the user, the file to which it leads (T2). */
 function placeToWrite(place: string, uid: number): string {
   const stat = lstatSync(place, { throwIfNoEntry: false });
   if (stat === undefined || !stat.isSymbolicLink()) return place;

@@ -3,6 +3,7 @@
 import { eachChunk, readSelect } from "#model/request/select.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
 import { PORT_MAX, type TerminalTicket, TICKET_ADDRESS, TICKET_SECRET, TICKET_SOCKET } from "#protocol/terminal/link.ts";
+import { isRecord } from "#support/guards.ts";
 
 export type Attrs = MomJob["attrs"];
 
@@ -27,7 +28,8 @@ export const isInteractive = (attrs: Attrs): boolean =>
 
 /** The address of the qsub that waits for an interactive job; null: the job is not interactive, or no qsub waits. */
 export function ticketOf(attrs: Attrs): TerminalTicket | null {
-  const { socket, secret, port, address } = (attrs["terminal"] ?? {}) as { readonly [name: string]: unknown };
+  const terminal: unknown = attrs["terminal"];
+  const { socket, secret, port, address }: { readonly [name: string]: unknown } = isRecord(terminal) ? terminal : {};
   const known = typeof socket === "string" && TICKET_SOCKET.test(socket) && typeof secret === "string" && TICKET_SECRET.test(secret);
   if (!isInteractive(attrs) || !known) return null;
   return {

@@ -226,7 +226,7 @@ export class Starter {
     if (ended) this.#endings.sweep();
   }
 
-  /** Adds to an exit whether the starter has killed the run because its time was over. */
+  /** Adds to an exit whether the starter has killed the run because its lease was over (S4). */
   #withLease(exit: ExitedRun): ExitedRun {
     const cut_off = this.#leases.isCutOff(exit) && !("code" in exit.status);
     this.#leases.forget(exit);

@@ -34,7 +34,7 @@ export function judgeWelcome(
 
 /**
  * Judges the answer of the other server, to which the follower is not connected. said: its leader; undefined: it has not
- * answered. is_welcomed: whether the present connection has a server that was obeyed. goes: the follower connects to the other server
+ * answered. is_welcomed: whether the follower obeys the server of its present connection. goes: the follower connects to the other server
  */
 export function judgeOther(
   { known }: Following,

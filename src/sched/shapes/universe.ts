@@ -110,7 +110,7 @@ export type Universe = {
   server_available: ReadonlyMap<string, number | string | boolean>;
 };
 
-/** What the values of jobs depend on besides the jobs themselves. */
+/** What the order of jobs (formula, keys, shares) depends on besides the jobs themselves. */
 export type RankContext = {
   readonly universe: Universe;
   readonly fairshare: Fairshare;

@@ -120,17 +120,17 @@ export function createCore(state: ServerState, config: ServerConfig, now_ms: num
       state.history_count = count + kernel.changes.ended.size;
     },
     clientLost: (tokens) => forgetClients(kernel, tokens),
-    sched: (link, type, data, time_ms) => scheds.frame(at(time_ms), link, { type, data } as FrameOf<"sched-to-server">),
+    sched: (link, type, data, time_ms) => scheds.frame(at(time_ms), link, frameOf<"sched-to-server">(type, data)),
     schedHello: (link, hello, host, time_ms) => scheds.hello(at(time_ms), link, hello, host),
     schedLost: (link, time_ms) => scheds.lost(at(time_ms), link),
     schedUnreached: (name, why, time_ms) => unreached(at(time_ms), name, why),
     schedExited: (name, how, time_ms) => scheds.exited(at(time_ms), name, how),
     schedUnfit: (name, text, time_ms) => scheds.unfit(at(time_ms), name, text),
     schedSeen: (name, sight, time_ms) => scheds.seen(at(time_ms), name, sight),
-    mom: (link, type, data, time_ms) => momFrame(at(time_ms), link, { type, data } as FrameOf<"mom-to-server">),
+    mom: (link, type, data, time_ms) => momFrame(at(time_ms), link, frameOf<"mom-to-server">(type, data)),
     momLost: (link, time_ms, why = "communication closed") => momLost(at(time_ms), link, why),
     graceOf: (link) => moms.graceOfLink(kernel, link),
-    runners: (link, type, data, time_ms) => runners.frame(at(time_ms), link, { type, data } as FrameOf<"runners-to-server">),
+    runners: (link, type, data, time_ms) => runners.frame(at(time_ms), link, frameOf<"runners-to-server">(type, data)),
     runnersLost: (link, time_ms) => runners.lost(at(time_ms), link),
     runnersExited: (why, time_ms) => runners.exited(at(time_ms), why),
     start: (time_ms) => start(at(time_ms)),
@@ -152,6 +152,10 @@ function momLost(kernel: Kernel, link: number, why: string): void {
   moms.lost(kernel, link, why);
   if (host !== undefined) runnerAway(kernel, host);
 }
+
+/** Joins the type and the data of a frame. The gate has checked that they belong together. */
+const frameOf = <D extends "sched-to-server" | "mom-to-server" | "runners-to-server">(type: string, data: unknown): FrameOf<D> =>
+  ({ type, data }) as FrameOf<D>;
 
 function start(kernel: Kernel): void {
   awaitVnodes(kernel);

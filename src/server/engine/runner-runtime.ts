@@ -1,4 +1,4 @@
-// What the server knows about pbs_runners and the runners beside its stored state. It is lost when the server ends; the controller and the runners then say hello again.
+// What the server knows about pbs_runners and the runners and does not store. It is lost when the server ends; the controller and the runners then say hello again.
 
 export type RunnersRuntime = {
   /** the connection of pbs_runners; null: it is not connected */

@@ -6,6 +6,7 @@
 
 import { type Bucket, bucketOf } from "#model/request/bucket.ts";
 import type { Demand, RunnerWork, ServerToRunners } from "#protocol/runner-link.ts";
+import { isRecord } from "#support/guards.ts";
 import type { Kernel } from "../engine/kernel.ts";
 import { isExecution } from "../jobs/life.ts";
 import { isWithMom, phaseName } from "../state/job-phase.ts";
@@ -124,10 +125,14 @@ function withinLimits(
 
 /** The limit on running jobs for an entity (`u:alice`), in the new or the old style. */
 function limitIn(attrs: Attrs, entity: string): number | undefined {
-  const entities = attrs["max_run"] as { readonly [entity: string]: number } | undefined;
-  const generic = entity.startsWith("o:") ? undefined : entities?.[`${entity.slice(0, 2)}PBS_GENERIC`];
+  const limits: unknown = attrs["max_run"];
+  const limitOf = (name: string): number | undefined => {
+    const limit = isRecord(limits) ? limits[name] : undefined;
+    return typeof limit === "number" ? limit : undefined;
+  };
+  const generic = entity.startsWith("o:") ? undefined : limitOf(`${entity.slice(0, 2)}PBS_GENERIC`);
   const old = entity.startsWith("o:") ? attrs["max_running"] : entity.startsWith("u:") ? attrs["max_user_run"] : undefined;
-  return entities?.[entity] ?? generic ?? (typeof old === "number" ? old : undefined);
+  return limitOf(entity) ?? generic ?? (typeof old === "number" ? old : undefined);
 }
 
 /** The whole picture for pbs_runners. */

@@ -9,9 +9,9 @@ import { isStoreError, type Store } from "#store/store.ts";
 import { openAccounting } from "#support/accounting-log.ts";
 import { messageOf } from "#support/caught.ts";
 import { type Conf, parseConfText, shortHostName } from "#support/conf.ts";
-import { openLog } from "#support/log.ts";
+import { type Log, openLog } from "#support/log.ts";
 import { LOG_EVENT, LOG_MASK } from "#support/log-event.ts";
-import { systemUsers } from "#support/passwd.ts";
+import { systemUsers, type UserDatabase } from "#support/passwd.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import { prepareStart } from "../core/first-start.ts";
 import type { ServerOptions } from "../core/options.ts";
@@ -38,15 +38,7 @@ export function logMode(stated: string | undefined): number {
 export async function serve(options: ServerOptions, conf: Conf, home: OpenHome): Promise<number> {
   const { lock, opened, hear, role } = home;
   const host = shortHostName(conf.server);
-  const log = openLog({
-    dir: join(conf.home, "server_logs"),
-    daemon: `Server@${host}`,
-    mask: options.log_events ?? LOG_MASK.server,
-    highres: conf.log_highres,
-    mode: logMode(conf.values["PBS_SERVER_LOG_MODE"]),
-    ...(options.log_file === undefined ? {} : { file: options.log_file }),
-    header: [`hostname=${hostname()};pbs_leaf_name=N/A;pbs_mom_node_name=${conf.mom_node_name}`],
-  });
+  const log = openServerLog(options, conf, host);
   const note = (event: number, text: string): void => log.record(event, "Svr", `Server@${host}`, text);
   note(LOG_EVENT.SYSTEM, `starting, pid ${process.pid}`);
   const unusable = (error: unknown): number => {
@@ -83,17 +75,7 @@ export async function serve(options: ServerOptions, conf: Conf, home: OpenHome):
     ...(options.accounting_file === undefined ? {} : { file: options.accounting_file }),
   });
   const users = systemUsers();
-  const config: ServerConfig = {
-    host,
-    machine: hostname(),
-    home: conf.home,
-    ...(role === null ? {} : { pair: { role, host: conf.mom_node_name } }),
-    pbs_version: PBS_VERSION,
-    own_user: conf.mode === "user" ? (users.userByUid(process.getuid?.() ?? 0)?.name ?? null) : null,
-    ctime,
-    timeZone,
-    userExists: (name) => users.userByName(name) !== null,
-  };
+  const config = configOf(conf, host, role, users);
   const accounting_dir = join(conf.home, "server_priv/accounting");
   let state: ServerState;
   try {
@@ -169,6 +151,32 @@ export async function serve(options: ServerOptions, conf: Conf, home: OpenHome):
       },
     );
   });
+}
+
+function openServerLog(options: ServerOptions, conf: Conf, host: string): Log {
+  return openLog({
+    dir: join(conf.home, "server_logs"),
+    daemon: `Server@${host}`,
+    mask: options.log_events ?? LOG_MASK.server,
+    highres: conf.log_highres,
+    mode: logMode(conf.values["PBS_SERVER_LOG_MODE"]),
+    ...(options.log_file === undefined ? {} : { file: options.log_file }),
+    header: [`hostname=${hostname()};pbs_leaf_name=N/A;pbs_mom_node_name=${conf.mom_node_name}`],
+  });
+}
+
+function configOf(conf: Conf, host: string, role: OpenHome["role"], users: UserDatabase): ServerConfig {
+  return {
+    host,
+    machine: hostname(),
+    home: conf.home,
+    ...(role === null ? {} : { pair: { role, host: conf.mom_node_name } }),
+    pbs_version: PBS_VERSION,
+    own_user: conf.mode === "user" ? (users.userByUid(process.getuid?.() ?? 0)?.name ?? null) : null,
+    ctime,
+    timeZone,
+    userExists: (name) => users.userByName(name) !== null,
+  };
 }
 
 /** Called at SIGUSR2: frees as much memory as possible, so that the memory that jobs need can be measured. */

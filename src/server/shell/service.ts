@@ -14,6 +14,7 @@ import { makeSigner } from "#protocol/udp/ed25519.ts";
 import { openGroupSender } from "#protocol/udp/multicast-socket.ts";
 import { type LinkHandlers, type LinkServer, listenLinks } from "#protocol/wire/ipc-transport.ts";
 import { confLimits } from "#protocol/wire/limit-keys.ts";
+import type { Limits } from "#protocol/wire/limits.ts";
 import { nameOfPeer } from "#protocol/wire/link-peer.ts";
 import type { Shares } from "#protocol/wire/share.ts";
 import { serverSocketPath } from "#protocol/wire/socket-path.ts";
@@ -97,8 +98,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   };
   const desk = statusDesk();
   const group = groupDesk(log);
-  const read = confLimits(conf.values);
-  const own_limits = read.ok ? read.limits : {};
+  const own_limits = ownLimits(conf);
   /** what users hold, over the unix socket and the TCP port */
   const shares: Shares = new Map();
   const network = new HostNetwork({
@@ -142,10 +142,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     group,
     digest: (token) => createHash("sha256").update(token).digest("hex"),
     scripts: (ids, done) => atOnce(() => store.scripts(ids), done),
-    cookies: (count) =>
-      randomBytes(16 * count)
-        .toString("hex")
-        .toUpperCase(),
+    cookies: newCookies,
     secret: runSecrets(config.home, complain),
     ...(pair === null ? {} : { leader: () => (pair.leads ? pair.leader : null) }),
     listener: {
@@ -153,10 +150,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         listener?.setLimits(limits);
         network.setLimits(limits);
       },
-      close(done) {
-        remote.close();
-        void Promise.all([listener?.close(), network.close()]).then(done);
-      },
+      close: (done) => closeWays(listener, network, remote, done),
     },
   });
   const lookUp = hostLookup(conf.mom_node_name);
@@ -174,11 +168,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     files: { ...files, hook: hook_files.write },
     log,
     accounting,
-    mail: mailer({
-      domain: conf.values["PBS_MAIL_HOST_NAME"],
-      identity: system ? unprivilegedUser(users, "PBS_MAIL_USER", conf.values["PBS_MAIL_USER"]) : null,
-      problem: complain,
-    }),
+    mail: mailPort(conf, users, complain),
     identity,
     // A host that has joined is identified by its certificate, so its name need not have an address.
     resolve: (host: string, done: (name: string | null) => void) => (identity.hasHost(host) ? done(host) : lookUp(host, done)),
@@ -186,7 +176,6 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     ended: options.ended,
   };
   const driver = new ServerDriver(ports, config, state);
-
   hook_files.prepare(state.hooks.values());
   files.resources(state.resources.values());
   options.prepare(driver.core);
@@ -210,6 +199,31 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       accounting.reopen();
     },
   };
+}
+
+/** Returns the limits that pbs.conf sets. Their faults were told before the start (../main.ts). */
+function ownLimits({ values }: Conf): Partial<Limits> {
+  const read = confLimits(values);
+  return read.ok ? read.limits : {};
+}
+
+/** Returns the cookies of so many jobs in one text, 32 hexadecimal digits for each. */
+const newCookies = (count: number): string =>
+  randomBytes(16 * count)
+    .toString("hex")
+    .toUpperCase();
+
+const mailPort = ({ mode, values }: Conf, users: UserDatabase, problem: (text: string) => void): ReturnType<typeof mailer> =>
+  mailer({
+    domain: values["PBS_MAIL_HOST_NAME"],
+    identity: mode === "system" ? unprivilegedUser(users, "PBS_MAIL_USER", values["PBS_MAIL_USER"]) : null,
+    problem,
+  });
+
+/** Ends all ways into the server. */
+function closeWays(listener: LinkServer | null, network: HostNetwork, remote: ReturnType<typeof remoteScheds>, done: () => void): void {
+  remote.close();
+  void Promise.all([listener?.close(), network.close()]).then(done);
 }
 
 /** Returns the desk that receives the reports of moms on other hosts. boot: a random id, from which the moms see that the server has started again. */

@@ -208,7 +208,7 @@ function changeJob(state: ServerState, job: Job, { set, unset, own }: Extract<Ev
   countJob(state, job.attrs, -1, weight);
   countOnClock(state, job.attrs, -1);
   if (recounts) countRunning(state, job.attrs, -1);
-  const rest = unset.length > 0 ? (withAttrs(job.attrs, {}, unset) as JobAttrs) : job.attrs;
+  const rest = unset.length > 0 ? withAttrs(job.attrs, {}, unset) : job.attrs;
   // The record is made by one copy, because in V8 a record becomes slow and large if names are added to it one by one.
   job.attrs = { ...rest, mtime: changes.now_s, ...sharedAttrs(set) } as JobAttrs;
   if (job.attrs.queue_rank > state.next_rank) {

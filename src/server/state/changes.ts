@@ -29,7 +29,7 @@ export type Changes = {
   readonly ended: Map<string, Job>;
   /** ids of jobs that were removed from the history. purged_arrays: numbers of arrays whose subjobs were removed from it */
   readonly purged: Set<string>;
-  /** jobs that are no longer live and for which other jobs waited */
+  /** live jobs for which a job waited that has now ended: their pressure may change */
   readonly left_behind: Set<string>;
   /** the usage of jobs that have ended */
   readonly last_used: Map<string, ResourceRecord>;
@@ -102,10 +102,10 @@ export function hasRows(changes: Changes): boolean {
 }
 
 /** A copy of a record with some values set and some names removed. The old record does not change, because others may still use it. */
-export function withAttrs(attrs: Attrs, set: Attrs, unset: readonly string[]): Attrs {
-  const next: Attrs = { ...attrs, ...set };
+export function withAttrs<Own extends Attrs>(attrs: Own, set: Attrs, unset: readonly string[]): Own {
+  const next = { ...attrs, ...set };
   if (unset.length === 0) return next;
-  for (const name of unset) delete next[name];
+  for (const name of unset) delete (next as Attrs)[name];
   // In V8, a record from which a property was deleted stays slow and large; its copy is fast and small.
   return { ...next };
 }

@@ -146,14 +146,21 @@ export function stateOfRows(name: string, loaded: Loaded, history_count: number)
     history_count,
     resources: objects.resources.map((row) => row.data as ResourceDef),
     clocks: objects.server.filter((row) => row.name.startsWith(CLOCK_ROW)).map((row) => row.data as Clock),
-    queues: objects.queues.map((row) => ({ name: row.name, ...(row.data as { order: number; attrs: Attrs }) })),
-    vnodes: objects.vnodes.map((row) => ({ name: row.name, ...(row.data as { order: number; attrs: Attrs; set_by_admin: string[] }) })),
-    scheds: objects.scheds.map((row) => ({ name: row.name, ...(row.data as { order: number; attrs: Attrs }) })),
+    queues: named<{ order: number; attrs: Attrs }>(objects.queues),
+    vnodes: named<{ order: number; attrs: Attrs; set_by_admin: string[] }>(objects.vnodes),
+    scheds: named<{ order: number; attrs: Attrs }>(objects.scheds),
     resvs: objects.resvs.map((row) => ({ id: row.name, ...(row.data as { attrs: Attrs }) })),
-    hooks: objects.hooks.map((row) => ({ name: row.name, ...(row.data as Omit<Hook, "name">) })),
+    hooks: named<Omit<Hook, "name">>(objects.hooks),
     run_times: objects.run_times.map((row) => ({ key: row.name, ...(row.data as { seconds: number }) })),
-    backends: objects.backends.map((row) => ({ name: row.name, ...(row.data as { order: number; attrs: Attrs }) })),
-    runners: objects.runners.map((row) => ({ name: row.name, ...(row.data as { order: number; attrs: RunnerAttrs }) })),
+    backends: named<{ order: number; attrs: Attrs }>(objects.backends),
+    runners: named<{ order: number; attrs: RunnerAttrs }>(objects.runners),
     jobs: jobs.map(({ id, seq, data, run }) => ({ id, seq, ...jobOfRows(data, run) })),
   });
+}
+
+/** Returns rows as objects with their names. Data: what the server itself has written into rows of this kind. */
+function named<Data extends object>(
+  rows: readonly { readonly name: string; readonly data: unknown }[],
+): ({ readonly name: string } & Data)[] {
+  return rows.map((row) => ({ name: row.name, ...(row.data as Data) }));
 }

@@ -138,7 +138,7 @@ export function changeObject(
     }
     case "runner": {
       const runner = present(state.runners.get(name), `runner ${name}`);
-      runner.attrs = withAttrs(runner.attrs, set, unset) as RunnerAttrs;
+      runner.attrs = withAttrs(runner.attrs, set, unset);
       changes.runners.add(name);
       break;
     }
@@ -153,7 +153,7 @@ export function changeObject(
 
 function changeResv(state: ServerState, resv: Resv, set: Attrs, unset: readonly string[], changes: Changes): void {
   const { reserve_state } = resv.attrs;
-  resv.attrs = withAttrs(resv.attrs, { mtime: changes.now_s, ...set }, unset) as ResvAttrs;
+  resv.attrs = withAttrs(resv.attrs, { mtime: changes.now_s, ...set }, unset);
   assert(
     canResvFollow(reserve_state, resv.attrs.reserve_state),
     `reservation ${resv.id} cannot go from ${reserve_state} to ${resv.attrs.reserve_state}`,

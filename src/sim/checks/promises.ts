@@ -322,7 +322,10 @@ function cameBack(old: JobSeen, now: JobSeen): boolean {
   return waits(now) ? !waits(old) || old.run_count !== now.run_count : !waits(old) && old.run_count !== now.run_count;
 }
 
-/** Returns a cause among the jobs behind this one in the order; null: none. Such a job was started by no scheduler's decision, changed or resumed. */
+/**
+ * Returns why the job `id`, which is behind the moved job in the order, may have moved its start; null: it has not. Reasons: the job was placed by hand, resumed, or
+ * changed while it runs.
+ */
 function lowerWork(id: string, { before, begun, after }: Times): string | null {
   const [first, then, now] = [before.jobs.get(id), begun.jobs.get(id), after.jobs.get(id)];
   if (then?.by_hand === true || now?.by_hand === true) return `${id} was placed by hand`;

@@ -7,7 +7,7 @@
 
 import { createPool, type Pool, type PoolJob } from "#replay/pool.ts";
 import type { TraceJob } from "#replay/trace.ts";
-import { nth } from "#support/assert.ts";
+import { nth, present } from "#support/assert.ts";
 import { heapPop, heapPush } from "#support/heap.ts";
 import type { ClusterSpec } from "./grid-scenario.ts";
 
@@ -95,7 +95,7 @@ export class ClusterModel {
   }
 
   #instant(at_s: number, ends: GridJobEnd[]): void {
-    while (this.#endings[0]?.at_s === at_s) this.#end(heapPop(this.#endings, sooner) as Ending, ends);
+    while (this.#endings[0]?.at_s === at_s) this.#end(present(heapPop(this.#endings, sooner), "ending"), ends);
     for (; this.#jobs[this.#next]?.submit_s === at_s; this.#next++) {
       this.#pool.submit(this.#next, nth(this.#jobs, this.#next));
       this.#localWaiting++;
@@ -149,7 +149,7 @@ export class ClusterModel {
   #startGrid(at_s: number, ends: GridJobEnd[]): void {
     if (this.#localWaiting > 0 && this.spec.grid_jobs === "normal") return;
     while (this.#waiting.length > 0 && nth(this.#waiting, 0).width <= this.free) {
-      const job = this.#waiting.shift() as GridJob;
+      const job = present(this.#waiting.shift(), "waiting job");
       job.started_s = at_s;
       this.#running.add(job);
       this.#gridSlots += job.width;

@@ -105,6 +105,6 @@ async function outcomeOf<T>(work: () => T | Promise<T>): Promise<Result<T>> {
   try {
     return { ok: true, value: await work() };
   } catch (error) {
-    return { ok: false, error: error as Error };
+    return { ok: false, error: error instanceof Error ? error : new Error(String(error)) };
   }
 }
