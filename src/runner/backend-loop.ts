@@ -5,17 +5,16 @@
 // L3. Exactly once: the server has recorded the runners before they are submitted. If a submission ends without a clear answer, it is repeated with the same tag, and the backend
 //     looks for the tag first.
 // L4. While the backend fails and its fallback is `local`, new runners are started on this machine. What the failing backend had counts as unknown until it answers again;
-//     then new runners are asked of it again.
+//     then new runners are asked of it again. The runners on this machine are looked at as long as there are any, also by a later process.
 
 import { createHash, randomBytes } from "node:crypto";
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Backend, RunnerOrder, RunnerSighting } from "#backends/contract/backend.ts";
 import { pauseAfter } from "#backends/contract/backoff.ts";
 import { BackendError, type FaultKind } from "#backends/contract/fault.ts";
 import type { BackendSettings } from "#backends/contract/settings.ts";
-import { isTagOf, makeTag } from "#backends/contract/tag.ts";
-import { openBackend } from "#backends/open-backend.ts";
+import { isTagOf, makeTag, parseTag } from "#backends/contract/tag.ts";
 import type { Bucket } from "#model/request/bucket.ts";
 import { type BackendWork, type RunnersToServer, type RunnerWork, runnerName } from "#protocol/runner-link.ts";
 import { messageOf } from "#support/caught.ts";
@@ -32,6 +31,8 @@ export type LoopTools = {
   /** the program of a runner with its arguments, and its environment */
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
+  /** opens a backend; throws a BackendError if its attributes cannot be right */
+  open(settings: BackendSettings): Backend;
   send<T extends keyof RunnersToServer>(type: T, data: RunnersToServer[T]): void;
   /** asks the server to record runners; null: it did not */
   record(ask: Omit<RunnersToServer["runners-ask"], "token">): Promise<number | null>;
@@ -72,6 +73,7 @@ export class BackendLoop {
   #said = "";
   #next_ms = 0;
   #busy = false;
+  #passing: Promise<void> = Promise.resolve();
   #again = false;
   #closed = false;
   #strangers: ReadonlyMap<string, number> = new Map();
@@ -101,13 +103,18 @@ export class BackendLoop {
       max_runners: Number(attrs["max_runners"] ?? 0),
       n_max_queued: Number(attrs["n_max_queued_jobs"] ?? 10),
       refused: new Set(this.#refused.keys()),
-      asks: this.#main !== null && (this.#fault === null || this.#spareWanted),
+      asks: this.#fault === null ? this.#main !== null : this.#mayFallBack,
     };
   }
 
-  get #spareWanted(): boolean {
+  /** Whether runners are started on this machine while the backend fails (L4). */
+  get #mayFallBack(): boolean {
     const { type, fallback } = this.#work.attrs;
-    return this.#fault !== null && type !== "local" && (fallback ?? "local") === "local";
+    return this.#tools.user !== null && type !== "local" && (fallback ?? "local") === "local";
+  }
+
+  get #spareWanted(): boolean {
+    return this.#fault !== null && this.#mayFallBack;
   }
 
   /** Called with each new picture. runners: those of this backend. Looks at the backend, unless it is in a pause. */
@@ -123,7 +130,7 @@ export class BackendLoop {
     const now_ms = Date.now();
     if (this.#rests && !this.#spareWanted) return this.#wake(this.#next_ms - now_ms);
     this.#busy = true;
-    void this.#pass(runners, plan).finally(() => {
+    this.#passing = this.#pass(runners, plan).finally(() => {
       this.#busy = false;
       const resync_ms = Number(work.attrs["runner_resync_interval"] ?? RESYNC_S_DEFAULT) * 1000;
       if (this.#fault === null) this.#wake(resync_ms);
@@ -132,6 +139,11 @@ export class BackendLoop {
       this.#again = false;
       this.#tools.changed();
     });
+  }
+
+  /** Resolves when the loop asks nothing. */
+  idle(): Promise<void> {
+    return this.#passing;
   }
 
   async close(): Promise<void> {
@@ -152,7 +164,6 @@ export class BackendLoop {
 
   async #pass(runners: readonly RunnerWork[], plan: () => Plan): Promise<void> {
     try {
-      await this.#open();
       const sightings = await this.#list();
       await this.#settle(runners, sightings);
       await this.#repeatUncertain();
@@ -160,7 +171,6 @@ export class BackendLoop {
       if (this.#fault === null) this.#works();
     } catch (error) {
       this.#failed(error);
-      if (this.#spareWanted && this.#spare === null) this.#again = true;
     }
   }
 
@@ -178,12 +188,17 @@ export class BackendLoop {
     await this.#main?.backend.close();
     this.#main = null;
     this.#opened_for = text;
-    this.#main = { backend: openBackend(this.#settings("")), diverted: false };
+    this.#main = { backend: this.#tools.open(this.#settings("")), diverted: false };
+  }
+
+  #directoryOf(suffix: "" | "local"): string {
+    const { name } = this.#work;
+    return join(this.#tools.directory, suffix === "" ? name : `${name}.${suffix}`);
   }
 
   #settings(suffix: "" | "local"): BackendSettings {
     const { name, attrs } = this.#work;
-    const state_dir = join(this.#tools.directory, suffix === "" ? name : `${name}.${suffix}`);
+    const state_dir = this.#directoryOf(suffix);
     mkdirSync(state_dir, { recursive: true, mode: 0o711 });
     const { complex, user } = this.#tools;
     if (suffix === "local") return { name, type: "local", complex, user, attributes: {}, state_dir };
@@ -199,18 +214,27 @@ export class BackendLoop {
 
   /** Lists the runners of the backend and of its spare. whole false: the backend itself was not asked or did not answer (L4). */
   async #list(): Promise<Listed> {
-    if (this.#spareWanted) this.#spare ??= { backend: openBackend(this.#settings("local")), diverted: true };
-    const spare = ((await this.#spare?.backend.list()) ?? []).filter((each) => this.#isOurs(each));
+    const spare = await this.#listSpare();
     if (this.#rests) return { sightings: spare, whole: false };
     try {
+      await this.#open();
       const main = ((await this.#main?.backend.list()) ?? []).filter((each) => this.#isOurs(each));
       this.#fault = null;
       return { sightings: [...main, ...spare], whole: true };
     } catch (error) {
+      if (!this.#mayFallBack) throw error;
       this.#failed(error);
-      if (!this.#spareWanted) throw error;
-      return { sightings: spare, whole: false };
+      return { sightings: await this.#listSpare(), whole: false };
     }
+  }
+
+  /** Lists the runners of the spare. If an earlier process has started some, its directory is there. */
+  async #listSpare(): Promise<readonly RunnerSighting[]> {
+    if (this.#spare === null && this.#tools.user !== null && (this.#spareWanted || existsSync(this.#directoryOf("local"))))
+      this.#spare = { backend: this.#tools.open(this.#settings("local")), diverted: true };
+    const sightings = ((await this.#spare?.backend.list()) ?? []).filter((each) => this.#isOurs(each));
+    for (const { tag } of sightings) this.#of_spare.add(parseTag(tag)?.serial ?? 0);
+    return sightings;
   }
 
   /** Whether a sighting is a runner of this backend. Anybody may give a job of his a name like a tag. */
@@ -254,8 +278,17 @@ export class BackendLoop {
 
   async #repeatUncertain(): Promise<void> {
     for (const [tag, pending] of [...this.#uncertain]) {
+      // The backend may have been opened anew since, with attributes that mend the fault.
+      const source = pending.source.diverted ? this.#spare : this.#main;
+      if (source === null) continue;
       this.#uncertain.delete(tag);
-      await this.#submit({ ...pending, order: { ...pending.order, isFirst: false } });
+      try {
+        await this.#submit({ ...pending, source, order: { ...pending.order, isFirst: false } });
+      } catch (error) {
+        if (!this.#mayFallBack) throw error;
+        // Other buckets go to the spare meanwhile.
+        return this.#failed(error);
+      }
     }
   }
 

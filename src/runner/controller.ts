@@ -7,7 +7,7 @@ import { planOf } from "./plan.ts";
 
 type Picture = ServerToRunners["runners-work"];
 
-export type ControllerOptions = Pick<LoopTools, "complex" | "user" | "directory" | "argv" | "env" | "note" | "send">;
+export type ControllerOptions = Pick<LoopTools, "complex" | "user" | "directory" | "argv" | "env" | "open" | "note" | "send">;
 
 /** How long the server may take to record runners. */
 const RECORD_MS_MAX = 60_000;

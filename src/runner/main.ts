@@ -6,6 +6,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { openBackend } from "#backends/open-backend.ts";
 import { ANOTHER_RUNS, type RunnersToServer } from "#protocol/runner-link.ts";
 import { frameTypes, parseFrame } from "#protocol/schema-link.ts";
 import { connectLink } from "#protocol/wire/ipc-transport.ts";
@@ -81,6 +82,7 @@ async function serve(conf: Conf, directory: string, note: (text: string, event?:
     directory,
     argv: [process.execPath, runnerProgram()],
     env: { PBS_CONF_FILE: conf.file },
+    open: openBackend,
     note,
     send: <T extends keyof RunnersToServer>(type: T, data: RunnersToServer[T]) => link.send(type, data),
   });

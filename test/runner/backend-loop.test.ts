@@ -1,0 +1,152 @@
+// What a loop asks its backend and the spare on this machine (src/runner/backend-loop.ts), with backends that do what the test says.
+
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import type { Backend, RunnerOrder, RunnerSighting } from "#backends/contract/backend.ts";
+import { BackendError, type FaultKind } from "#backends/contract/fault.ts";
+import type { BackendSettings } from "#backends/contract/settings.ts";
+import type { BackendWork, RunnersToServer, RunnerWork } from "#protocol/runner-link.ts";
+import { BackendLoop } from "#runner/backend-loop.ts";
+import type { Plan } from "#runner/plan.ts";
+
+const BUCKET = { key: "b", owner: "a", queue: "q", project: "p", ncpus: 1, mem_kb: 0, tmp_kb: 0, walltime_s: 60, resources: {} };
+const NOTHING: Plan = { asks: [], cancels: [], drains: [] };
+const ONE: Plan = { ...NOTHING, asks: [{ backend: "sl", bucket: BUCKET, count: 1, priority: 0 }] };
+
+const fault = (kind: FaultKind, text: string, uncertain = false): BackendError => new BackendError({ kind, text }, { uncertain });
+const sightingsOf = ({ tag, count }: Pick<RunnerOrder, "tag" | "count">): readonly RunnerSighting[] =>
+  Array.from({ length: count }, (_, index) => {
+    const common = { reason: "", user: null, host: null, ending: null, fault: null } as const;
+    return { tag, index, id: `1_${index}`, state: "running", ...common };
+  });
+
+/** A backend that shows what it was given. */
+function fake(type: Backend["type"], over: Partial<Backend> = {}): Backend {
+  const shown: RunnerSighting[] = [];
+  return {
+    type,
+    async submit(order) {
+      shown.push(...sightingsOf(order));
+      return sightingsOf(order);
+    },
+    list: async () => shown,
+    cancel: async () => undefined,
+    probe: async () => ({ text: "", array_max: 1 }),
+    release: async () => undefined,
+    close: async () => undefined,
+    ...over,
+  };
+}
+
+type Sent = { readonly [T in keyof RunnersToServer]: { readonly type: T; readonly data: RunnersToServer[T] } }[keyof RunnersToServer];
+
+/** A loop whose backends are those that `open` returns. pass: lets it look once, with the attributes and runners that the server has. */
+function bed(t: TestContext, open: (settings: BackendSettings) => Backend) {
+  const directory = mkdtempSync(join(tmpdir(), "partita-loop-"));
+  const sent: Sent[] = [];
+  let serial = 0;
+  const workOf = (attrs: BackendWork["attrs"]): BackendWork => ({
+    name: "sl",
+    partition: "p1",
+    attrs: { type: "slurm", enabled: true, ...attrs },
+  });
+  const loop = new BackendLoop(workOf({}), {
+    complex: "c",
+    user: "me",
+    directory,
+    argv: ["/bin/runner"],
+    env: {},
+    open,
+    send: (type, data) => void sent.push({ type, data } as Sent),
+    record: async () => ++serial,
+    note: () => undefined,
+    refused: () => undefined,
+    changed: () => undefined,
+  });
+  t.after(async () => {
+    await loop.close();
+    rmSync(directory, { recursive: true });
+  });
+  const pass = async (plan: Plan, { attrs = {}, runners = [] }: { attrs?: BackendWork["attrs"]; runners?: readonly RunnerWork[] } = {}) => {
+    loop.update(workOf(attrs), runners, () => plan);
+    await loop.idle();
+  };
+  return { directory, sent, pass, loop };
+}
+
+const runner = (serial: number, more: Partial<RunnerWork>): RunnerWork => {
+  const name = `sl-${serial}-0`;
+  return { name, backend: "sl", serial, index: 0, bucket: BUCKET, doing: "busy", asked_s: 0, life_s: 60, ...more };
+};
+
+test("loop: a submission without a clear answer is repeated with the attributes that a person has set since", async (t) => {
+  const orders: string[] = [];
+  const { pass } = bed(t, ({ type, attributes }) => {
+    const timeout = String(attributes["command_timeout"]);
+    return fake(type, {
+      async submit(order) {
+        orders.push(`${order.tag} isFirst=${order.isFirst} timeout=${timeout}`);
+        if (timeout !== "60") throw fault("transient", "sbatch did not answer", true);
+        return sightingsOf(order);
+      },
+    });
+  });
+  const slow = { fallback: "hold", command_timeout: 1 };
+  await pass(ONE, { attrs: slow });
+  await pass(NOTHING, { attrs: { ...slow, command_timeout: 60 } });
+  assert.deepEqual(orders, ["c.sl.1 isFirst=true timeout=1", "c.sl.1 isFirst=false timeout=60"]);
+});
+
+test("loop: a backend that cannot be opened fails like any other, and this machine takes its jobs, unless its fallback is hold", async (t) => {
+  const diverted: string[] = [];
+  const open = ({ type }: BackendSettings): Backend => {
+    if (type !== "local") throw fault("configuration", "bin is not set");
+    return fake(type, {
+      async submit(order) {
+        diverted.push(`${order.tag} ${order.request.diverted}`);
+        return sightingsOf(order);
+      },
+    });
+  };
+  const falls = bed(t, open);
+  await falls.pass(ONE);
+  assert.deepEqual(diverted, ["c.sl.1 true"]);
+  assert.equal(falls.loop.planned(0).asks, true);
+  assert.deepEqual(
+    falls.sent.find(({ type }) => type === "runners-state"),
+    { type: "runners-state", data: { backend: "sl", error: "bin is not set" } },
+  );
+  const holds = bed(t, open);
+  await holds.pass(ONE, { attrs: { fallback: "hold" } });
+  assert.equal(diverted.length, 1);
+  assert.equal(holds.loop.planned(0).asks, false);
+});
+
+test("loop: runners that an earlier process started on this machine are not taken for gone while their backend works", async (t) => {
+  const { directory, sent, pass } = bed(t, ({ type }) =>
+    fake(type, { list: async () => (type === "local" ? sightingsOf({ tag: "c.sl.7", count: 1 }) : []) }),
+  );
+  mkdirSync(join(directory, "sl.local"));
+  await pass(NOTHING, { runners: [runner(7, { away: true }), runner(8, { away: true })] });
+  const gone = sent.flatMap((frame) => (frame.type === "runners-gone" ? frame.data.runners.map(({ name }) => name) : []));
+  assert.deepEqual(gone, ["sl-8-0"]);
+});
+
+test("loop: a submission that hangs again and again does not keep other buckets from this machine", async (t) => {
+  const here: string[] = [];
+  const { pass } = bed(t, ({ type }) =>
+    fake(type, {
+      async submit(order) {
+        if (type !== "local") throw fault("transient", "sbatch did not answer", true);
+        here.push(order.tag);
+        return sightingsOf(order);
+      },
+    }),
+  );
+  await pass(ONE);
+  await pass(ONE);
+  assert.deepEqual(here, ["c.sl.2"]);
+});
