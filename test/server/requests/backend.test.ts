@@ -33,6 +33,18 @@ test("backend: create, set, unset, print and delete", async () => {
   assert.equal(seen("state"), "disabled");
 });
 
+test("backend: its type does not change while it has runners, of which another type would know nothing", async () => {
+  const h = harness();
+  await session(h, [["create backend sl type=slurm"]]);
+  const bucket = { key: "b", owner: "a", queue: "q", project: "p", ncpus: 1, mem_kb: 0, tmp_kb: 0, walltime_s: null, resources: {} };
+  const attrs = { backend: "sl", serial: 1, index: 0, bucket, digest: "a".repeat(64), asked_s: 0, life_s: 60 };
+  apply(h, { kind: "created", object: "runner", name: "sl-1-0", attrs });
+  const why = "15004 the type of a backend with runners cannot be changed: set enabled=False and wait until its 1 runners have ended";
+  await session(h, [["set backend sl type=local", why], ["set backend sl comment=x"]]);
+  apply(h, { kind: "deleted", object: "runner", name: "sl-1-0" });
+  await session(h, [["set backend sl type=local"]]);
+});
+
 /** A partition p1 with a scheduler, a queue, no vnodes, and a backend that is not enabled. */
 function world(): Harness {
   const h = harness();

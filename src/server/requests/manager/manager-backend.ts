@@ -1,6 +1,6 @@
 // qmgr create|delete|set|unset backend (docs/runners.md).
 //
-// I1. A backend that is enabled has a type, and its type does not change.
+// I1. A backend that is enabled has a type. Its type does not change while it is enabled or has runners: nobody could tell whether they still exist.
 // I2. A backend with runners is not deleted, because then nothing would end them.
 
 import { defaultAttributes } from "#model/attribute.ts";
@@ -34,7 +34,7 @@ export function manageBackend(tx: Transaction, request: ManagerRequest): Answer 
 function createBackend(tx: Transaction, { name, attrs }: ManagerRequest): Answer {
   checkObjectName("backend", name);
   if (tx.state.backends.has(name)) throw refuse(`backend ${name} exists already`);
-  const changed = changedBackend(tx, defaultAttributes(BACKEND_ATTRIBUTES), attrs, true);
+  const changed = changedBackend(tx, defaultAttributes(BACKEND_ATTRIBUTES), attrs, { creating: true, runners: 0 });
   logCreated(tx, target(name), loggedTerms(changed));
   tx.apply({ kind: "created", object: "backend", name, attrs: changed.after });
   return {};
@@ -43,7 +43,7 @@ function createBackend(tx: Transaction, { name, attrs }: ManagerRequest): Answer
 function changeBackends(tx: Transaction, request: ManagerRequest, verb: "set" | "unset"): Answer {
   const changes = backendsNamed(tx.state, request.name).map((backend) => ({
     backend,
-    changed: changedBackend(tx, backend.attrs, request.attrs, false),
+    changed: changedBackend(tx, backend.attrs, request.attrs, { creating: false, runners: runnersOf(tx.state, backend.name).length }),
   }));
   for (const { backend, changed } of changes) {
     logChanged(tx, target(backend.name), verb, loggedTerms(changed));
@@ -65,12 +65,18 @@ function deleteBackends(tx: Transaction, name: string): Answer {
   return answerFailures(tx, PBSE.OBJBUSY, busy);
 }
 
-function changedBackend(tx: Transaction, before: Attrs, ops: readonly AttrOp[], creating: boolean): Changed {
+type Present = { readonly creating: boolean /** number of its runners */; readonly runners: number };
+
+function changedBackend(tx: Transaction, before: Attrs, ops: readonly AttrOp[], { creating, runners }: Present): Changed {
   const changed = changeAttrs(before, ops, { table: BACKEND_ATTRIBUTES, resources: tx.state.resources, who: tx.who, creating });
   const { after, touched } = changed;
   if (after["enabled"] === true && after["type"] === undefined) throw refuse("a backend needs a type before it is enabled");
   if (touched.has("type") && !creating && before["enabled"] === true && after["type"] !== before["type"])
     throw refuse("the type of a backend that is enabled cannot be changed: set enabled=False first");
+  if (runners > 0 && after["type"] !== before["type"])
+    throw refuse(
+      `the type of a backend with runners cannot be changed: set enabled=False and wait until its ${runners} runners have ended`,
+    );
   return changed;
 }
 
