@@ -2,11 +2,11 @@
 //
 // P1. The runners of a backend that exist or are asked for are never more than its max_runners; of each bucket, at most n_max_queued_jobs have not connected.
 // P2. A bucket wants a runner for each waiting and each running job. If all buckets together want more than there may be, runners are dealt out one by one, the bucket with
-//     the highest priority first, so that no bucket is left without one because of the size of another.
+//     the highest priority first, so that no bucket is left without one because of the size of another. Of the same priority, owners take turns.
 // P3. Runners beyond that number are cancelled while they wait. Those that are connected are only drained when another bucket waits for their place; otherwise they leave by
 //     themselves.
 
-import type { Bucket } from "#model/request/bucket.ts";
+import { type Bucket, inTurns } from "#model/request/bucket.ts";
 import type { Demand, RunnerWork } from "#protocol/runner-link.ts";
 
 export type PlanBackend = {
@@ -94,7 +94,7 @@ function linesOf(demands: readonly Demand[], runners: readonly RunnerWork[]): Li
     line.useful.push(runner);
     if (runner.doing === "busy") line.wanted++;
   }
-  return [...lines.values()].sort((a, b) => b.priority - a.priority || (a.bucket.key < b.bucket.key ? -1 : 1));
+  return inTurns([...lines.values()]);
 }
 
 /** Deals the places out (P2): every line gets the same number, unless it wants less; what is left over goes to the first lines. */

@@ -149,3 +149,11 @@ test("plan: in worlds drawn at random, no limit is exceeded, and repeating it le
     }
   }
 });
+
+test("plan: owners take turns, so that many buckets of one leave places for another", () => {
+  const of = (owner: string, key: string): Demand => ({ ...demand(key, 5), bucket: { ...bucket(key), owner } });
+  const many = Array.from({ length: 50 }, (_, at) => of("alice", `alice:${at}`));
+  const { asks } = planOf({ backends: [backend("sl")], demands: [...many, of("zoe", "zoe:1")], runners: [] });
+  assert.equal(asks.length, 10);
+  assert.ok(asks.some((ask) => ask.bucket.owner === "zoe"));
+});

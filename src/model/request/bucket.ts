@@ -100,6 +100,23 @@ function made(job: BucketJob, amounts: Map<string, number>, values: Map<string, 
   return { key: parts.join(":"), owner, queue, project, ncpus, mem_kb, tmp_kb, walltime_s, resources: Object.fromEntries(others) };
 }
 
+/**
+ * The order in which buckets get runners: the highest priority first. Of the same priority, the first bucket of each owner comes before the second of any, so that
+ * nobody who has many buckets is served before everybody else.
+ */
+export function inTurns<T extends { readonly bucket: Bucket; readonly priority: number }>(items: readonly T[]): T[] {
+  const counts = new Map<string, number>();
+  const placed = [...items]
+    .sort((a, b) => b.priority - a.priority || (a.bucket.key < b.bucket.key ? -1 : 1))
+    .map((item) => {
+      const line = `${item.priority} ${item.bucket.owner}`;
+      const round = counts.get(line) ?? 0;
+      counts.set(line, round + 1);
+      return { item, round };
+    });
+  return placed.sort((a, b) => b.item.priority - a.item.priority || a.round - b.round).map(({ item }) => item);
+}
+
 /** Shorter walltimes are in the bucket of this walltime. */
 const WALLTIME_LEAST_S = 60;
 

@@ -1,5 +1,7 @@
 // What the server knows about pbs_runners and the runners and does not store. It is lost when the server ends; the controller and the runners then say hello again.
 
+import type { Bucket } from "#model/request/bucket.ts";
+
 export type RunnersRuntime = {
   /** the connection of pbs_runners; null: it is not connected */
   link: number | null;
@@ -10,6 +12,8 @@ export type RunnersRuntime = {
   /** the last picture that was sent, as text, so that an equal one is not sent again */
   sent: string;
   sent_ms: number;
+  /** the buckets of the jobs that waited in the last pass, by key: runners are recorded for these only */
+  wanted: ReadonlyMap<string, Bucket>;
   /** when the last pass was */
   passed_ms: number;
   /** since when each runner has no job */
@@ -26,6 +30,7 @@ export const noRunners = (): RunnersRuntime => ({
   crashes: [],
   sent: "",
   sent_ms: 0,
+  wanted: new Map(),
   passed_ms: 0,
   idle: new Map(),
   draining: new Set(),

@@ -11,7 +11,7 @@ import { isIn } from "../state/job-phase.ts";
 import { hasRunners, runnersOf } from "../state/partitions.ts";
 import type { Attrs, Backend } from "../state/state.ts";
 import { allAway, drain, runnerGone } from "./arrival.ts";
-import { bucketOfJob, countDemands } from "./demand.ts";
+import { bucketOfJob } from "./demand.ts";
 import { holdJob, pass, passSoon } from "./pass.ts";
 
 const RESTART_MS = [0, 1000, 5000, 30_000] as const;
@@ -75,7 +75,7 @@ type Ask = Extract<FrameOf<"runners-to-server">, { type: "runners-ask" }>["data"
 function asked(kernel: Kernel, link: number, { token, backend: name, bucket: key, life_s, digests }: Ask): void {
   const { state, out } = kernel;
   const backend = state.backends.get(name);
-  const bucket = countDemands(state).demands.find((demand) => demand.bucket.key === key)?.bucket;
+  const bucket = kernel.runners.wanted.get(key);
   const room = backend === undefined ? 0 : Number(backend.attrs["max_runners"] ?? 0) - runnersOf(state, name).length;
   if (backend?.attrs["enabled"] !== true || bucket === undefined || room < digests.length) {
     out.runners.push({ link, type: "runners-asked", data: { token, serial: null } });

@@ -3,8 +3,9 @@
 //
 // D1. A job counts if it waits only for a place: it is queued in a started execution queue of a partition with an enabled backend.
 // D2. The limits on running jobs of queue and server bound the number of runners of a bucket: a job that a limit keeps from running needs no runner.
+// D3. However many buckets there are, a picture has a bounded size: owners take turns, and what finds no room waits for a later picture.
 
-import { type Bucket, bucketOf } from "#model/request/bucket.ts";
+import { type Bucket, bucketOf, inTurns } from "#model/request/bucket.ts";
 import type { Demand, RunnerWork, ServerToRunners } from "#protocol/runner-link.ts";
 import { isRecord } from "#support/guards.ts";
 import type { Kernel } from "../engine/kernel.ts";
@@ -135,6 +136,22 @@ function limitIn(attrs: Attrs, entity: string): number | undefined {
   return limitOf(entity) ?? generic ?? (typeof old === "number" ? old : undefined);
 }
 
+/** Characters of all buckets of one picture (D3). */
+const PICTURE_CHARS_MAX = 4 * 1024 * 1024;
+/** What a bucket takes in a picture beside its key and the resources that the key names. */
+const BUCKET_CHARS = 300;
+
+/** The demands that find room in a picture (D3). */
+export function withinRoom(demands: readonly Demand[]): readonly Demand[] {
+  let chars = 0;
+  return inTurns(demands).filter(({ bucket }) => {
+    const more = BUCKET_CHARS + 2 * bucket.key.length;
+    if (chars + more > PICTURE_CHARS_MAX) return false;
+    chars += more;
+    return true;
+  });
+}
+
 /** The whole picture for pbs_runners. */
 export function pictureOf(kernel: Kernel, demands: readonly Demand[]): ServerToRunners["runners-work"] {
   const { state } = kernel;
@@ -144,7 +161,7 @@ export function pictureOf(kernel: Kernel, demands: readonly Demand[]): ServerToR
       partition: partitionOfBackend(backend),
       attrs: backend.attrs,
     })),
-    demands,
+    demands: withinRoom(demands),
     runners: [...state.runners.values()].map((runner) => runnerWork(kernel, runner)),
   };
 }

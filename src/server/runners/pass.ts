@@ -39,7 +39,8 @@ export function pass(kernel: Kernel): void {
   runners.passed_ms = now_ms;
   if (!hasRunners(kernel)) return;
   const counted = countDemands(state);
-  const waiting = new Set(counted.demands.map(({ bucket }) => bucket.key));
+  const waiting = new Map(counted.demands.map(({ bucket }) => [bucket.key, bucket]));
+  runners.wanted = waiting;
   let next_ms = now_ms + resync_s(state) * 1000;
   for (const runner of [...state.runners.values()]) next_ms = Math.min(next_ms, lookAt(kernel, runner, waiting));
   holdImpossible(kernel, counted);
@@ -54,7 +55,7 @@ function resync_s(state: ServerState): number {
 }
 
 /** Lets a runner leave if its time has come. Returns when it must be looked at again. */
-function lookAt(kernel: Kernel, runner: Runner, waiting: ReadonlySet<string>): number {
+function lookAt(kernel: Kernel, runner: Runner, waiting: ReadonlyMap<string, unknown>): number {
   const { state, runners, now_ms } = kernel;
   const { name, attrs } = runner;
   const backend = state.backends.get(attrs.backend);
@@ -71,7 +72,12 @@ function lookAt(kernel: Kernel, runner: Runner, waiting: ReadonlySet<string>): n
   return Number.POSITIVE_INFINITY;
 }
 
-function patience_ms({ runners }: Kernel, { name, attrs }: Runner, backend: Backend | undefined, waiting: ReadonlySet<string>): number {
+function patience_ms(
+  { runners }: Kernel,
+  { name, attrs }: Runner,
+  backend: Backend | undefined,
+  waiting: ReadonlyMap<string, unknown>,
+): number {
   if (runners.draining.has(name)) return 0;
   const wait_ms = Number(backend?.attrs["runner_idle_wait"] ?? 0) * 1000;
   return waiting.has(attrs.bucket.key) ? Math.max(wait_ms, BLOCKED_WAIT_MS) : wait_ms;

@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ServerToRunners } from "#protocol/runner-link.ts";
+import type { Demand, ServerToRunners } from "#protocol/runner-link.ts";
+import { withinRoom } from "#server/runners/demand.ts";
 import {
   ALICE,
   addHost,
@@ -241,4 +242,16 @@ test("runners: a job that fails runs again as often as the backend's retries say
   assert.equal(attrsOf(h, first)["job_state"], "Q");
   end(0, 2, 3);
   assert.equal(h.store.history.get(first)?.attrs.Exit_status, 3);
+});
+
+test("runners: a picture has a bounded size, however long and many the buckets of a user are, and others find room in it", () => {
+  const demand = (owner: string, text: string): Demand => {
+    const bucket = { key: `${owner}:${text}`, owner, queue: "q", project: "p", ncpus: 1, mem_kb: 0, tmp_kb: 0, walltime_s: null };
+    return { partition: "p1", ready: 1, priority: 0, bucket: { ...bucket, resources: { software: text } } };
+  };
+  const many = Array.from({ length: 20_000 }, (_, at) => demand("alice", `${at}`.padEnd(4000, "x")));
+  const kept = withinRoom([...many, demand("zoe", "small")]);
+  assert.ok(JSON.stringify(kept).length < 4.1 * 1024 * 1024);
+  assert.ok(kept.length > 100);
+  assert.ok(kept.some(({ bucket }) => bucket.owner === "zoe"));
 });
