@@ -34,6 +34,7 @@ export function launchesOf(offers: readonly Offer[], { clusters, campaigns, now_
   const free = new Map([...clusters].map(([name, cluster]) => [name, cluster.free]));
   const views = new Map(campaigns.map((view) => [view.campaign.id, view]));
   const left = new Map(campaigns.map((view) => [view.campaign.id, view.tasks_left]));
+  const copied = new Map(campaigns.map((view) => [view.campaign.id, new Set<number>()]));
   const launches: Launch[] = [];
   for (const { campaign, clusters: offered } of offers) {
     const view = views.get(campaign.id);
@@ -44,7 +45,9 @@ export function launchesOf(offers: readonly Offer[], { clusters, campaigns, now_
       const available = free.get(cluster) ?? 0;
       const room = roomOf(view, cluster, pair, available, policy);
       const jobs = Math.min(room, left.get(campaign.id) ?? 0);
-      const copies = policy.hasCopies && campaign.kind === "default" ? copiesOf(view, cluster, room - jobs, now_s) : [];
+      const begun = copied.get(campaign.id) ?? new Set();
+      const copies = policy.hasCopies && campaign.kind === "default" ? copiesOf(view, cluster, room - jobs, begun, now_s) : [];
+      for (const task of copies) begun.add(task);
       if (jobs + copies.length === 0) continue;
       left.set(campaign.id, (left.get(campaign.id) ?? 0) - jobs);
       // A job takes 1 / ratio resources, as far as the predictor knows.
@@ -68,8 +71,14 @@ function roomOf({ campaign }: CampaignView, cluster: string, pair: PairView, fre
 const canaryOf = (results: number): number =>
   results === 0 ? CANARY_FIRST : results < CANARY_NEXT ? CANARY_NEXT : Number.POSITIVE_INFINITY;
 
-/** Returns the tasks of which a second job starts on a cluster, those first that have run or waited longest. */
-function copiesOf({ pairs, tasks_left }: CampaignView, cluster: string, room: number, now_s: number): number[] {
+/** Returns the tasks of which a second job starts on a cluster, those first that have run or waited longest. copied: tasks that were copied in this cycle. */
+function copiesOf(
+  { pairs, tasks_left }: CampaignView,
+  cluster: string,
+  room: number,
+  copied: ReadonlySet<number>,
+  now_s: number,
+): number[] {
   if (room <= 0) return [];
   const lives = new Map<number, number>();
   const jobs: LiveJob[] = [];
@@ -84,7 +93,9 @@ function copiesOf({ pairs, tasks_left }: CampaignView, cluster: string, room: nu
   const median_s = medianRun_s(pairs);
   const isLate = ({ started_s }: LiveJob): boolean => started_s !== null && median_s > 0 && now_s - started_s > LATE_FACTOR * median_s;
   return jobs
-    .filter((job) => (lives.get(job.task) ?? 0) < COPIES_MAX && !here.has(job.task) && (tasks_left === 0 || isLate(job)))
+    .filter(
+      (job) => (lives.get(job.task) ?? 0) < COPIES_MAX && !copied.has(job.task) && !here.has(job.task) && (tasks_left === 0 || isLate(job)),
+    )
     .sort((a, b) => (a.started_s ?? a.submitted_s) - (b.started_s ?? b.submitted_s) || a.id - b.id)
     .slice(0, room)
     .map(({ task }) => task);

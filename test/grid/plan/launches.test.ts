@@ -88,6 +88,11 @@ test("the last jobs are copied, the oldest first, never more than two of a task,
   assert.equal(text(launches([view(1, { left: 0, pairs: { a, b } })], { a: 0, b: 9 }, { hasCopies: false })), "");
 });
 
+test("a task is copied once in a cycle, whatever number of clusters has room for it", () => {
+  const a = pair({ running: [live(1, 0, 500), live(2, 1, 600)] });
+  assert.equal(text(launches([view(1, { left: 0, pairs: { a, b: pair(), c: pair() } })], { a: 0, b: 1, c: 9 })), "1@b:0+0 1@c:0+1");
+});
+
 test("a job that runs three times the median is copied although tasks are left", () => {
   const running = [live(1, 0, 600), live(2, 1, 800)];
   assert.equal(text(launches([view(1, { left: 2, pairs: { a: pair({ running }) } })], { a: 9 })), "1@a:2+0");
