@@ -4,7 +4,7 @@ import type { RunnerOrder, RunnerSighting } from "./backend.ts";
 
 /**
  * Separates sightings of the same runner, which appear if a cluster manager accepted a submission so late that it was sent again: of each runner the first
- * submission (by `order`) is kept, and what lives of the others is surplus.
+ * submission (by `order`) that lives is kept, or the first one if none lives. What lives of the others is surplus.
  */
 export function withoutSurplus(
   sightings: readonly RunnerSighting[],
@@ -14,7 +14,9 @@ export function withoutSurplus(
   const surplus: RunnerSighting[] = [];
   for (const each of [...sightings].sort(order)) {
     const key = `${each.tag}/${each.index}/${each.user ?? ""}`;
-    if (!first.has(key)) first.set(key, each);
+    const before = first.get(key);
+    // A runner that lives may have a job. A submission that has ended needs it no longer.
+    if (before === undefined || (before.state === "ended" && each.state !== "ended")) first.set(key, each);
     else if (each.state !== "ended") surplus.push(each);
   }
   return { kept: [...first.values()], surplus };

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import type { RunnerSighting } from "#backends/contract/backend.ts";
 import { BACKOFF_FIRST_MS, BACKOFF_MAX_MS, pauseAfter } from "#backends/contract/backoff.ts";
 import { BackendError, cleanText, FAULT_KINDS, FAULT_TEXT_MAX, kindOf } from "#backends/contract/fault.ts";
 import { amountOf, amountsSetting, flagSetting, numberSetting, textSetting, timeoutOf } from "#backends/contract/settings.ts";
+import { byJobNumber, withoutSurplus } from "#backends/contract/sightings.ts";
 import { isTagOf, makeTag, parseTag, TAG_MAX } from "#backends/contract/tag.ts";
 import { BACKEND_OPTION_ROWS } from "#model/tables/backend-options.ts";
 
@@ -129,4 +131,19 @@ test("the checks of the attributes refuse what could become an option, a second 
   ];
   for (const [name, text, fine] of rows) assert.equal(check(name, text), fine, `${name}=${text}`);
   for (const text of ["m1\\..*", ".*", "m1[.]small|m2[.].*"]) assert.doesNotThrow(() => new RegExp(text));
+});
+
+test("of two submissions of one runner the first is kept, but never one that has ended in place of one that lives", () => {
+  const sighting = (id: string, state: RunnerSighting["state"]): RunnerSighting => {
+    const common = { reason: "", user: "u", host: null, ending: null, fault: null } as const;
+    return { tag: "k.sl.1", index: 0, id, state, ...common };
+  };
+  const ids = (...all: readonly RunnerSighting[]): readonly string[] => {
+    const { kept, surplus } = withoutSurplus(all, byJobNumber);
+    return [kept.map(({ id }) => id).join(","), surplus.map(({ id }) => id).join(",")];
+  };
+  assert.deepEqual(ids(sighting("12_0", "running"), sighting("7_0", "queued")), ["7_0", "12_0"]);
+  assert.deepEqual(ids(sighting("12_0", "running"), sighting("7_0", "ended")), ["12_0", ""]);
+  assert.deepEqual(ids(sighting("12_0", "ended"), sighting("7_0", "ended")), ["7_0", ""]);
+  assert.deepEqual(ids(sighting("12_0", "running"), sighting("7_0", "ended"), sighting("15_0", "running")), ["12_0", "15_0"]);
 });
