@@ -193,18 +193,24 @@ export class Gate implements LinksPort, ClientsPort {
 
   /**
    * Whether a mom may have this name (G7). A runner that the server does not know any more is told to end; anybody else who gives the name of a runner, or a token that is
-   * not that of the runner, is an intruder.
+   * not that of the runner, is an intruder. A second process with the token is told to end while the first is connected: a submission that is repeated may start two,
+   * and the first may have a job.
    */
   #admitsRunner(connection: Connection, { host, runner }: MomHello): boolean {
     const known = this.#driver.core.state.runners.get(host);
     if (known === undefined && runner === undefined) return true;
-    if (known === undefined) {
-      connection.link.send("mom-quit", {});
-      connection.link.end();
-      return false;
+    if (known !== undefined) {
+      if (runner === undefined || this.#options.digest?.(runner.token) !== known.attrs.digest) {
+        this.#intruder(connection, `mom-hello of runner ${host} without its token`);
+        return false;
+      }
+      const first = this.#driver.core.kernel.moms.by_host.get(host.toLowerCase());
+      const pid = first === undefined ? undefined : this.#connections.byNumber(first.link)?.pid;
+      if (pid === undefined || pid === connection.pid) return true;
+      this.#options.log.note(LOG_EVENT.ERROR, `runner ${host}: pid ${connection.pid} must end, pid ${pid} is connected`);
     }
-    if (runner !== undefined && this.#options.digest?.(runner.token) === known.attrs.digest) return true;
-    this.#intruder(connection, `mom-hello of runner ${host} without its token`);
+    connection.link.send("mom-quit", {});
+    connection.link.end();
     return false;
   }
 

@@ -341,6 +341,15 @@ test("a mom with the name of a runner needs the token of this runner; the token 
     assert.equal(h.core.state.vnodes.has("sl-1-0"), welcome, what);
     assert.doesNotMatch(JSON.stringify([notes, [...h.core.kernel.moms.by_host.values()].map((mom) => mom.hello)]), /one|two/, what);
   }
+  const twice = gateFor(LOCAL, world());
+  const again = (pid: number): Link => ({ ...twice.link, id: 900 + pid, peer: { ...LOCAL, pid } });
+  for (const next of [twice.link, again(78), again(77)]) {
+    if (next !== twice.link) twice.gate.opened(next);
+    twice.gate.frame(next, "mom-hello", { ...hello("sl-1-0"), ...runner("one") });
+  }
+  const quits = twice.sent.filter(({ type }) => type === "mom-quit");
+  assert.equal(quits.length, 1, "a second process with the token of a runner that is connected");
+  assert.equal(twice.notes.at(-1), "runner sl-1-0: pid 78 must end, pid 77 is connected");
   const { gate, link, sent, fate } = gateFor(LOCAL, world());
   gate.frame(link, "mom-hello", { ...hello("sl-9-0"), ...runner("one") });
   assert.deepEqual([sent, fate.welcome], [[{ type: "mom-quit", data: {} }], false], "a runner that is not known any more");
