@@ -136,7 +136,7 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
   }
   switch (reaction.kind) {
     case "end":
-      if (reaction.how === "failed" && retryOnRunner(tx, job, obit.exit_status)) break;
+      if (termination === undefined && reaction.how === "failed" && retryOnRunner(tx, job, obit.exit_status)) break;
       if (reaction.log !== undefined) logJob(tx, LOG_EVENT.JOB, job.id, reaction.log);
       if (reaction.mail !== undefined) tx.act({ kind: "mail", job: job.id, point: "a", text: reaction.mail });
       finish(tx, job, reaction.how, `${reaction.suffix}${trouble}`);

@@ -244,6 +244,19 @@ test("runners: a job that fails runs again as often as the backend's retries say
   assert.equal(h.store.history.get(first)?.attrs.Exit_status, 3);
 });
 
+test("runners: a job that was preempted by deletion is not tried again, whatever the backend's retries say", () => {
+  const h = world({ retries: 5 });
+  const id = job(h, "1:ncpus=1");
+  advance(h, 1);
+  const [name = ""] = asked(h, 1);
+  hello(h, 60, name);
+  runOn(h, id, name, 60);
+  apply(h, { kind: "job-changed", id, set: {}, unset: [], own: { termination: { by: "Scheduler@h", history: true, preempted: true } } });
+  mom(h, 60, "mom-obit", { job: id, run_count: 1, exit_status: 271, used: {} });
+  assert.equal(h.core.state.jobs.has(id), false);
+  assert.equal(h.store.history.get(id)?.attrs.Exit_status, 271);
+});
+
 test("runners: a picture has a bounded size, however long and many the buckets of a user are, and others find room in it", () => {
   const demand = (owner: string, text: string): Demand => {
     const bucket = { key: `${owner}:${text}`, owner, queue: "q", project: "p", ncpus: 1, mem_kb: 0, tmp_kb: 0, walltime_s: null };
