@@ -5,7 +5,8 @@
 // L3. Exactly once: the server has recorded the runners before they are submitted. If a submission ends without a clear answer, it is repeated with the same tag, and the backend
 //     looks for the tag first.
 // L4. While the backend fails and its fallback is `local`, new runners are started on this machine. What the failing backend had counts as unknown until it answers again;
-//     then new runners are asked of it again. The runners on this machine are looked at as long as there are any, also by a later process.
+//     then new runners are asked of it again. A backend that takes no more at present (a quota, a number of jobs) works, and its jobs wait for it. The runners on this machine
+//     are looked at as long as there are any, also by a later process.
 
 import { createHash, randomBytes } from "node:crypto";
 import { existsSync, mkdirSync } from "node:fs";
@@ -103,7 +104,7 @@ export class BackendLoop {
       max_runners: Number(attrs["max_runners"] ?? 0),
       n_max_queued: Number(attrs["n_max_queued_jobs"] ?? 10),
       refused: new Set(this.#refused.keys()),
-      asks: this.#fault === null ? this.#main !== null : this.#mayFallBack,
+      asks: this.#fault === null ? this.#main !== null : this.#spareWanted,
     };
   }
 
@@ -114,7 +115,7 @@ export class BackendLoop {
   }
 
   get #spareWanted(): boolean {
-    return this.#fault !== null && this.#mayFallBack;
+    return this.#fault !== null && this.#fault.kind !== "limit" && this.#mayFallBack;
   }
 
   /** Called with each new picture. runners: those of this backend. Looks at the backend, unless it is in a pause. */

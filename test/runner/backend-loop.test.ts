@@ -135,6 +135,23 @@ test("loop: runners that an earlier process started on this machine are not take
   assert.deepEqual(gone, ["sl-8-0"]);
 });
 
+test("loop: jobs of a backend whose quota is used up wait for it and do not run on this machine", async (t) => {
+  const here: string[] = [];
+  const { pass, loop } = bed(t, ({ type }) =>
+    fake(type, {
+      async submit(order) {
+        if (type !== "local") throw fault("limit", "the quota is used up");
+        here.push(order.tag);
+        return sightingsOf(order);
+      },
+    }),
+  );
+  await pass(ONE);
+  await pass(ONE);
+  assert.deepEqual(here, []);
+  assert.equal(loop.planned(0).asks, false);
+});
+
 test("loop: a submission that hangs again and again does not keep other buckets from this machine", async (t) => {
   const here: string[] = [];
   const { pass } = bed(t, ({ type }) =>
