@@ -1,6 +1,23 @@
 // Works on lists of sightings that every backend needs. Pure.
 
 import type { RunnerOrder, RunnerSighting } from "./backend.ts";
+import { BackendError, cleanText } from "./fault.ts";
+import { isTagOf } from "./tag.ts";
+
+/** Which runners a list is read for. prefix: the text before the tag in the name of each. */
+export type Of = { readonly complex: string; readonly backend: string; readonly prefix: string };
+
+/**
+ * Called for an entry of a list that cannot be read. Throws if its name is that of a runner, because the list without it would report a living runner as ended (B2).
+ * Entries of others are no concern.
+ */
+export function unreadable(what: string, name: unknown, of: Of): readonly [] {
+  if (typeof name !== "string" || !name.startsWith(of.prefix) || !isTagOf(name.slice(of.prefix.length), of)) return [];
+  throw new BackendError({
+    kind: "transient",
+    text: cleanText(`${what} with the name ${name} is listed in a form that is not understood`),
+  });
+}
 
 /**
  * Separates sightings of the same runner, which appear if a cluster manager accepted a submission so late that it was sent again: of each runner the first

@@ -1,8 +1,10 @@
 // What LSF answers: the output of bsub, bjobs -json, bqueues and bkill, as IBM's reference of LSF 10.1 documents it. Pure.
 
 import { z } from "zod";
+import { isRecord } from "#support/guards.ts";
 import type { RunnerSighting } from "../contract/backend.ts";
 import { BackendError, cleanText, type Fault } from "../contract/fault.ts";
+import { type Of, unreadable } from "../contract/sightings.ts";
 import { isTagOf } from "../contract/tag.ts";
 import { pendingFault } from "./faults.ts";
 
@@ -24,8 +26,6 @@ const record = z.object({
 });
 const list = z.object({ COMMAND: z.literal("bjobs"), JOBS: z.number(), RECORDS: z.array(z.unknown()) });
 
-type Of = { readonly complex: string; readonly backend: string; readonly prefix: string };
-
 /** Reads the list of bjobs. Throws if it is not whole. An empty list is told on the other stream, as `No job found`. */
 export function readBjobs(stdout: string, of: Of): readonly RunnerSighting[] {
   if (stdout.trim() === "") return [];
@@ -43,7 +43,10 @@ export function readBjobs(stdout: string, of: Of): readonly RunnerSighting[] {
 
 function readJob(value: unknown, of: Of): readonly RunnerSighting[] {
   const parsed = record.safeParse(value);
-  if (!parsed.success) return [];
+  if (!parsed.success) {
+    const name = isRecord(value) ? value["JOB_NAME"] : null;
+    return unreadable("a job", typeof name === "string" ? name.replace(/\[[0-9]+\]$/, "") : null, of);
+  }
   const { JOBID, JOBINDEX, STAT, USER, EXEC_HOST, PEND_REASON, EXIT_REASON, JOB_NAME } = parsed.data;
   const job = /^([1-9][0-9]{0,11})(?:\[([0-9]{1,5})\])?$/.exec(JOBID);
   const named = /^(.*?)(?:\[([0-9]{1,5})\])?$/s.exec(JOB_NAME);

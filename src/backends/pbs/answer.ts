@@ -1,8 +1,10 @@
 // What another PBS complex answers: the output of qsub and of qstat -f -F json. Pure.
 
 import { z } from "zod";
+import { isRecord } from "#support/guards.ts";
 import type { RunnerSighting } from "../contract/backend.ts";
 import { BackendError, cleanText, type Fault } from "../contract/fault.ts";
+import { type Of, unreadable } from "../contract/sightings.ts";
 import { isTagOf } from "../contract/tag.ts";
 
 /** The id of a job in the output of qsub: `12.server` or `12[].server`. null: none. */
@@ -25,8 +27,6 @@ const job = z
   .partial({ Job_Owner: true });
 const list = z.object({ Jobs: z.record(z.string(), z.unknown()).optional() }).loose();
 
-type Of = { readonly complex: string; readonly backend: string; readonly prefix: string };
-
 /** Reads the list of qstat. Throws if it is not whole. */
 export function readQstat(stdout: string, of: Of): readonly RunnerSighting[] {
   let jobs: Readonly<Record<string, unknown>>;
@@ -45,7 +45,8 @@ function readJob(id: string, value: unknown, of: Of): readonly RunnerSighting[] 
   const parts = /^([0-9]{1,12})(?:\[([0-9]*)\])?\./.exec(id);
   const parsed = job.safeParse(value);
   // The entry of an array itself (`12[].server`) is no runner.
-  if (parts === null || parts[2] === "" || !parsed.success) return [];
+  if (parts === null || parts[2] === "") return [];
+  if (!parsed.success) return unreadable(id, isRecord(value) ? value["Job_Name"] : null, of);
   const { Job_Name: name, Job_Owner: owner = "", job_state, comment = "", exec_host, Exit_status } = parsed.data;
   const tag = name.slice(of.prefix.length);
   if (!name.startsWith(of.prefix) || !isTagOf(tag, of)) return [];

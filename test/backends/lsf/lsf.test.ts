@@ -133,6 +133,9 @@ test("a list of bjobs that is not whole is no list", () => {
   assert.deepEqual(readBjobs("", OF), []);
   for (const text of ["{", "[]", '{"COMMAND":"bjobs","JOBS":2,"RECORDS":[]}', "No job found", list(record({})).slice(0, -1)])
     assert.throws(() => readBjobs(text, OF), BackendError, text);
+  // A runner that cannot be read must not look as if it had ended.
+  assert.throws(() => readBjobs(list({ JOBID: "7[1]", JOB_NAME: "r:k1.b.1[1]" }), OF), BackendError);
+  assert.deepEqual(readBjobs(list({ JOBID: "7[1]", JOB_NAME: "theirs[1]" }), OF), []);
   assert.deepEqual(readBjobs(list({ JOBID: {} }, record({ JOB_NAME: "r:k1.b.1[1]\nx" })), OF), []);
 });
 

@@ -100,6 +100,10 @@ test("qstat's list in JSON", () => {
   );
   assert.deepEqual(readQstat('{"timestamp":1}', OF), []);
   assert.deepEqual(readQstat("", OF), []);
+  // A runner that cannot be read must not look as if it had ended; jobs of others are no concern.
+  const strange = (Job_Name: unknown): string => JSON.stringify({ Jobs: { "7.h": { Job_Name, job_state: 5 } } });
+  assert.throws(() => readQstat(strange("k1.b.1"), OF), BackendError);
+  for (const name of ["k1.other.1", "theirs", null]) assert.deepEqual(readQstat(strange(name), OF), []);
   for (const text of ['{"Jobs":', "[]", "qstat: error"]) assert.throws(() => readQstat(text, OF), BackendError, text);
   const [runner] = readQstat(JSON.stringify({ Jobs: { "13[2].vm": JOBS["13[2].vm"] } }), OF);
   assert.ok(runner !== undefined);
