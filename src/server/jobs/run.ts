@@ -81,9 +81,10 @@ function checkVnodes(tx: Transaction, job: Job, queue: Queue, exec: ExecVnode, o
     // An exclhost job also takes the other vnodes of its hosts. These must only be unused; their state and partition do not matter.
     const is_named = named.has(name);
     if (is_named) checkState(vnode, options);
+    checkOwner(state, vnode, job);
     if (options.specified === true) continue;
     if (is_named && resv === undefined) checkBelongs(vnode, queue);
-    if (is_named) checkRunner(state, vnode, job, tx.now_s);
+    if (is_named) checkRunnerEnd(state, vnode, job, tx.now_s);
     if (resv === undefined) checkOutside(state, vnode, spot);
     checkExclusive(vnode, spot.exclusive);
     if (resv === undefined) checkAmounts(tx, vnode, spot.amounts);
@@ -111,11 +112,15 @@ function checkAmounts(tx: Transaction, vnode: Vnode, amounts: ReadonlyMap<string
   }
 }
 
-/** Refuses a runner that belongs to another user, or whose walltime could end before the job. */
-function checkRunner({ runners }: ServerState, vnode: Vnode, { attrs }: Job, now_s: number): void {
+/** Refuses a runner that belongs to another user, also to an operator who names the vnodes: the job would have the rights of that user. */
+function checkOwner({ runners }: ServerState, vnode: Vnode, { attrs }: Job): void {
   const runner = runners.get(vnode.name);
-  if (runner === undefined) return;
-  if (runner.attrs.bucket.owner !== attrs.euser) throw refusedNow(`runner ${vnode.name} belongs to another user`);
+  if (runner !== undefined && runner.attrs.bucket.owner !== attrs.euser) throw refusedNow(`runner ${vnode.name} belongs to another user`);
+}
+
+/** Refuses a runner whose walltime could end before the job. */
+function checkRunnerEnd({ runners }: ServerState, vnode: Vnode, { attrs }: Job, now_s: number): void {
+  if (!runners.has(vnode.name)) return;
   const end_s = vnode.attrs["runner_end"];
   const walltime = attrs.Resource_List["walltime"];
   const lasts_s = typeof walltime === "number" ? walltime : Number.POSITIVE_INFINITY;

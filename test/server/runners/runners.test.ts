@@ -244,6 +244,19 @@ test("runners: a job that fails runs again as often as the backend's retries say
   assert.equal(h.store.history.get(first)?.attrs.Exit_status, 3);
 });
 
+test("runners: a job of another user never runs on a runner, also if an operator names it", () => {
+  const h = world();
+  const own = job(h, "1:ncpus=1");
+  advance(h, 1);
+  const [name = ""] = asked(h, 1);
+  hello(h, 60, name);
+  const other = job(h, "1:ncpus=1", { euser: "bob", Job_Owner: "bob@h" });
+  const run = (id: string) => ask(h, ROOT, { kind: "run-job", job: id, exec_vnode: `(${name}:ncpus=1)`, async: true });
+  const refused = run(other);
+  assert.deepEqual([refused?.ok, refused?.ok === false && (refused.text ?? "").includes("belongs to another user")], [false, true]);
+  assert.equal(run(own)?.ok, true);
+});
+
 test("runners: a job that was preempted by deletion is not tried again, whatever the backend's retries say", () => {
   const h = world({ retries: 5 });
   const id = job(h, "1:ncpus=1");
