@@ -157,7 +157,8 @@ function start(tx: Transaction, job: Job, exec: ExecVnode, exec_vnode: string, o
     ...(set["exec_vnode"] === exec_vnode ? {} : { sent_to: exec_vnode }),
   };
   if (tx.state.jobs.has(job.id)) {
-    tx.apply({ kind: "job-changed", id: job.id, set, unset: OF_WAITING.filter((name) => job.attrs[name] !== undefined), own });
+    const unset = [...OF_WAITING, ...OF_RUNNER].filter((name) => job.attrs[name] !== undefined && set[name] === undefined);
+    tx.apply({ kind: "job-changed", id: job.id, set, unset, own });
   } else
     tx.apply({
       kind: "job-created",
@@ -180,6 +181,9 @@ function runnerAttrs({ runners }: ServerState, exec: ExecVnode): Attrs {
   const { backend, remote } = runner.attrs;
   return { backend, runner: runner.name, ...(remote === undefined ? {} : { backend_id: remote }) };
 }
+
+/** Attributes that say on which runner a job runs or ran last. A run on other vnodes removes them. */
+const OF_RUNNER = ["backend", "backend_id", "runner"] as const;
 
 /** Attributes that only a waiting job has; ptime: when it was preempted; fail_reason: of its last run. */
 const OF_WAITING = ["estimated", "topjob", "ptime", "fail_reason"] as const;

@@ -244,6 +244,26 @@ test("runners: a job that fails runs again as often as the backend's retries say
   assert.equal(h.store.history.get(first)?.attrs.Exit_status, 3);
 });
 
+test("runners: a job that ran on a runner and runs on a vnode of the site now has no runner, and is not tried again", () => {
+  const h = world({ retries: 5 });
+  apply(h, { kind: "changed", object: "node", name: "n1", set: { partition: "p1" }, unset: [] });
+  const id = job(h, "1:ncpus=1");
+  advance(h, 1);
+  const [name = ""] = asked(h, 1);
+  hello(h, 60, name);
+  runOn(h, id, name, 60);
+  mom(h, 60, "mom-obit", { job: id, run_count: 1, exit_status: 3, used: {} });
+  assert.equal(attrsOf(h, id)["runner"], name);
+  advance(h, 90);
+  runOn(h, id, "n1", 100);
+  assert.deepEqual(
+    ["backend", "backend_id", "runner", "fail_reason"].map((attr) => attrsOf(h, id)[attr]),
+    Array(4).fill(undefined),
+  );
+  mom(h, 100, "mom-obit", { job: id, run_count: 2, exit_status: 3, used: {} });
+  assert.equal(h.core.state.jobs.has(id), false);
+});
+
 test("runners: a job of another user never runs on a runner, also if an operator names it", () => {
   const h = world();
   const own = job(h, "1:ncpus=1");
