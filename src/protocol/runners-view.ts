@@ -26,6 +26,7 @@ export type RunnerView = {
   readonly backend_id: string | null;
   /** asked, idle, busy or lost */
   readonly state: string;
+  /** "": the user may not see it */
   readonly bucket: string;
   /** what the backend says about it while it waits; "": nothing */
   readonly reason: string;

@@ -1,6 +1,6 @@
 // Backends and their runners (`partita runners`), and runners that a person knows to be dead (`partita confirm-dead`).
 //
-// I1. Users see the jobs of others only if they may query them.
+// I1. Users see the jobs of others, and what these ask for, only if they may query them.
 
 import { PBSE, Reject } from "#model/pbse.ts";
 import type { ConfirmDeadRequest } from "#protocol/messages.ts";
@@ -47,7 +47,7 @@ function runnerView(tx: Transaction, runner: Runner): RunnerView {
     backend,
     backend_id: remote ?? null,
     state: doingOf(tx.state, runner),
-    bucket: bucket.key,
+    bucket: seesOthers(tx) || bucket.owner === tx.who.user ? bucket.key : "",
     reason: tx.runnerReason(runner.name),
     jobs,
     asked_s,

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Demand, ServerToRunners } from "#protocol/runner-link.ts";
+import type { RunnersView } from "#protocol/runners-view.ts";
 import { withinRoom } from "#server/runners/demand.ts";
 import {
   ALICE,
@@ -262,6 +263,20 @@ test("runners: a job that ran on a runner and runs on a vnode of the site now ha
   );
   mom(h, 100, "mom-obit", { job: id, run_count: 2, exit_status: 3, used: {} });
   assert.equal(h.core.state.jobs.has(id), false);
+});
+
+test("runners: what the jobs of a user ask for is shown to others only if they may query these jobs", () => {
+  const h = world();
+  job(h, "1:ncpus=1");
+  advance(h, 1);
+  asked(h, 1);
+  const shown = (who: typeof ALICE): readonly string[] =>
+    (askOk(h, who, { kind: "view-runners" }) as RunnersView).runners.map(({ bucket }) => bucket);
+  const [bucket = ""] = shown(ALICE);
+  assert.match(bucket, /^alice:/);
+  assert.deepEqual(shown(BOB), [bucket]);
+  apply(h, { kind: "server-changed", set: { query_other_jobs: false }, unset: [] });
+  assert.deepEqual([shown(ALICE), shown(BOB), shown(ROOT)], [[bucket], [""], [bucket]]);
 });
 
 test("runners: a job of another user never runs on a runner, also if an operator names it", () => {
