@@ -193,7 +193,7 @@ function take(frame: FileFrame, target: TreeTarget | null, { local, uid, onPlace
       target?.end();
       const path = placeIn(local, frame.name);
       onPlace(path);
-      return new TreeTarget(path, uid);
+      return new TreeTarget(path, uid, path === local);
     }
     case "file":
     case "dir":

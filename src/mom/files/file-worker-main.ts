@@ -51,7 +51,9 @@ function begin(grant: Grant, state: State, { path, name }: FileFrame & { readonl
   state.put = { target: null, refused_bytes: 0 };
   try {
     if (!grant.put.includes(path)) throw new Error(`the job states no place ${path} for its files on this host`);
-    state.put.target = new TreeTarget(placeIn(absolute(path), name), uid);
+    const stated = absolute(path);
+    const place = placeIn(stated, name);
+    state.put.target = new TreeTarget(place, uid, place === stated);
   } catch (error) {
     failed(error);
   }

@@ -2,8 +2,9 @@
 //
 // T1. A file gets its name when it is complete and on the disk. Before, it has a name of its own in the same directory, and is removed if it does not become
 //     complete. Only if the directory cannot be written is an existing file written in its place.
-// T2. A link at the place of a file is followed only if it belongs to the user who writes: another user could have planted it. Nothing is written into what is
-//     no file.
+// T2. A link at the place of a file is followed only if the job states this place itself, and if the link belongs to the user who writes: another user could have
+//     planted it. A link at another place may come from an earlier tree of the same host, which could send the file anywhere; the file takes its place. Nothing is
+//     written into what is no file.
 // T3. A file for which the disk has no room is refused before it is written. No file becomes longer than its entry states.
 // T4. Entries lie in directories that belong to the same tree, never beyond a link in it.
 
@@ -49,14 +50,16 @@ type Writing = {
 export class TreeTarget {
   readonly #top: string;
   readonly #uid: number;
+  readonly #is_stated: boolean;
   readonly #directories = new Set<string>();
   #writing: Writing | null = null;
   #is_empty = true;
 
-  /** top: the path of the file or directory. uid: the user who writes. */
-  constructor(top: string, uid: number) {
+  /** top: the path of the file or directory. uid: the user who writes. is_stated: the job states this very path (T2). */
+  constructor(top: string, uid: number, is_stated: boolean) {
     this.#top = top;
     this.#uid = uid;
+    this.#is_stated = is_stated;
   }
 
   /** Writes the next entry. Throws FileFrameError, or the file system's error. */
@@ -76,7 +79,7 @@ export class TreeTarget {
         if (is_top) throw new FileFrameError("a link at the top");
         return makeLink(entry.target, place);
       case "file":
-        this.#writing = begin(place, entry, this.#uid);
+        this.#writing = begin(is_top && this.#is_stated ? placeToWrite(place, this.#uid) : place, entry, this.#uid);
         return;
     }
   }
@@ -145,15 +148,14 @@ function makeLink(target: string, place: string): void {
   symlinkSync(target, place);
 }
 
-function begin(place: string, entry: Entry & { readonly kind: "file" }, uid: number): Writing {
-  const final = placeToWrite(place, uid);
+function begin(final: string, entry: Entry & { readonly kind: "file" }, uid: number): Writing {
   const known = lstatSync(final, { throwIfNoEntry: false });
   if (known?.isDirectory() === true) throw new Error(`${final} is a directory`);
-  if (known !== undefined && !known.isFile()) throw new Error(`${final} is not a file`);
+  if (known !== undefined && !known.isFile() && !known.isSymbolicLink()) throw new Error(`${final} is not a file`);
   const directory = dirname(final);
   checkRoom(directory, entry.size);
   const { size, mtime_s } = entry;
-  const mode = known?.uid === uid ? known.mode & 0o777 : entry.mode & 0o777;
+  const mode = known?.uid === uid && known.isFile() ? known.mode & 0o777 : entry.mode & 0o777;
   const temporary = `${directory}/.${basename(final).slice(0, NAME_CHARS)}.${randomBytes(8).toString("hex")}`;
   try {
     const fd = openSync(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);

@@ -34,7 +34,7 @@ function place(): string {
 }
 
 function copy(from: string, to: string): void {
-  const target = new TreeTarget(to, UID);
+  const target = new TreeTarget(to, UID, true);
   for (const frame of treeFrames(from)) {
     if (frame.kind === "data") target.data(frame.bytes);
     else target.add(frame as Entry);
@@ -64,7 +64,7 @@ test("a tree is the same at its new place: contents, modes, times of files, link
 test("a file has its name only when it is complete; one that is not complete leaves nothing", () => {
   const at = place();
   writeFileSync(join(at, "file"), "before");
-  const target = new TreeTarget(join(at, "file"), UID);
+  const target = new TreeTarget(join(at, "file"), UID, true);
   target.add(fileEntry("", 4));
   target.data(Buffer.from("ne"));
   assert.equal(readFileSync(join(at, "file"), "utf8"), "before");
@@ -89,13 +89,31 @@ test("a link of another user is not followed", () => {
   const at = place();
   writeFileSync(join(at, "precious"), "precious");
   symlinkSync("precious", join(at, "planted"));
-  assert.throws(() => new TreeTarget(join(at, "planted"), UID + 1).add(fileEntry("", 1)), /planted is a link of another user/);
+  assert.throws(() => new TreeTarget(join(at, "planted"), UID + 1, true).add(fileEntry("", 1)), /planted is a link of another user/);
+  assert.equal(readFileSync(join(at, "precious"), "utf8"), "precious");
+});
+
+test("a link that came with a tree leads no later file out of it", () => {
+  const at = place();
+  writeFileSync(join(at, "precious"), "precious");
+  const link: Entry = { kind: "link", path: "x", target: join(at, "precious") };
+  const within = new TreeTarget(join(at, "tree"), UID, true);
+  for (const entry of [DIR, link, fileEntry("x", 0)]) within.add(entry);
+  within.end();
+  assert.ok(lstatSync(join(at, "tree/x")).isFile(), "a later entry of the same tree takes the place of the link");
+  const planting = new TreeTarget(join(at, "second"), UID, true);
+  for (const entry of [DIR, link]) planting.add(entry);
+  planting.end();
+  const later = new TreeTarget(join(at, "second/x"), UID, false);
+  later.add(fileEntry("", 0));
+  later.end();
+  assert.ok(lstatSync(join(at, "second/x")).isFile(), "so does a later file in the directory that the tree has made");
   assert.equal(readFileSync(join(at, "precious"), "utf8"), "precious");
 });
 
 test("a file for which there is no room is refused before anything is written", () => {
   const at = place();
-  const target = new TreeTarget(join(at, "huge"), UID);
+  const target = new TreeTarget(join(at, "huge"), UID, true);
   assert.throws(() => target.add(fileEntry("", Number.MAX_SAFE_INTEGER)), /ENOSPC/);
   assert.deepEqual(readdirSync(at), []);
 });
@@ -112,7 +130,7 @@ test("no entry lies outside of its tree or beyond a link in it, and no file beco
     ["a link at the top", [{ kind: "link", path: "", target: outside }]],
   ];
   for (const [what, entries] of wrong) {
-    const target = new TreeTarget(join(at, what), UID);
+    const target = new TreeTarget(join(at, what), UID, true);
     assert.throws(
       () => {
         for (const entry of entries) target.add(entry);
@@ -123,18 +141,18 @@ test("no entry lies outside of its tree or beyond a link in it, and no file beco
     target.abort();
   }
   assert.deepEqual(readdirSync(outside), []);
-  const target = new TreeTarget(join(at, "file"), UID);
+  const target = new TreeTarget(join(at, "file"), UID, true);
   target.add(fileEntry("", 2));
   assert.throws(() => target.data(Buffer.from("abc")), /more data/);
   target.abort();
   assert.equal(existsSync(join(at, "file")), false);
-  assert.throws(() => new TreeTarget(join(at, "nothing"), UID).end(), /without contents/);
+  assert.throws(() => new TreeTarget(join(at, "nothing"), UID, true).end(), /without contents/);
 });
 
 test("no device and no FIFO is read or written", () => {
   const at = place();
   assert.throws(() => [...treeFrames("/dev/null")], /is not a file/);
-  assert.throws(() => new TreeTarget("/dev/null", UID).add(fileEntry("", 0)), /is not a file/);
+  assert.throws(() => new TreeTarget("/dev/null", UID, true).add(fileEntry("", 0)), /is not a file/);
   mkdirSync(join(at, "directory"));
-  assert.throws(() => new TreeTarget(join(at, "directory"), UID).add(fileEntry("", 0)), /is a directory/);
+  assert.throws(() => new TreeTarget(join(at, "directory"), UID, true).add(fileEntry("", 0)), /is a directory/);
 });
