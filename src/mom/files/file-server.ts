@@ -4,7 +4,8 @@
 // V1. A peer needs a certificate of the complex that was not revoked. What it may do is decided by the server at that moment (src/server/moms/job-files.ts): a
 //     connection that is repeated after the end of the run gets nothing.
 // V2. No file is touched by this process. Its worker belongs to the owner of the job, as this host's own user database knows the owner; never to root.
-// V3. What one host sends waits for its worker. The numbers of connections, in total and of one host, and the time without any data are bounded.
+// V3. What one host sends waits for its worker. The numbers of connections, in total and of one host, and the time without any data are bounded. A connection that is
+//     refused ends soon, whatever its peer does.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { statSync } from "node:fs";
@@ -39,7 +40,6 @@ export type FileServerOptions = {
 
 /** How often the files of this host's identity are looked at, and a port that could not be opened is tried again. */
 const LOOK_MS = 5000;
-/** How often open connections are compared with the list of revoked certificates. */
 const PATH = "/usr/local/bin:/usr/bin:/bin";
 
 type Session = { readonly socket: TLSSocket; readonly peer: HostIdentity; worker: ChildProcess | null };
@@ -48,6 +48,7 @@ export class FileServer {
   readonly #options: FileServerOptions;
   readonly #limits: Limits;
   readonly #sessions = new Set<Session>();
+  readonly #refused = new Set<TLSSocket>();
   #listener: StreamListener | null = null;
   #seen = "";
   #offered_ms = Number.NEGATIVE_INFINITY;
@@ -69,6 +70,7 @@ export class FileServer {
     if (this.#timer !== null) clearInterval(this.#timer);
     this.#listener?.close();
     for (const session of this.#sessions) session.socket.destroy();
+    for (const socket of this.#refused) socket.destroy();
   }
 
   async #look(): Promise<void> {
@@ -134,7 +136,7 @@ export class FileServer {
     const session: Session = { socket, peer, worker: null };
     const of_host = [...this.#sessions].filter((each) => each.peer.host === peer.host).length;
     if (this.#sessions.size >= this.#limits.files_connections_max || of_host >= this.#limits.files_host_connections_max)
-      return refuse(socket, "too many files are being copied", true);
+      return this.#refuseMore(socket);
     this.#sessions.add(session);
     socket.once("close", () => this.#over(session));
     socket.setTimeout(this.#limits.files_silent_ms, () => socket.destroy());
@@ -145,13 +147,29 @@ export class FileServer {
       const from = { from: peer.host, from_server: peer.role === "server" };
       const grant = await filesGrant(this.#options.asking, { job, run_count, ...from });
       if (socket.destroyed) return;
-      if ("refused" in grant) return refuse(socket, `the server refuses: ${grant.refused}`, false);
+      if ("refused" in grant) return this.#refuse(socket, `the server refuses: ${grant.refused}`, false);
       const owner = this.#ownerOf(grant);
-      if (typeof owner === "string") return refuse(socket, owner, false);
+      if (typeof owner === "string") return this.#refuse(socket, owner, false);
       this.#work(session, grant, owner, opened.rest);
     } catch (error) {
-      refuse(socket, messageOf(error), true);
+      this.#refuse(socket, messageOf(error), true);
     }
+  }
+
+  /** Refuses one connection too many. While many of them wait for their end, further ones get no answer (V3). */
+  #refuseMore(socket: TLSSocket): void {
+    if (this.#refused.size >= this.#limits.files_connections_max) return void socket.destroy();
+    this.#refused.add(socket);
+    socket.once("close", () => this.#refused.delete(socket));
+    this.#refuse(socket, "too many files are being copied", true);
+  }
+
+  #refuse(socket: TLSSocket, text: string, again: boolean): void {
+    if (socket.destroyed) return;
+    socket.end(encodeFileFrame({ kind: "failed", text: text.slice(0, 1000), again }));
+    // A peer that never closes its end would hold the connection (V3).
+    const timer = setTimeout(() => socket.destroy(), this.#limits.files_refused_ms);
+    socket.once("close", () => clearTimeout(timer));
   }
 
   /** The owner of the job on this host (V2), or the reason why nobody is. */
@@ -167,7 +185,7 @@ export class FileServer {
     const [program = "", ...args] = owner.identity === null ? words : [...identityWords(owner.identity), ...words];
     const worker = spawn(program, args, { cwd: "/", env: { PATH, HOME: owner.home }, stdio: ["pipe", "pipe", "ignore"] });
     session.worker = worker;
-    worker.once("error", (error) => refuse(socket, messageOf(error), true));
+    worker.once("error", (error) => this.#refuse(socket, messageOf(error), true));
     worker.once("close", () => {
       session.worker = null;
       if (socket.destroyed) this.#sessions.delete(session);
@@ -191,10 +209,6 @@ function connect(socket: TLSSocket, input: Writable, output: Readable, first: Bu
   input.write(first);
   socket.pipe(input);
   output.pipe(socket, { end: false });
-}
-
-function refuse(socket: TLSSocket, text: string, again: boolean): void {
-  if (!socket.destroyed) socket.end(encodeFileFrame({ kind: "failed", text: text.slice(0, 1000), again }));
 }
 
 type Opened = { readonly frame: FileFrame & { readonly kind: "open" }; readonly rest: Buffer };

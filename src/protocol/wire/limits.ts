@@ -95,11 +95,12 @@ export type Limits = {
   /** interval at which a mom checks the certificates of its open links to other moms */
   readonly mom_review_ms: number;
   /**
-   * files of jobs between hosts: time after which a connection over which nothing passes ends; time for its first frame; largest numbers of connections, in total
-   * and of one host; interval at which a host says where it takes files
+   * files of jobs between hosts: time after which a connection over which nothing passes ends; time for its first frame; time that a
+   * peer has to close a connection that was refused; largest numbers of connections, in total and of one host; interval at which a host says where it takes files
    */
   readonly files_silent_ms: number;
   readonly files_open_ms: number;
+  readonly files_refused_ms: number;
   readonly files_connections_max: number;
   readonly files_host_connections_max: number;
   readonly files_offer_ms: number;
@@ -180,6 +181,7 @@ export const LIMITS: Limits = Object.freeze({
   mom_review_ms: 30_000,
   files_silent_ms: 120_000,
   files_open_ms: 30_000,
+  files_refused_ms: 5000,
   files_connections_max: 64,
   files_host_connections_max: 16,
   files_offer_ms: 60_000,
