@@ -3,7 +3,7 @@
 //
 // Z1. Time counts from the latest message that the server has answered. A network that carries data in one direction only
 //     therefore counts as cut. Nobody listening at the server's address also counts as an answer: no server runs, so none can
-//     start jobs elsewhere.
+//     start jobs elsewhere. In a complex with two servers, it counts nothing (shell/known-leader.ts).
 // Z2. The mom ends a run a margin before its grace is over. The starter has the lease of the run, which ends half a margin
 //     later, and kills the run if the mom is stopped or dead.
 // Z3. Before the first contact no grace is known, and nothing is ended. A mom that was started again takes over what the

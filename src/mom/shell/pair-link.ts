@@ -6,16 +6,13 @@
 // P2. The core of the mom sees one connection. When the mom goes over to the other server, the connection ends for the core and
 //     is made again.
 
-import { readFileSync } from "node:fs";
 import { connect } from "node:net";
-import { join } from "node:path";
 import { type Following, followNobody, judgeOther, judgeWelcome } from "#protocol/failover/follower.ts";
 import { type Leader, leaderText, parseLeader } from "#protocol/failover/leader.ts";
 import { messageOf } from "#support/caught.ts";
 import type { ServerAt } from "#support/conf.ts";
-import { isRecord } from "#support/guards.ts";
-import { writeWholeFile } from "#support/whole-file.ts";
 import type { ServerEnd, ServerLink } from "../driver/ports.ts";
+import { leaderIn, noteLeader, readLeader } from "./known-leader.ts";
 
 /** How often the other server is asked: while the mom has a server, and while it has none. */
 const ASK_MS = 2000;
@@ -54,7 +51,7 @@ class PairLink implements ServerLink {
   constructor(options: PairLinkOptions, end: ServerEnd) {
     this.#options = options;
     this.#end = end;
-    this.#following = followNobody(readKnown(options.directory));
+    this.#following = followNobody(readLeader(options.directory));
     setImmediate(() => this.#dial());
     this.#askLater();
   }
@@ -142,7 +139,7 @@ class PairLink implements ServerLink {
     this.#following = next;
     if (next.known === null || (known !== null && leaderText(known) === leaderText(next.known))) return;
     try {
-      writeWholeFile(join(this.#options.directory, FILE), `${leaderText(next.known)}\n`, 0o644);
+      noteLeader(this.#options.directory, next.known);
     } catch (error) {
       this.#complain(`the leader cannot be noted: ${messageOf(error)}`);
     }
@@ -179,21 +176,6 @@ class PairLink implements ServerLink {
     if (text !== this.#said) this.#options.fault(text);
     this.#said = text;
   }
-}
-
-const FILE = "leader";
-
-function readKnown(directory: string): Leader | null {
-  try {
-    return parseLeader(readFileSync(join(directory, FILE), "utf8").trim());
-  } catch {
-    return null;
-  }
-}
-
-function leaderIn(data: unknown): Leader | null {
-  const text = isRecord(data) ? data["leader"] : undefined;
-  return typeof text === "string" ? parseLeader(text) : null;
 }
 
 /** Whether somebody listens at that place. */

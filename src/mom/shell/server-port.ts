@@ -21,6 +21,7 @@ import { handshakeFault } from "#protocol/wire/tls-fault.ts";
 import { nth } from "#support/assert.ts";
 import type { Conf, ServerAt } from "#support/conf.ts";
 import type { GroupPort, ReportsPort, ServerEnd, ServerLink, ServerPort } from "../driver/ports.ts";
+import { heedingLeader } from "./known-leader.ts";
 import { connectPair } from "./pair-link.ts";
 
 export type ServerPlace = Pick<Conf, "home" | "server_host" | "servers" | "pair" | "own_server" | "mode"> & {
@@ -37,7 +38,11 @@ const isRemote = ({ home, start }: ServerPlace): boolean => !start.server && exi
 export function serverPorts(conf: ServerPlace, directory: string, fault: (text: string) => void): ServerPorts {
   const [first] = conf.servers;
   if (conf.pair === null)
-    return { server: serverPort(conf, fault), reports: reportsPort(conf, () => first), group: groupPort(conf, () => first, fault) };
+    return {
+      server: serverPort(conf, directory, fault),
+      reports: reportsPort(conf, () => first),
+      group: groupPort(conf, () => first, fault),
+    };
   // On the hosts of two servers, too, the mom takes the way of other hosts, because the active server may be on another one.
   const { primary, secondary } = conf.pair;
   let present: ServerAt = primary;
@@ -74,14 +79,19 @@ const askingHost = ({ home, servers, own_server, mode }: ServerPlace): AskingHos
   own: mode === "user",
 });
 
-function serverPort(conf: ServerPlace, fault: (text: string) => void): ServerPort {
+function serverPort(conf: ServerPlace, directory: string, fault: (text: string) => void): ServerPort {
   const remote = isRemote(conf);
   if (remote) {
     credentialsIn(conf.home);
     readRevoked(conf.home);
     keepRenewed(askingHost(conf), fault);
   }
-  return { dial: (end) => mapped(remote ? dialTls(conf, end, fault) : dialSocket(conf, end)) };
+  return {
+    dial(end) {
+      const heeding = heedingLeader(directory, end, fault);
+      return mapped(remote ? dialTls(conf, heeding, fault) : dialSocket(conf, heeding));
+    },
+  };
 }
 
 /** place: returns the server to which the mom is connected. */
