@@ -45,6 +45,8 @@ class PairLink implements ServerLink {
   #link: ServerLink | null = null;
   #is_open = false;
   #is_welcomed = false;
+  /** whether frames are dropped, because the server of the present connection is not obeyed */
+  #is_deaf = false;
   #is_closed = false;
   #said = "";
 
@@ -83,6 +85,7 @@ class PairLink implements ServerLink {
       link = this.#options.dial(at, {
         opened: () => {
           if (!isPresent()) return;
+          this.#is_deaf = false;
           this.#is_open = true;
           this.#end.opened();
         },
@@ -120,6 +123,7 @@ class PairLink implements ServerLink {
   }
 
   #frame(type: string, data: unknown): void {
+    if (this.#is_deaf) return;
     if (type !== "mom-welcome") return this.#end.frame(type, data);
     const { judgement, next } = judgeWelcome(this.#following, leaderIn(data));
     if (judgement === "obey") {
@@ -131,6 +135,8 @@ class PairLink implements ServerLink {
       judgement === "leave" ? "the server was replaced by the other one" : "the server has another database than the one known",
     );
     if (judgement === "leave") return this.#goOver("the server was replaced by the other one");
+    // Commands may have arrived together with the welcome.
+    this.#is_deaf = true;
     this.#link?.reconnect();
   }
 

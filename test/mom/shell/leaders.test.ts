@@ -5,8 +5,10 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import type { ServerEnd } from "#mom/driver/ports.ts";
-import { heedingLeader } from "#mom/shell/known-leader.ts";
+import type { ServerEnd, ServerLink } from "#mom/driver/ports.ts";
+import { heedingLeader, noteLeader } from "#mom/shell/known-leader.ts";
+import { connectPair } from "#mom/shell/pair-link.ts";
+import { freePort } from "../../protocol/wire/tls-bed.ts";
 
 const root = mkdtempSync(join(tmpdir(), "partita-leaders-"));
 after(() => rmSync(root, { recursive: true }));
@@ -43,4 +45,44 @@ test("that nobody listens at the address of one server proves nothing once a lea
   third.absent();
   assert.deepEqual(heard, ["mom-welcome", "absent"], "the complex has one server again");
   assert.equal(existsSync(join(at, "leader")), false);
+});
+
+test("commands that arrive together with the welcome of a server that is not obeyed are dropped", async () => {
+  const at = directory();
+  noteLeader(at, { store: 7, term: 3 });
+  const { end, heard } = recorder();
+  const port = await freePort();
+  let reconnects = 0;
+  const there = await new Promise<ServerEnd>((resolve) => {
+    const link: ServerLink = { connected: true, send: () => undefined, reconnect: () => void reconnects++, close: () => undefined };
+    const pair = connectPair(
+      {
+        servers: [
+          { host: "127.0.0.1", port },
+          { host: "127.0.0.1", port },
+        ],
+        directory: at,
+        dial(_place, to) {
+          resolve(to);
+          return link;
+        },
+        ask: () => Promise.reject(new Error("nobody")),
+        moved: () => undefined,
+        fault: () => undefined,
+      },
+      end,
+    );
+    after(() => pair.close());
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  there.opened();
+  there.frame("mom-keys", {});
+  there.frame("mom-welcome", { leader: "8/9" });
+  there.frame("mom-start", { jobs: [] });
+  assert.deepEqual([heard.splice(0), reconnects], [["opened", "mom-keys"], 1], "a server of another store");
+  there.closed("");
+  there.opened();
+  there.frame("mom-welcome", { leader: "7/3" });
+  there.frame("mom-start", { jobs: [] });
+  assert.deepEqual(heard, ["closed", "opened", "mom-welcome", "mom-start"]);
 });
