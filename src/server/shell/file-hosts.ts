@@ -48,8 +48,9 @@ export class FileHosts {
 
   #placeOf(name: string): FilesPlace {
     const is_own = isOwnName(this.#options.kernel().config, name);
+    // In a complex with two servers, the hosts of both have certificates of their own names, and no place is that of the server.
     for (const [host, { address, port }] of this.#places)
-      if (is_own ? address === null : isHostNamed(host, name)) return { known: true, address, port };
+      if ((is_own && address === null) || isHostNamed(host, name)) return { known: true, address, port };
     return { known: is_own || this.#options.hasHost(name), address: null, port: null };
   }
 }
