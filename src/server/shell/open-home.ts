@@ -107,7 +107,7 @@ async function beginStore(
   return {
     opened: openPostgresStore({
       settings,
-      holder: `${host}:${conf.home}`,
+      holder: holderOf(host, conf.home, pair.role),
       host,
       mark: markFile(file),
       accept_loss: create,
@@ -119,6 +119,13 @@ async function beginStore(
     }),
   };
 }
+
+/**
+ * The name under which a server holds the database. Only processes that exclude each other by a lock may have the same name, because one takes over from another
+ * one of its name at once. Two servers have two locks; they may well have the same PBS_HOME, on hosts whose names are equal (copies of one machine).
+ */
+export const holderOf = (host: string, home: string, role: PairRole | null): string =>
+  role === null ? `${host}:${home}` : `${host}:${home}:${role}`;
 
 /** Makes the directories of the server that are missing (docs/reference/files.md 1). */
 function makeHome(conf: Conf): void {
