@@ -143,6 +143,11 @@ export class ServerDriver {
     this.#pump();
   }
 
+  /** Whether a person has told the server to end (qterm), whatever else ends it meanwhile. */
+  get isToldToEnd(): boolean {
+    return this.#core.kernel.ending.how !== null;
+  }
+
   /** Ends the server as qterm -t quick does. scheds: ends the schedulers of this host, too */
   stop(scheds = false): void {
     this.#end(scheds ? "own" : "none");

@@ -23,7 +23,7 @@ import { recoverAccounting } from "./accounting-recovery.ts";
 import { FIRST_START, STANDS_BY, tellStarter, tellWaiting } from "./daemon-start.ts";
 import type { OpenHome } from "./open-home.ts";
 import { Pair, startAgain } from "./pair.ts";
-import { startService } from "./service.ts";
+import { type Service, startService } from "./service.ts";
 import { timeZone } from "./time-zone.ts";
 
 /** The mode of the server's log. Only its user and group may read it, because it names jobs and owners. pbs.conf can set another mode (three octal digits). */
@@ -49,6 +49,10 @@ export async function serve(options: ServerOptions, conf: Conf, home: OpenHome):
     throw error;
   };
   let starting = true;
+  let service: Service | null = null;
+  let has_signal = false;
+  /** Whether this process, which another server replaces, is started again as the standby (pair.ts A3). */
+  const standsBy = (): boolean => !options.foreground && !has_signal && service?.isToldToEnd() !== true;
   hear(
     (text) => {
       note(LOG_EVENT.SYSTEM, text);
@@ -60,7 +64,7 @@ export async function serve(options: ServerOptions, conf: Conf, home: OpenHome):
       note(LOG_EVENT.ERROR, `the server ends at once: ${error.message}`);
       log.close();
       if (starting) fail(error.message);
-      if (role !== null && !options.foreground && error.fault === "deposed") startAgain();
+      if (role !== null && error.fault === "deposed" && standsBy()) startAgain();
       process.exit(1);
     },
   );
@@ -100,7 +104,7 @@ export async function serve(options: ServerOptions, conf: Conf, home: OpenHome):
       pair?.close();
       log.close();
       lock.release();
-      if (is_giving_way && !options.foreground) startAgain();
+      if (is_giving_way && standsBy()) startAgain();
       resolve(0);
     };
     startService({
@@ -122,17 +126,15 @@ export async function serve(options: ServerOptions, conf: Conf, home: OpenHome):
           ...(options.scheduling === undefined ? {} : { scheduling: options.scheduling }),
         }),
     }).then(
-      (service) => {
+      (started) => {
+        service = started;
         pair?.watch((to) => {
           is_giving_way = true;
           note(LOG_EVENT.SYSTEM, `the primary server has come back: ${to.host} (pid ${to.pid}) leads from now on`);
-          service.stop(true);
+          started.stop(true);
         });
         if (pair !== null) home.hearServers((sights) => pair.see(sights));
-        process.on("SIGTERM", () => service.stop());
-        process.on("SIGINT", () => service.stop());
-        process.on("SIGHUP", () => service.reopenLogs());
-        process.on("SIGUSR2", collectGarbage);
+        heedSignals(started, () => (has_signal = true));
         process.on("uncaughtException", (error) => {
           note(LOG_EVENT.ERROR, `fatal: ${error.stack ?? error.message}`);
           log.close();
@@ -177,6 +179,18 @@ function configOf(conf: Conf, host: string, role: OpenHome["role"], users: UserD
     timeZone,
     userExists: (name) => users.userByName(name) !== null,
   };
+}
+
+/** told: called when a signal tells the server to end */
+function heedSignals(service: Service, told: () => void): void {
+  const end = (): void => {
+    told();
+    service.stop();
+  };
+  process.on("SIGTERM", end);
+  process.on("SIGINT", end);
+  process.on("SIGHUP", () => service.reopenLogs());
+  process.on("SIGUSR2", collectGarbage);
 }
 
 /** Called at SIGUSR2: frees as much memory as possible, so that the memory that jobs need can be measured. */

@@ -75,6 +75,8 @@ export type ServiceOptions = {
 export type Service = {
   /** ends the server as qterm -t quick does. scheds: with the schedulers of this host */
   stop(scheds?: boolean): void;
+  /** whether a person has told the server to end by qterm */
+  isToldToEnd(): boolean;
   /** opens the log files again; called at SIGHUP */
   reopenLogs(): void;
 };
@@ -194,6 +196,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   driver.start();
   return {
     stop: (scheds) => driver.stop(scheds),
+    isToldToEnd: () => driver.isToldToEnd,
     reopenLogs() {
       options.log.reopen();
       accounting.reopen();

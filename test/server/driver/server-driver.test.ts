@@ -84,6 +84,10 @@ function world() {
     clock.ring();
     clock.settle();
   };
+  const terminate = (): void => {
+    driver.request(ROOT, { kind: "shutdown", manner: "quick", scheds: false, moms: false }, ++tokens);
+    clock.settle();
+  };
   const statusOfJob = (id: string): number => {
     const token = ++tokens;
     driver.request(ROOT, { kind: "status", object: "job", ids: [id], history: "with" }, token);
@@ -93,7 +97,7 @@ function world() {
   driver.start();
   clock.settle();
   while (commits.length > 0) written(null);
-  return { driver, clock, commits, answers, bugs, seen, planted, change, status, statusOfJob, written, pass };
+  return { driver, clock, commits, answers, bugs, seen, planted, change, status, statusOfJob, terminate, written, pass };
 }
 
 const fail = (): never => {
@@ -110,6 +114,15 @@ test("what comes while a commit is under way gathers for the next one; each is a
   assert.deepEqual([answers.get(first), answers.has(second)], ["ok", false]);
   written(null);
   assert.deepEqual([answers.get(second), answers.get(third)], ["ok", "ok"]);
+});
+
+test("a server that gives way to another one has not been told to end; qterm tells it", () => {
+  const { driver } = world();
+  driver.stop(true);
+  assert.equal(driver.isToldToEnd, false);
+  const told = world();
+  told.terminate();
+  assert.equal(told.driver.isToldToEnd, true);
 });
 
 test("a commit that fails refuses its batch and all open requests; the state is loaded again, daemons are dropped", () => {
