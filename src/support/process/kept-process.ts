@@ -20,33 +20,52 @@ const AGAIN_MS_MAX = 60_000;
 
 export type KeptProcess = { close(): void };
 
-/** Starts the process as soon as it is wanted. If it ends, it is started again: at once at first, then after longer and longer times. */
+/**
+ * Starts the process as soon as it is wanted. If it ends, it is started again: at once at first, then after longer and longer times; at once again after it has run for
+ * the longest of them. If the system has no room for a process, that is tried again in the same way.
+ */
 export function keepProcess({ program, name, order, isWanted, say }: KeptProcessOptions): KeptProcess {
   let child: ChildProcess | null = null;
   let pause_ms = 0;
   let again_ms = 0;
+  let started_ms = 0;
+  const startLater = (): void => {
+    const now_ms = performance.now();
+    if (now_ms - started_ms > AGAIN_MS_MAX) pause_ms = 0;
+    again_ms = now_ms + pause_ms;
+    pause_ms = Math.min(Math.max(2 * pause_ms, LOOK_MS), AGAIN_MS_MAX);
+  };
   const start = (): void => {
+    started_ms = performance.now();
     const started = spawn(process.execPath, ["--no-warnings", program], {
       argv0: name,
       stdio: ["pipe", "pipe", "ignore"],
       cwd: "/",
       env: { PATH: "/usr/bin:/bin" },
     });
+    started.once("error", (error) => say(`${name}: ${error.message}`));
+    // A process that was not started for want of descriptors has no streams, and no end.
+    if (started.pid === undefined) return startLater();
     child = started;
     started.stdin.on("error", () => undefined);
     started.stdin.write(`${JSON.stringify(order)}\n`);
     createInterface({ input: started.stdout }).on("line", say);
-    started.once("error", (error) => say(`${name}: ${error.message}`));
     started.once("close", (status, signal) => {
       if (child !== started) return;
       child = null;
-      again_ms = performance.now() + pause_ms;
-      pause_ms = Math.min(Math.max(2 * pause_ms, LOOK_MS), AGAIN_MS_MAX);
+      startLater();
       say(`${name} ended with ${status ?? signal} and is started again`);
     });
   };
   const look = (): void => {
-    if (child === null && performance.now() >= again_ms && isWanted()) start();
+    if (child !== null || performance.now() < again_ms || !isWanted()) return;
+    try {
+      start();
+    } catch (error) {
+      // The daemon must not end because there is no memory for another process.
+      say(`${name} cannot be started: ${error instanceof Error ? error.message : String(error)}`);
+      startLater();
+    }
   };
   look();
   const timer = setInterval(look, LOOK_MS);
