@@ -100,6 +100,8 @@ export async function prepareWithFar(request: PrepareRequest): Promise<Prepared>
     problem = new PrepareFailure(JOB_EXEC.RETRY, messageOf(error), true);
   }
   copies.close();
+  // Requests for other owners have come meanwhile, and are served next.
+  actAs(null);
   return preparedAs(request, { made, paths, problem });
 }
 
