@@ -60,6 +60,11 @@ export type GateOptions = Pick<StartFramesOptions, "scripts" | "cookies" | "secr
   readonly group: GroupDesk;
   /** returns the leader (src/protocol/failover/leader.ts), or null while it is not certain that this server leads; absent: the complex has one server */
   readonly leader?: () => string | null;
+  /**
+   * how moms reach a qsub on this host: in a complex with two servers, the host of PBS_PRIMARY or PBS_SECONDARY that this server is; absent: as they reach the
+   * server
+   */
+  readonly own_address?: string;
   /** the object that accepts connections */
   readonly listener: { setLimits(limits: Partial<Limits>): void; close(done: () => void): void };
 };
@@ -149,7 +154,7 @@ export class Gate implements LinksPort, ClientsPort {
     }
     if (peer === null) return link.reply({ id: parsed.id, ok: false, code: PBSE.BADCRED, text: pbseText(PBSE.BADCRED) });
     const { id } = parsed;
-    const request = withAddress(parsed.request, link.peer.address);
+    const request = withAddress(parsed.request, link.peer.address ?? this.#options.own_address);
     if (!isListing(request)) return this.#driver.request(peer, request, this.#connections.open(connection, id), link.id, link.frame_chars);
     // If the user has too many listings under way, no further requests of this connection are read until one of the listings has ended.
     link.hold();
@@ -359,7 +364,7 @@ export class Gate implements LinksPort, ClientsPort {
   }
 }
 
-/** Adds to the ticket of an interactive job where its qsub is, if it is on another host. What a client says of its address counts nothing. */
+/** Adds to the ticket of an interactive job where its qsub is, if that is not the host of the only server. What a client says of its address counts nothing. */
 function withAddress(request: Request, address: string | undefined): Request {
   if (request.kind !== "queue-job" || request.terminal === undefined || address === undefined) return request;
   return { ...request, terminal: { ...request.terminal, address } };

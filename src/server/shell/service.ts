@@ -28,7 +28,7 @@ import { LOG_EVENT } from "#support/log-event.ts";
 import type { UserDatabase } from "#support/passwd.ts";
 import type { Core } from "../core/core.ts";
 import { linkLimits } from "../driver/connections.ts";
-import { Gate } from "../driver/gate.ts";
+import { Gate, type GateOptions } from "../driver/gate.ts";
 import type { ClockPort, LogPort, ProcessesPort } from "../driver/ports.ts";
 import { ServerDriver } from "../driver/server-driver.ts";
 import { atOnce, storePort } from "../driver/store-port.ts";
@@ -142,11 +142,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     desk,
     certified: () => identity.hostNames(),
     group,
-    digest: (token) => createHash("sha256").update(token).digest("hex"),
     scripts: (ids, done) => atOnce(() => store.scripts(ids), done),
     cookies: newCookies,
     secret: runSecrets(config.home, complain),
-    ...(pair === null ? {} : { leader: () => (pair.leads ? pair.leader : null) }),
+    ...proofsOf(conf, pair),
     listener: {
       setLimits(limits) {
         listener?.setLimits(limits);
@@ -227,6 +226,13 @@ const mailPort = ({ mode, values }: Conf, users: UserDatabase, problem: (text: s
 function closeWays(listener: LinkServer | null, network: HostNetwork, remote: ReturnType<typeof remoteScheds>, done: () => void): void {
   remote.close();
   void Promise.all([listener?.close(), network.close()]).then(done);
+}
+
+/** How the gate knows runners, and what it tells moms in a complex with two servers. */
+function proofsOf(conf: Conf, pair: Pair | null): Pick<GateOptions, "digest" | "leader" | "own_address"> {
+  const digest = (token: string): string => createHash("sha256").update(token).digest("hex");
+  if (pair === null || conf.pair === null) return { digest };
+  return { digest, leader: () => (pair.leads ? pair.leader : null), own_address: conf.pair[pair.role].host };
 }
 
 /** Returns the desk that receives the reports of moms on other hosts. boot: a random id, from which the moms see that the server has started again. */

@@ -15,7 +15,7 @@ import { makeSigner } from "#protocol/udp/ed25519.ts";
 import type { Reply } from "#protocol/wire/reply.ts";
 import { type LinkPeer, NO_UID } from "#protocol/wire/server-link.ts";
 import type { Link } from "#server/driver/connections.ts";
-import { Gate } from "#server/driver/gate.ts";
+import { Gate, type GateOptions } from "#server/driver/gate.ts";
 import { addSched, addVnode, apply, CONFIG, type Harness, HOST, harness, settle } from "../harness.ts";
 
 const host = (name: string, role: HostIdentity["role"] = "host"): LinkPeer => ({
@@ -37,7 +37,7 @@ type Seen = {
 };
 
 /** A gate in system mode before the core of the harness, with one open link of that peer. */
-function gateFor(peer: LinkPeer, h: Harness = harness()): Seen {
+function gateFor(peer: LinkPeer, h: Harness = harness(), options: Partial<GateOptions> = {}): Seen {
   const notes: string[] = [];
   const replies: Reply[] = [];
   const sent: { readonly type: string; readonly data: unknown }[] = [];
@@ -75,6 +75,7 @@ function gateFor(peer: LinkPeer, h: Harness = harness()): Seen {
     }),
     digest: (token) => `digest of ${token}`,
     desk: new StatusDesk({ cipher: aesGcm, random: randomBytes, boot: "1", rotation_ms: 60_000 }),
+    ...options,
   });
   const link: Link = {
     id: 900,
@@ -353,4 +354,23 @@ test("a mom with the name of a runner needs the token of this runner; the token 
   const { gate, link, sent, fate } = gateFor(LOCAL, world());
   gate.frame(link, "mom-hello", { ...hello("sl-9-0"), ...runner("one") });
   assert.deepEqual([sent, fate.welcome], [[{ type: "mom-quit", data: {} }], false], "a runner that is not known any more");
+});
+
+test("the ticket of an interactive job says where its qsub is, also on the host of one of two servers", () => {
+  const terminal = { socket: "partita-qsub-1", secret: "ab".repeat(32), port: 4711 };
+  const addressOf = (peer: LinkPeer, options: Partial<GateOptions>): string | undefined => {
+    const h = harness();
+    const { gate, link } = gateFor(peer, h, options);
+    let address: string | undefined;
+    h.driver.request = (_peer, request) => {
+      if (request.kind === "queue-job") address = request.terminal?.address;
+    };
+    gate.frame(link, "request", { id: 1, kind: "queue-job", destination: "", attrs: [], script: null, terminal });
+    return address;
+  };
+  const remote: LinkPeer = { pid: 0, uid: 0, gid: 0, address: "10.0.0.7" };
+  assert.equal(addressOf(remote, {}), "10.0.0.7");
+  assert.equal(addressOf(LOCAL, {}), undefined, "each mom reaches it as it reaches the only server");
+  assert.equal(addressOf(LOCAL, { own_address: "spare" }), "spare", "PBS_SERVER can be the host of the other server");
+  assert.equal(addressOf(remote, { own_address: "spare" }), "10.0.0.7");
 });
