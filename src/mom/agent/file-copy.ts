@@ -11,7 +11,6 @@ import {
   constants,
   fstatSync,
   ftruncateSync,
-  globSync,
   lstatSync,
   mkdirSync,
   openSync,
@@ -82,17 +81,6 @@ export function copyTree(from: string, to: string): void {
     chmodSync(to, stat.mode & 0o7777);
     utimesSync(to, stat.atime, stat.mtime);
   }
-}
-
-/**
- * Returns the paths that match a pattern (`*`, `?`, `[...]`). A text without such characters, or one that is the name of an existing file, is returned as it
- * is. Throws if nothing matches.
- */
-export function matching(path: string): string[] {
-  if (exists(path) || !/[*?[]/.test(path)) return [path];
-  const found = globSync(path);
-  if (found.length === 0) throw new Error(`${path}: no file matches`);
-  return found.sort();
 }
 
 export const exists = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined;

@@ -8,12 +8,13 @@ import { lstatSync, readFileSync, rmSync, unlinkSync, writeFileSync } from "node
 import { basename } from "node:path";
 import { messageOf } from "#support/caught.ts";
 import { isTextList } from "#support/guards.ts";
+import { matching } from "../files/pattern.ts";
 import { placeIn } from "../files/place-in.ts";
 import { actAs, asIdentity } from "../host/posix.ts";
 import type { FilePlan } from "../job/agent-link.ts";
 import type { StageItem } from "../job/stage-list.ts";
 import type { FarCopies } from "./far-copy.ts";
-import { copyRemote, copyTree, exists, isSameFile, matching } from "./file-copy.ts";
+import { copyRemote, copyTree, exists, isSameFile } from "./file-copy.ts";
 
 /**
  * Copies the files that the job needs from other hosts of the complex. Returns the items that were copied. If one cannot be copied, removes the earlier copies

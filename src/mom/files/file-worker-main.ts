@@ -7,11 +7,12 @@
 // W4. Nothing is read before what came earlier has been written, and nothing is sent faster than it is taken: this process holds one piece of a file.
 // W5. A host that goes on to send a file long after this process has refused it is disconnected.
 
-import { globSync, lstatSync, readSync, writeSync } from "node:fs";
+import { readSync, writeSync } from "node:fs";
 import { basename } from "node:path";
 import { encodeFileFrame, type FileFrame, FileFrameError, fileFrameDecoder } from "#protocol/files/link.ts";
 import { messageOf } from "#support/caught.ts";
 import { closeForeignDescriptors } from "#support/descriptors.ts";
+import { matching } from "./pattern.ts";
 import { placeIn } from "./place-in.ts";
 import { PIECE_BYTES, treeFrames } from "./tree-source.ts";
 import { TreeTarget } from "./tree-target.ts";
@@ -99,14 +100,6 @@ function give(grant: Grant, path: string): void {
   } catch (error) {
     failed(error);
   }
-}
-
-/** The paths that match a pattern (`*`, `?`, `[...]`). A text without such characters, or one that is the name of an existing file, is returned as it is. */
-function matching(path: string): readonly string[] {
-  if (lstatSync(path, { throwIfNoEntry: false }) !== undefined || !/[*?[]/.test(path)) return [path];
-  const found = globSync(path);
-  if (found.length === 0) throw new Error(`${path}: no file matches`);
-  return found.sort();
 }
 
 function main(): void {
