@@ -2,7 +2,8 @@
 //
 // E1. File calls have the rights of the job's owner, and only they: while the connection is waited for, this thread has its own rights again.
 // E2. What is sent waits for the other host: this process holds one piece of a file and what its socket takes.
-// E3. A connection over which nothing passes for a time ends.
+// E3. The other host chooses no name of a file here: a name must be that of the path, or fit its pattern.
+// E4. A connection over which nothing passes for a time ends.
 
 import { once } from "node:events";
 import type { TLSSocket } from "node:tls";
@@ -15,6 +16,7 @@ import { dialTls } from "#protocol/wire/tls-dialer.ts";
 import { messageOf } from "#support/caught.ts";
 import { asIdentity } from "../host/posix.ts";
 import type { FileIdentity } from "../job/process.ts";
+import { isAskedFor } from "./pattern.ts";
 import { placeIn } from "./place-in.ts";
 import { treeFrames } from "./tree-source.ts";
 import { TreeTarget } from "./tree-target.ts";
@@ -127,7 +129,7 @@ export class FarSession {
       this.#write({ kind: "get", path });
       for (let frame = await this.#next(); frame.kind !== "end"; frame = await this.#next()) {
         const present = frame;
-        target = asIdentity(owner, () => take(present, target, { local, uid, onPlace }));
+        target = asIdentity(owner, () => take(present, target, { path, local, uid, onPlace }));
       }
       const last = target;
       if (last === null) throw new FarError("it sends nothing", false);
@@ -184,13 +186,14 @@ function namedFault(peer: HostIdentity | null, name: string, revoked: ReadonlySe
   return hostFault(peer, name);
 }
 
-type GetPlace = { readonly local: string; readonly uid: number; readonly onPlace: (target: string) => void };
+type GetPlace = { readonly path: string; readonly local: string; readonly uid: number; readonly onPlace: (target: string) => void };
 
 /** Takes a frame of an answer to get. Returns the tree that is being written. */
-function take(frame: FileFrame, target: TreeTarget | null, { local, uid, onPlace }: GetPlace): TreeTarget {
+function take(frame: FileFrame, target: TreeTarget | null, { path: asked, local, uid, onPlace }: GetPlace): TreeTarget {
   switch (frame.kind) {
     case "name": {
       target?.end();
+      if (!isAskedFor(asked, frame.name)) throw new FileFrameError(`a file ${frame.name}, which was not asked for`);
       const path = placeIn(local, frame.name);
       onPlace(path);
       return new TreeTarget(path, uid, path === local);
