@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { seenServers, type WaitingRow, whoTakesBack } from "#store/postgres/servers.ts";
+import { leavesLead, seenServers, type WaitingRow, whoTakesBack } from "#store/postgres/servers.ts";
 
 const SILENCE_MS = 7000;
 const row = (more: Partial<WaitingRow> = {}): WaitingRow => ({
@@ -36,4 +36,15 @@ test("servers: a secondary gives way to the living primary that wants to lead, a
   assert.equal(whoTakesBack("secondary", sight({ wants_lead: false })), null);
   assert.equal(whoTakesBack("secondary", sight({ role: "secondary" })), null);
   assert.equal(whoTakesBack("secondary", sight({ orders: "stop" })), null, "it was told to end");
+});
+
+test("servers: a secondary that has given way leaves the lead to the primary that waits, for some looks", () => {
+  const leaves = (role: "primary" | "secondary" | null, more: Partial<WaitingRow>, free_ms = 1000): boolean =>
+    leavesLead(role, [row(more)], free_ms, 500);
+  assert.equal(leaves("secondary", {}), true);
+  assert.equal(leaves("secondary", {}, 1500), false, "the row may be that of a primary that has ended");
+  assert.equal(leaves("secondary", { role: "secondary" }), false);
+  assert.equal(leaves("secondary", { orders: "stop" }), false);
+  assert.equal(leaves("primary", {}), false);
+  assert.equal(leavesLead("secondary", [], 0, 500), false, "it takes over at once");
 });

@@ -6,6 +6,8 @@
 //     that is configured as the primary.
 // V2. An order is written before its giver ends. The take-over of the leadership checks in its own statement that there is no
 //     order against it (takeFrom in writer.ts), so that a server that must stay idle never leads.
+// V3. When nobody leads any more, a secondary leaves the lead to a primary that waits for it, for the time of some looks. Otherwise the secondary that has just given
+//     way, and has been started again, could take the lead back before the primary has looked.
 
 import type { PairRole } from "#protocol/failover/pair-role.ts";
 import type { Connection } from "./connection.ts";
@@ -53,6 +55,15 @@ export function whoTakesBack(role: PairRole, sights: Iterable<WaitingSight>): Wa
   for (const { row, is_alive } of sights) if (is_alive && row.role === "primary" && row.wants_lead && row.orders === null) return row;
   return null;
 }
+
+/** How often a primary that waits looks while a secondary leaves it the lead. */
+const LOOKS_OF_PRIMARY = 3;
+
+/** Whether a server leaves the lead, which nobody has, to the primary (V3). free_ms: for how long nobody has led. look_ms: the interval of looks */
+export const leavesLead = (role: PairRole | null, rows: readonly WaitingRow[], free_ms: number, look_ms: number): boolean =>
+  role === "secondary" &&
+  free_ms < LOOKS_OF_PRIMARY * look_ms &&
+  rows.some((row) => row.role === "primary" && row.wants_lead && row.orders === null);
 
 /** A server that waits: what its row says about it. */
 export type Waiting = Candidate & { readonly host: string; readonly pid: number; readonly role: PairRole };

@@ -15,7 +15,7 @@ import { BATCH_FUNCTION, textsOf, WRITE_BATCH } from "./batch-function.ts";
 import { type Connection, connectDatabase, weaknesses } from "./connection.ts";
 import { afterReconnect, type Candidate, isAlive, type LeaderRow, mayTake, mustConfirm, type Sighting, seen } from "./leadership.ts";
 import { createSchema, fence, migrate, newer, readLeader, readVersion, type SchemaStep, VERSION_WITH_SERVERS } from "./postgres-schema.ts";
-import { leaveWaiting, type Order, readWaiting, seenServers, showWaiting, type WaitingSight } from "./servers.ts";
+import { leavesLead, leaveWaiting, type Order, readWaiting, seenServers, showWaiting, type WaitingSight } from "./servers.ts";
 import { type DatabaseSettings, nameOfDatabase } from "./settings.ts";
 
 /** The process that writes. host, pid: shown to the administrator of another server that finds the database taken. */
@@ -421,6 +421,11 @@ async function lead(connection: Connection, options: WriterOptions, wait: Waiter
     } else if (decision.kind === "again") {
       const leader = await takeAgain(connection, me);
       if (leader !== null) return leader;
+    } else if (decision.kind === "take" && decision.why === "nobody leads" && wait.shows !== null) {
+      const is_left = leavesLead(options.role, await readWaiting(connection), now_ms() - sighting.since_ms, look_ms);
+      const leader = is_left ? null : await takeFrom(connection, row, me, true);
+      if (leader !== null) return leader;
+      if (is_left) await pause(look_ms, stop);
     } else if (decision.kind === "take") {
       const leader = await takeFrom(connection, row, me, wait.shows !== null);
       if (leader !== null) return leader;
