@@ -103,7 +103,7 @@ export class Writer {
       }
       if (version > steps.length) throw newer(connection, version, steps.length);
       const shows = options.role !== null && version >= VERSION_WITH_SERVERS ? { ...options.me, role: options.role } : null;
-      const leader = await lead(connection, options, { ...wait, shows, saw: (row) => (wait.newest = row) }, stop);
+      const leader = await lead(connection, options, { wait, shows }, stop);
       // The former leader may have changed the tables while this server waited.
       version = (await readVersion(connection, settings.schema)) ?? version;
       options.examine(leader, connection.name);
@@ -393,11 +393,11 @@ const pause = (delay_ms: number, stop: AbortSignal): Promise<unknown> =>
 
 /** What outlives a lost connection while a server waits. newest: the row of the leader with the most commits that this server has seen. */
 type Wait = { newest: LeaderRow | null };
-/** shows: how this server shows that it waits; null: it does not. saw: keeps the newest row */
-type Waiter = Readonly<Wait> & { readonly shows: Parameters<typeof showWaiting>[1] | null; readonly saw: (row: LeaderRow) => void };
+/** shows: how this server shows that it waits; null: it does not */
+type Waiter = { readonly wait: Wait; readonly shows: Parameters<typeof showWaiting>[1] | null };
 
 /** Becomes the leader, perhaps after the silence of the present one. Rejects with `locked` if the present leader is alive, with `dismissed` if this server must end. */
-async function lead(connection: Connection, options: WriterOptions, wait: Waiter, stop: AbortSignal): Promise<LeaderRow> {
+async function lead(connection: Connection, options: WriterOptions, { wait, shows }: Waiter, stop: AbortSignal): Promise<LeaderRow> {
   const { me, settings, waits, stands_by, onNotice } = options;
   const silence_ms = settings.silence_s * 1000;
   const look_ms = stands_by ? silence_ms / LOOKS_PER_SILENCE : settings.beat_s * 1000;
@@ -405,13 +405,13 @@ async function lead(connection: Connection, options: WriterOptions, wait: Waiter
   let sighting: Sighting | null = null;
   let told = "";
   for (;;) {
-    const order = wait.shows === null ? null : await showWaiting(connection, wait.shows);
+    const order = shows === null ? null : await showWaiting(connection, shows);
     if (order === "stop") throw await dismissed(connection, me);
     const row = sighting === null && order === null ? first : await readLeader(connection);
     if (!stands_by && isAlive(first, row)) throw taken(connection.name, row);
     if (wait.newest !== null && row.store === wait.newest.store && row.last_commit < wait.newest.last_commit)
       throw missing(connection.name, "lost", row.last_commit, wait.newest.last_commit);
-    wait.saw(row);
+    wait.newest = row;
     sighting = seen(sighting, row, now_ms());
     const decision = mayTake(me, sighting, now_ms(), silence_ms);
     if (stop.aborted) throw taken(connection.name, row);
@@ -421,13 +421,13 @@ async function lead(connection: Connection, options: WriterOptions, wait: Waiter
     } else if (decision.kind === "again") {
       const leader = await takeAgain(connection, me);
       if (leader !== null) return leader;
-    } else if (decision.kind === "take" && decision.why === "nobody leads" && wait.shows !== null) {
+    } else if (decision.kind === "take" && decision.why === "nobody leads" && shows !== null) {
       const is_left = leavesLead(options.role, await readWaiting(connection), now_ms() - sighting.since_ms, look_ms);
       const leader = is_left ? null : await takeFrom(connection, row, me, true);
       if (leader !== null) return leader;
       if (is_left) await pause(look_ms, stop);
     } else if (decision.kind === "take") {
-      const leader = await takeFrom(connection, row, me, wait.shows !== null);
+      const leader = await takeFrom(connection, row, me, shows !== null);
       if (leader !== null) return leader;
     } else {
       if (!waits) throw taken(connection.name, row);
