@@ -2,7 +2,8 @@
 // connects the other host with a process that has the rights of the job's owner and no others.
 //
 // V1. A peer needs a certificate of the complex that was not revoked. What it may do is decided by the server at that moment (src/server/moms/job-files.ts): a
-//     connection that is repeated after the end of the run gets nothing.
+//     connection that is repeated after the end of the run gets nothing. While a connection is open, the server is asked again every minute, so that it does not
+//     outlive the run.
 // V2. No file is touched by this process. Its worker belongs to the owner of the job, as this host's own user database knows the owner; never to root.
 // V3. What one host sends waits for its worker. The numbers of connections, in total and of one host, and the time without any data are bounded. A connection that is
 //     refused ends soon, whatever its peer does.
@@ -38,11 +39,11 @@ export type FileServerOptions = {
   readonly limits?: Partial<Limits>;
 };
 
-/** How often the files of this host's identity are looked at, and a port that could not be opened is tried again. */
-const LOOK_MS = 5000;
 const PATH = "/usr/local/bin:/usr/bin:/bin";
 
-type Session = { readonly socket: TLSSocket; readonly peer: HostIdentity; worker: ChildProcess | null };
+type Run = { readonly job: string; readonly run_count: number };
+/** run: as the peer has named it; null: not yet. asked_ms: when the server was asked for it last */
+type Session = { readonly socket: TLSSocket; readonly peer: HostIdentity; worker: ChildProcess | null; run: Run | null; asked_ms: number };
 
 export class FileServer {
   readonly #options: FileServerOptions;
@@ -63,7 +64,7 @@ export class FileServer {
   /** Opens the port as soon as this host has an identity, and keeps to its present certificate. */
   async start(): Promise<void> {
     await this.#look();
-    this.#timer = setInterval(() => void this.#look(), LOOK_MS);
+    this.#timer = setInterval(() => void this.#look(), this.#limits.files_look_ms);
   }
 
   close(): void {
@@ -78,6 +79,7 @@ export class FileServer {
       await this.#show();
       this.#review();
       await this.#offer();
+      await this.#askAgain();
       this.#told = "";
     } catch (error) {
       const text = messageOf(error);
@@ -125,6 +127,24 @@ export class FileServer {
     }
   }
 
+  /** Ends connections whose runs are over (V1). A server that cannot be reached is asked later. */
+  async #askAgain(): Promise<void> {
+    const due_ms = performance.now() - this.#limits.files_ask_ms;
+    for (const session of [...this.#sessions].filter(({ run, asked_ms }) => run !== null && asked_ms <= due_ms)) {
+      const grant = session.run === null ? null : await this.#grantFor(session, session.run);
+      if (grant === null || !("refused" in grant)) continue;
+      this.#options.say(`files of other hosts: a connection of ${session.peer.host} is ended: ${grant.refused}`);
+      session.socket.destroy();
+    }
+  }
+
+  #grantFor(session: Session, run: Run): ReturnType<typeof filesGrant> {
+    const { host, role } = session.peer;
+    session.run = run;
+    session.asked_ms = performance.now();
+    return filesGrant(this.#options.asking, { ...run, from: host, from_server: role === "server" });
+  }
+
   async #offer(): Promise<void> {
     const now_ms = performance.now();
     if (now_ms - this.#offered_ms < this.#limits.files_offer_ms) return;
@@ -133,7 +153,7 @@ export class FileServer {
   }
 
   async #take(socket: TLSSocket, peer: HostIdentity): Promise<void> {
-    const session: Session = { socket, peer, worker: null };
+    const session: Session = { socket, peer, worker: null, run: null, asked_ms: 0 };
     const of_host = [...this.#sessions].filter((each) => each.peer.host === peer.host).length;
     if (this.#sessions.size >= this.#limits.files_connections_max || of_host >= this.#limits.files_host_connections_max)
       return this.#refuseMore(socket);
@@ -144,8 +164,7 @@ export class FileServer {
       const opened = await openingOf(socket, this.#limits.files_open_ms);
       if (opened === null) return;
       const { job, run_count } = opened.frame;
-      const from = { from: peer.host, from_server: peer.role === "server" };
-      const grant = await filesGrant(this.#options.asking, { job, run_count, ...from });
+      const grant = await this.#grantFor(session, { job, run_count });
       if (socket.destroyed) return;
       if ("refused" in grant) return this.#refuse(socket, `the server refuses: ${grant.refused}`, false);
       const owner = this.#ownerOf(grant);

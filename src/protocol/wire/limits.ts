@@ -96,7 +96,8 @@ export type Limits = {
   readonly mom_review_ms: number;
   /**
    * files of jobs between hosts: time after which a connection over which nothing passes ends; time for its first frame; time that a
-   * peer has to close a connection that was refused; largest numbers of connections, in total and of one host; interval at which a host says where it takes files
+   * peer has to close a connection that was refused; largest numbers of connections, in total and of one host; intervals at which a host says where it takes files,
+   * at which the server is asked again what a run may do whose connection is open, and at which the host looks what of this is due
    */
   readonly files_silent_ms: number;
   readonly files_open_ms: number;
@@ -104,6 +105,8 @@ export type Limits = {
   readonly files_connections_max: number;
   readonly files_host_connections_max: number;
   readonly files_offer_ms: number;
+  readonly files_ask_ms: number;
+  readonly files_look_ms: number;
   /** wait of a daemon whose certificate the server refused */
   readonly refused_retry_ms: number;
   /** largest number of vnodes that one mom reports */
@@ -185,6 +188,8 @@ export const LIMITS: Limits = Object.freeze({
   files_connections_max: 64,
   files_host_connections_max: 16,
   files_offer_ms: 60_000,
+  files_ask_ms: 60_000,
+  files_look_ms: 5000,
   refused_retry_ms: 30_000,
   mom_vnodes_max: 10_000,
   status_interval_s_max: 300,
