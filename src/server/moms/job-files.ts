@@ -1,7 +1,7 @@
 // What the run of a job may do with the files of another host: write its output and what stageout names, read what stagein names (docs/files.md).
 //
 // F1. The answer follows from the present state of the job. A run that is over may do nothing, and neither may an earlier run of the job.
-// F2. The run must be on the host that asks in its name.
+// F2. The run must be on the host that asks in its name. The server's host need not have its mom connected: a server that was just started waits for it.
 
 import { isHostNamed } from "#identity/host-name.ts";
 import { arrayIdOf, subjobIndex } from "#model/job-id.ts";
@@ -35,7 +35,7 @@ export function grantOf(
   const first = hostOfJob(job);
   const mom = moms.by_host.get(first.toLowerCase());
   const is_there = from.is_server
-    ? mom !== undefined && (mom.hello.address === undefined || isOwnName(config, first))
+    ? isOwnName(config, first) || (mom !== undefined && mom.hello.address === undefined)
     : isHostNamed(from.host, first);
   if (!is_there) return nothing;
   const means = (name: string): boolean =>

@@ -61,6 +61,12 @@ test("the server's own host runs the job if its mom has no address of another on
   assert.equal(typeof ask([["n1", {}]]), "object");
   assert.equal(ask([["n1", { address: "10.0.0.1" }]]), "job 7.head does not run on head");
   assert.equal(ask([]), "job 7.head does not run on head");
+  const own = kernel({ exec_host: "head/0", exec_vnode: "(head:ncpus=1)" }, JOB.id, []);
+  assert.equal(
+    typeof grantOf(own, RUN, host("head", true), host("login1")),
+    "object",
+    "its mom has not come back to a server that was just started",
+  );
 });
 
 test("the index of a subjob is put into the path of its output", () => {
