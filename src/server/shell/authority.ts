@@ -168,8 +168,14 @@ export class CertificateAuthority {
     );
   }
 
-  /** Gives a host its certificate for a token. is_named: the token was made for this host alone. Throws AuthorityError. */
-  join({ token, secret, request: text }: Joining): Signed & { readonly host: string; readonly is_named: boolean } {
+  /**
+   * Gives a host its certificate for a token. why: called before anything is signed; returns why the host may not join in spite of a good token, or null. is_named: the
+   * token was made for this host alone. Throws AuthorityError.
+   */
+  join(
+    { token, secret, request: text }: Joining,
+    why: (host: string, is_named: boolean) => string | null = () => null,
+  ): Signed & { readonly host: string } {
     const asker = { token, secret_sha256: secretDigest(secret) };
     if (!knowsToken(this.#ledger, asker)) throw new AuthorityError(REFUSALS["token-unknown"](""));
     const request = readable(text);
@@ -178,10 +184,14 @@ export class CertificateAuthority {
     const now_s = this.#options.now_s();
     const verdict = judgeJoin(this.#ledger, ask, now_s);
     if (!verdict.ok) throw new AuthorityError(REFUSALS[verdict.why](request.host));
+    const fault = why(
+      request.host,
+      this.#ledger.tokens.some((each) => each.id === token && each.host === request.host),
+    );
+    if (fault !== null) throw new AuthorityError(fault);
     const { record, text: certificate } = this.#sign(request, "host");
     this.#keep(recordJoin(this.#ledger, token, record, now_s));
-    const is_named = this.#ledger.tokens.some((each) => each.id === token && each.host === request.host);
-    return { host: request.host, is_named, certificate, authority: this.trusted };
+    return { host: request.host, certificate, authority: this.trusted };
   }
 
   /** Gives a host that has shown a good certificate a new one. Throws AuthorityError. */

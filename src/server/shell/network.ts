@@ -292,10 +292,13 @@ export class HostNetwork implements Door {
   ): JoinAnswer {
     const { settings, note, now_s } = this.#options;
     if (question.type === "join") {
-      const { host, is_named, ...signed } = authority.join(question.data);
-      const standby = question.data.standby === true ? this.#options.standbyFor(host) : null;
+      const stands_by = question.data.standby === true;
+      const { standbyFor } = this.#options;
       // The secrets of the complex leave only for the host that pbs.conf names, with a token that was made for that host.
-      if (question.data.standby === true && (standby === null || !is_named)) return this.#refused(noStandby(host, is_named));
+      const { host, ...signed } = authority.join(question.data, (name, is_named) =>
+        stands_by && !(is_named && standbyFor(name) !== null) ? noStandby(name, is_named) : null,
+      );
+      const standby = stands_by ? standbyFor(host) : null;
       note(LOG_EVENT.SECURITY, `host ${host} joined with token ${question.data.token}`);
       // Ends the links that use earlier certificates of the host.
       this.#listener?.review();

@@ -62,6 +62,19 @@ test("authority: its key and its ledger are closed to others", () => {
   });
 });
 
+test("authority: who may not join in spite of a good token leaves the token and the ledger as they were", () => {
+  authorityIn(({ open, file }) => {
+    const authority = open();
+    const tokens = [null, "spare"].map((host) => authority.makeToken({ host, user: null, life_s: 60 }).token);
+    const before = readFileSync(file("ledger.json"), "utf8");
+    const why = (host: string, is_named: boolean): string => `${host} ${is_named}`;
+    for (const [at, token] of tokens.entries())
+      assert.throws(() => authority.join(joining(token, "spare"), why), at === 0 ? /spare false$/ : /spare true$/);
+    assert.equal(readFileSync(file("ledger.json"), "utf8"), before);
+    for (const token of tokens) assert.equal(authority.join(joining(token, "spare")).host, "spare");
+  });
+});
+
 test("authority: a token gives one certificate for one key, and nothing once it has expired", () => {
   authorityIn(({ open, file, wait }) => {
     const authority = open();
