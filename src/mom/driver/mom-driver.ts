@@ -27,7 +27,7 @@ import { HostWatch } from "./host-watch.ts";
 import type { MomIdentity, MomPorts, ReportsPort, TaskLinks } from "./ports.ts";
 import { RecordLog } from "./record-log.ts";
 import { ServerClient } from "./server-client.ts";
-import { anewAfter_ms, askEvery_ms, ServerSilence } from "./server-silence.ts";
+import { anewAfter_ms, askEvery_ms, graceText, ServerSilence } from "./server-silence.ts";
 import { stallWatch } from "./stall.ts";
 import { StarterClient, type StarterHandlers } from "./starter-client.ts";
 import { type Opening, openingOf, StatusReports } from "./status-reports.ts";
@@ -384,7 +384,11 @@ export class MomDriver {
 
   #contacted(at_ms: number, grace: MomGrace | undefined): void {
     const known = this.#silence.grace;
+    const before = this.state.contact;
     this.happen({ kind: "contact", at_ms, grace: this.#silence.newest(grace) });
+    const now = this.state.contact;
+    const isChanged = now !== null && (before?.requeue_s !== now.requeue_s || before.sister_s !== now.sister_s);
+    if (isChanged) this.#note(graceText(now));
     // Until the server knows that the mom goes by the new grace, it waits for the longer one (server/moms/grace.ts G2).
     if (this.#silence.grace !== known) this.#server?.send({ type: "mom-report", data: this.#opening() });
   }

@@ -38,6 +38,12 @@ export const anewAfter_ms = (silence_s: number, every_s: number | null): number 
 /** node_answer_timeout, as long as nobody has changed it. */
 const ANSWER_S = 5;
 
+/** What the log says when a mom is told how long its jobs may go on without an answer of the server. */
+export function graceText({ requeue_s, sister_s }: Pick<ServerContact, "requeue_s" | "sister_s">): string {
+  const requeue = requeue_s === 0 ? "never" : `within ${requeue_s} s`;
+  return `without an answer of the server, rerunnable jobs are ended ${requeue}, and parts of jobs of other hosts within ${sister_s} s`;
+}
+
 export class ServerSilence {
   /** when each report left that has no answer yet */
   readonly #left_ms = new Map<number, number>();

@@ -247,6 +247,8 @@ test("$max_poll_downtime: a host that is away longer costs the job its run, what
   complex.qmgr("set server node_fail_requeue = 0");
   const id = complex.submit([...TWO, "--", "/bin/sleep", "1000"]);
   await until("it runs", () => complex.job(id)["substate"] === 42);
+  // The server waits for the time that the host was told last. The host learns the shorter time when it asks next.
+  await until("the host knows the shorter time", () => /parts of jobs of other hosts within 10 s/.test(gamma.log()));
   await gamma.end("SIGINT");
   await complex.untilJob(id, "Q");
   assert.match(complex.log("server_logs"), new RegExp(`;${id.replace(".", "\\.")};Job given up on execution node 127\\.0\\.0\\.3 down`));
