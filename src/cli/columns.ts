@@ -40,7 +40,7 @@ export function sizeBytes(text: string): number | null {
 
 /**
  * Writes a size as a number of at most `digits` digits and a unit. A number with more digits is rounded up to a larger unit, and bytes always become kilobytes.
- * Other forms: `G`: in gigabytes; `M`: in megawords. A text that is not a size is returned unchanged.
+ * The form `G` writes the size in gigabytes, and `M` in megawords; both are rounded up. A text that is not a size is returned unchanged.
  */
 export function sizeColumn(text: string, form: "short" | "G" | "M" = "short", digits = 4): string {
   const bytes = sizeBytes(text);

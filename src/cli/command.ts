@@ -19,7 +19,7 @@ export type CommandIo = {
   /** opens the terminal of standard input and output for interactive work; absent: the command has no terminal */
   readonly terminal?: () => Promise<Terminal>;
   /**
-   * limits what the command's connections deliver while its output has not been taken yet, and ends them if the command is cancelled; absent: no limit, and
+   * holds back what the command's connections deliver while nobody has read its output yet, and ends them if the command is cancelled; absent: no limit, and
    * connections live as long as the process
    */
   readonly flow?: Flow;

@@ -20,7 +20,7 @@ export type JobRequests = {
   readonly refusal?: (reply: ErrorReply, id: string) => string;
   /** exit status after a refusal (default: the code modulo 256) */
   readonly refusalStatus?: number;
-  /** returns the message that takes the place of `cannot connect` */
+  /** returns the message to print in place of `cannot connect` */
   readonly unreachable?: (error: ServerUnreachable) => string;
 };
 

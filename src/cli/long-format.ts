@@ -102,7 +102,7 @@ export function longWriter(wide: boolean): LongWriter {
   return (heading, id, attrs) => `${heading}: ${id}\n${linesOf(attrs).join("")}\n`;
 }
 
-/** Writes one object in the form of longWriter. */
+/** Writes one object as longWriter does. */
 export const longText = (heading: string, id: string, attrs: WireAttrs, wide: boolean): string => longWriter(wide)(heading, id, attrs);
 
 /** Breaks the line of an attribute that is longer than LINE_MAX (L1). */

@@ -20,7 +20,7 @@ export function workingDirectory(io: Pick<CommandIo, "cwd" | "env">): string {
 }
 
 export type PathWorld = {
-  /** the host to put before the colon if the user gives none; null: none, and the server adds the submit host */
+  /** the host to put before the colon if the user gives no host; null: no host is put there, and the server adds the submit host */
   readonly output_host: string | null;
   readonly directory: string;
   readonly isDirectory: (path: string) => boolean;
@@ -40,7 +40,7 @@ export function outputPath(text: string, world: PathWorld): string | null {
   return `${named === null ? "" : `${named}:`}${path}${slash}`;
 }
 
-/** Returns outputPath with the directory and the configuration of this command. */
+/** Returns a function that completes a path as outputPath does, with the working directory and the configuration of this command. */
 export function outputPathOf(io: Pick<CommandIo, "cwd" | "env">, complex: Complex): (text: string) => string | null {
   const directory = workingDirectory(io);
   return (text) => outputPath(text, { output_host: complex.conf().values["PBS_OUTPUT_HOST_NAME"] ?? null, directory, isDirectory });

@@ -76,7 +76,7 @@ class TaskConnection implements TaskClient {
   readonly #socket: Socket;
   readonly #run: TaskRun;
   readonly #versions = versionTalk();
-  /** requests without an answer, and tasks that have not ended, by token; null: the request for the nodes */
+  /** requests that are not answered and tasks that have not ended, each by its token; the request for the nodes has null in place of a token */
   readonly #waiting = new Map<number | null, Waiter>();
   #next = 1;
   #broken: TaskRefused | null = null;

@@ -13,7 +13,7 @@ export type Terminal = {
   /** restores the settings that the terminal had when the command started. This is also done whenever the command ends, except by SIGKILL */
   restore(): void;
   write(bytes: Uint8Array): void;
-  /** sets who gets the input. take: receives it; null: it waits. gone: called when no more input will come */
+  /** sets the functions for the input. take: receives it; null: the input waits. gone: called when no more input will come */
   listen(take: ((bytes: Uint8Array) => void) | null, gone?: () => void): void;
   /** Has a signal handled in place of its default action. Returns a function that undoes this. */
   onSignal(signal: TerminalSignal, handler: () => void): () => void;

@@ -7,7 +7,7 @@ import { LIMITS } from "#protocol/wire/limits.ts";
 import { codeOf, messageOf } from "#support/caught.ts";
 import { base64Lines, type HookFiles } from "./session/hook-contents.ts";
 
-/** What is still to be read of standard input. */
+/** The part of standard input that has not been read yet. */
 export type Input = {
   /** reads one line; undefined: the input has ended */
   line(): Promise<string | undefined>;

@@ -164,7 +164,7 @@ async function runLines(
 type World = QmgrWorld & {
   closeAll(): void;
   setHistory(lines: readonly string[]): void;
-  /** sets where import from `-` reads: from the input that also brings the requests */
+  /** makes import from `-` read from this input, from which the requests come, too */
   readFrom(input: Input): void;
   withStreams<T>(out: (text: string) => void, err: (text: string) => void, action: () => Promise<T>): Promise<T>;
 };

@@ -120,7 +120,7 @@ export type NewConf = {
     readonly login: boolean;
     /** PBS_PRIMARY and PBS_SECONDARY of a complex with two servers */
     readonly pair?: { readonly primary: string; readonly secondary: string } | undefined;
-    /** the host has the standby server; port: the one on which the standby listens */
+    /** set if this host has the standby server. port: the port on which that server listens */
     readonly standby?: { readonly port: number } | undefined;
   };
 };

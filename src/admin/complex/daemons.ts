@@ -195,14 +195,14 @@ function endOf(conf: Conf, daemon: DaemonName): string {
   }
 }
 
-/** Schedulers that the server cannot reach on other hosts, each with the reason. */
+/** Returns a sentence about each scheduler on another host that the server cannot reach, with the reason. */
 function farDown(seen: Seen | null): readonly string[] {
   return seen === null ? [] : downScheds(seen).flatMap(({ name, why }) => (isFar(why) ? [`scheduler ${name} is down: ${why}`] : []));
 }
 
 const isFar = (why: string | null): boolean => why?.startsWith(NOT_REACHED) === true;
 
-/** What is not up yet. is_told: the reason is known, and it will not go away by waiting. */
+/** What is not up yet, and why. is_told: the scheduler has reported the reason, which will not change while the caller waits. */
 type NotUp = { readonly text: string; readonly is_told: boolean };
 
 function notUp(seen: Seen, conf: Conf): NotUp | null {
@@ -287,7 +287,7 @@ export async function stopDaemons(
   return [...pids.keys()];
 }
 
-/** Requests what qterm -t quick -s requests. Returns false if the server does not answer, or refuses us. */
+/** Sends the request that qterm -t quick -s sends. Returns false if the server does not answer, or refuses the request. */
 async function shutDown(conf: Conf): Promise<boolean> {
   let is_silent = false;
   try {

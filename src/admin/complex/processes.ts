@@ -78,8 +78,8 @@ export function kill(pid: number, signal: NodeJS.Signals): void {
 }
 
 /**
- * How the end of processes is waited for. waits: called from time to time with the processes that still exist. burial:
- * whether zombies are also waited for, for a short time.
+ * How the caller waits for the end of processes. waits: called from time to time with the processes that still exist. burial:
+ * whether the caller also waits, for a short time, until zombies have disappeared.
  */
 export type Goodbye = { readonly burial: boolean; readonly waits?: (text: string) => void };
 

@@ -254,7 +254,7 @@ async function member(conf: Conf): Promise<Finding[]> {
   return [...findings, ...(await usersOf(conf))];
 }
 
-/** How users of a joined host prove themselves to the server. In user mode no proof besides the files of the host is needed. */
+/** Checks how users of a joined host can prove to the server who they are. In user mode the files of the host are enough. */
 async function usersOf({ home, mode, values }: Conf): Promise<readonly Finding[]> {
   if (!existsSync(loginFile(home))) return [fault("this host has no certificate for its users: partita cert renew")];
   if (mode === "user") return [];

@@ -53,7 +53,7 @@ export function hostFindings(facts: HostFacts): Finding[] {
   ];
 }
 
-/** One line about the hosts that are connected from elsewhere. */
+/** Returns one line about the hosts whose moms are connected over the network; none if there are no such hosts. */
 function networkFindings(hosts: readonly HostView[]): Finding[] {
   const far = hosts.filter(({ place }) => place !== null);
   if (far.length === 0) return [];
@@ -71,7 +71,7 @@ const unreachedFinding = ({ host, address, port, why }: Unreached): Finding =>
 /** port: PBS_BATCH_SERVICE_PORT; runs_mom: a mom runs on this host; unreached: moms to which this host cannot connect */
 export type OwnFacts = { readonly port: number; readonly runs_mom: boolean; readonly unreached: readonly Unreached[] };
 
-/** What `partita doctor` says on a host that has joined, from what the server knows of it. */
+/** Returns what `partita doctor` says on a host that has joined. The first argument is what the server knows of this host. */
 export function sightFindings({ connected, datagrams, others }: HostSight, { port, runs_mom, unreached }: OwnFacts): Finding[] {
   if (!runs_mom) return [];
   if (!connected) return [{ level: "fault", text: "a mom runs here, but it is not connected to the server: see mom_logs" }];

@@ -5,12 +5,12 @@ import { connect } from "node:net";
 import type { OtherMom } from "#protocol/join-link.ts";
 import { codeOf } from "#support/caught.ts";
 
-/** why: for the administrator */
+/** why: the reason as a text for the administrator */
 export type Unreached = OtherMom & { readonly why: string };
 /** A name that means other addresses here than the one from which the host has connected. */
 export type OtherAddress = { readonly host: string; readonly address: string; readonly found: readonly string[] };
 
-/** Longest time for a connection, and number of connections that are opened at a time. */
+/** The longest time in which a connection must open, and the number of connections that are opened at the same time. */
 const LIMITS = { ms_max: 5000, at_once: 32 } as const;
 
 /** Tries to connect to all places, some at a time. Returns those that cannot be reached. */
@@ -27,7 +27,7 @@ export async function unreached(places: readonly OtherMom[]): Promise<Unreached[
   return found.sort((a, b) => (a.host < b.host ? -1 : 1));
 }
 
-/** Why a connection cannot be opened; null: it can. */
+/** Returns why a connection cannot be opened, or null if it can. */
 function faultOf({ address, port }: OtherMom): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = connect({ host: address, port });
@@ -42,7 +42,7 @@ function faultOf({ address, port }: OtherMom): Promise<string | null> {
   });
 }
 
-/** The hosts whose names mean other addresses on this host. A name that means nothing here is in order. */
+/** Returns the hosts whose names mean only other addresses on this host. A name that has no address here is not a fault. */
 export async function otherAddresses(places: readonly OtherMom[]): Promise<OtherAddress[]> {
   const looked = await Promise.all(
     places.map(async ({ host, address }) => {
@@ -53,5 +53,5 @@ export async function otherAddresses(places: readonly OtherMom[]): Promise<Other
   return looked.filter(({ address, found }) => found.length > 0 && !found.includes(plain(address)));
 }
 
-/** An address of IPv4 without the prefix of IPv6 that sockets for both may give it. */
+/** Returns an address without the prefix `::ffff:`, which a socket for IPv4 and IPv6 puts before an IPv4 address. */
 const plain = (address: string): string => address.replace(/^::ffff:/, "");

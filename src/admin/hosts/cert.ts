@@ -97,7 +97,7 @@ export async function certRevokeUser(conf: Conf, user: string): Promise<string> 
 const revokedText = (name: string, revoked: number): string =>
   revoked === 0 ? `${name} had no valid certificate.` : `${name}: ${revoked === 1 ? "1 certificate" : `${revoked} certificates`} revoked.`;
 
-/** Gets a new certificate for this host. On the server's host it is that of the server. */
+/** Gets a new certificate for this host. If the server runs on this host, it is the certificate of the server. */
 export async function certRenew(conf: Conf, due: boolean): Promise<string> {
   if (isMember(conf)) {
     const { renewCertificate, renewDue } = await import("#protocol/host-questions.ts");
@@ -157,7 +157,7 @@ export async function certShow(conf: Conf, json: boolean): Promise<string> {
     .join("\n");
 }
 
-/** `AB:CD`, as openssl prints fingerprints. */
+/** Writes a fingerprint in the form of openssl: `AB:CD`. */
 const colons = (digits: string): string => (digits.toUpperCase().match(/../g) ?? []).join(":");
 
 const stamper = localStamper();

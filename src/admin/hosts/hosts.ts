@@ -8,7 +8,7 @@ import { localStamper } from "#support/local-time.ts";
 import { AdminError } from "../complex/complex-home.ts";
 import { table } from "./table.ts";
 
-/** certificate_until_s: null if the host has none, undefined if the caller may not know. Times are epoch seconds. */
+/** certificate_until_s: null if the host has no certificate, undefined if the caller may not know. Times are epoch seconds. */
 type Shown = HostView & { readonly certificate_until_s: number | null | undefined };
 
 /** list: the certificates, which only root may see; null for other users */
@@ -38,7 +38,7 @@ export async function showHosts(conf: Conf, json: boolean): Promise<string> {
   return json ? JSON.stringify({ hosts: shown }, null, 2) : asText(shown);
 }
 
-/** The latest end of the valid certificates of each host, by its name. */
+/** Returns for each host, by its name, when the last of its valid certificates ends. */
 function validUntil({ certificates }: IdentityAnswers["list"]): ReadonlyMap<string, number> {
   const until = new Map<string, number>();
   for (const { host, standing, until_s } of certificates)

@@ -7,8 +7,8 @@ import type { Conf } from "#support/conf.ts";
 import { localStamper } from "#support/local-time.ts";
 
 /**
- * Whether the server answers this host and accepts its certificate. text: a sentence for the administrator; clock_s: by how
- * many seconds this host's clock is ahead; seen: what the server knows of the host, undefined: it does not say.
+ * Whether the server answers this host and accepts its certificate. text: a sentence for the administrator; clock_s: by how many
+ * seconds this host's clock is ahead of the server's; seen: what the server knows of this host; undefined: the server does not say.
  */
 export type ServerSight =
   | {
@@ -23,7 +23,7 @@ export type ServerSight =
 
 type MemberConf = Pick<Conf, "home" | "server_host" | "servers" | "own_server" | "port" | "mode">;
 
-/** The description of this host with which it asks the server about its certificates. */
+/** Returns what the functions need that ask the server about the certificates of this host. */
 export const askingHost = ({ home, servers, own_server, mode }: MemberConf): AskingHost => ({
   home,
   places: servers,

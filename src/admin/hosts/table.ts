@@ -1,6 +1,6 @@
 // Writes tables in columns of text.
 
-/** The lines of a table: each column is as wide as its longest cell. */
+/** Returns the table as lines: each column is as wide as its longest cell. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
   const all = [head, ...rows];
   const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));

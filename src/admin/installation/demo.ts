@@ -38,7 +38,7 @@ export async function demo(say: (text: string) => void, keep: boolean): Promise<
   let starting: Promise<unknown> = Promise.resolve();
   let ending: Promise<void> | null = null;
   const end = (): Promise<void> => {
-    // Daemons that are just starting are waited for first, because nothing could find them later.
+    // First waits for daemons that are just starting: they could not be found later.
     ending ??= Promise.allSettled([starting]).then(async () => {
       if (conf !== null) await killDaemons(conf);
       rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
@@ -67,7 +67,8 @@ export async function demo(say: (text: string) => void, keep: boolean): Promise<
   } catch (error) {
     const interrupted = ending !== null;
     await end();
-    // The complex is being removed, which causes errors here. They are ignored, because the code that removes it will end the process.
+    // A signal, or the end of the program that reads the output, has called end(). Errors here come from the removal of the complex and are ignored: whoever
+    // called end() ends the process, too.
     if (interrupted) return await new Promise<never>(() => undefined);
     throw error;
   } finally {

@@ -2,8 +2,8 @@
 //
 // G1. A copy of the store is made first: the new program may convert the store to a newer version, which the old program
 //     would refuse.
-// G2. Server, schedulers and pbs_comm are restarted while jobs continue to run. A mom that has jobs is not restarted and
-//     keeps its old program, because its jobs would end with it.
+// G2. Server, schedulers and pbs_comm are restarted while jobs continue to run. A mom that has jobs is not restarted: it
+//     keeps its old program until `partita upgrade` is called again after the end of these jobs.
 // G3. A host that has joined a complex is upgraded separately: the records of its mom say whether it has jobs. Its schedulers are restarted as well.
 
 import { readFileSync } from "node:fs";

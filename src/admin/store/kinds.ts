@@ -21,7 +21,7 @@ export async function postgres() {
   return { ...copies, nameOfDatabase };
 }
 
-/** The settings of the database, as the server reads them. Rejects with StoreError. */
+/** Reads the settings of the database as the server does. Rejects with StoreError. */
 export async function databaseSettings(conf: Conf): Promise<DatabaseSettings> {
   const { readSettings } = await import("#store/postgres/postgres-store.ts");
   return readSettings(databaseFile(conf), systemUsers().userByUid(process.geteuid?.() ?? 0)?.name ?? "root");
@@ -55,7 +55,7 @@ export async function whileStopped<T>(conf: Conf, work: () => Promise<T>): Promi
   }
 }
 
-/** The present time in the form for names: 20261123t174500z. */
+/** Returns the present time in the form that names of files and schemas have: 20261123t174500z. */
 export const stampNow = (): string =>
   new Date()
     .toISOString()

@@ -7,7 +7,7 @@ import { storeFile, storeKind } from "#store/store-choice.ts";
 import type { Conf } from "#support/conf.ts";
 import { databaseSettings, postgres } from "./kinds.ts";
 
-/** leader: the server that uses a database; null: none does, or the store is a file. */
+/** leader: the server that uses the database; null: no server uses it, or the store is a file. */
 type Status = {
   readonly kind: "sqlite" | "postgres";
   readonly place: string;
@@ -18,7 +18,7 @@ type Status = {
   readonly leader: { readonly host: string; readonly pid: number; readonly term: number } | null;
 };
 
-/** The status as text or JSON. Rejects with StoreError if the store cannot be read. */
+/** Returns the status as text or JSON. Rejects with StoreError if the store cannot be read. */
 export async function storeStatus(conf: Conf, as_json: boolean): Promise<string> {
   const status = storeKind(conf) === "sqlite" ? await fileStatus(conf) : await databaseStatus(conf);
   if (as_json) return JSON.stringify(status, null, 2);

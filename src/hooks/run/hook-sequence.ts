@@ -10,7 +10,7 @@ export type SequenceLog = { readonly hook: string; readonly level: number; reado
 
 /**
  * The result of a sequence. hook: the hook that rejected or failed, or else the last one that changed something. failed: the hook raised an exception or gave
- * no answer. alarm: its time was over.
+ * no answer. alarm: the time limit of the hook was over.
  */
 export type SequenceEnd = {
   readonly kind: "accept" | "reject" | "failed" | "alarm";

@@ -23,7 +23,7 @@ export type QmgrWorld = {
   connect(server: string): Promise<QmgrServer | undefined>;
   readonly ctime: Ctime;
   readonly stdinIsTty: boolean;
-  /** returns the path of the server's formula file if this user cannot write it, otherwise null. (In PBS, qmgr writes this file; here, the server does) */
+  /** returns the path of the server's formula file if this user cannot write it, otherwise null. PBS's qmgr writes this file; ours lets the server do it */
   readonly closedFormulaFile: () => string | null;
   /** returns the lines of the history, oldest first */
   readonly history: () => readonly string[];

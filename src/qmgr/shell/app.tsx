@@ -86,7 +86,7 @@ function Shell({ world, onStatus }: { readonly world: ShellWorld; readonly onSta
   const { entries, print } = useTranscript();
   const [editor, setEditor] = useState<EditorState>(EMPTY_EDITOR);
   const [pending, setPending] = useState<PendingLine>(NO_PENDING);
-  /** changed immediately and not at the next drawing, because several keys may arrive between two drawings */
+  /** the input line after the latest key. Each key changes it at once, because several keys may arrive before the next drawing */
   const typing = useRef<Typing>({ editor: EMPTY_EDITOR, pending: NO_PENDING });
 
   const change = (next: Partial<Typing>): void => {

@@ -31,7 +31,7 @@ export async function qterm(io: CommandIo, complex: Complex): Promise<number> {
     io.err(faults + USAGE);
     return 1;
   }
-  // Without a second server -f has no effect. -F and -i concern only the secondary server and are refused.
+  // -f, -F and -i concern the second server of a complex. If there is only one server, -f has no effect, and -F and -i are refused.
   const has_pair = complex.conf().pair !== null;
   if (!has_pair && (failover === "F" || failover === "i")) {
     io.err(`qterm: No support for requested service ${complex.conf().server}\n`);

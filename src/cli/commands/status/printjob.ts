@@ -110,7 +110,7 @@ function printScript(io: CommandIo, complex: Complex, id: string): boolean {
       io.out(`${FRAME}\nJobscript for jobid:${id}\n${FRAME}\n\n${script}\n`);
       return true;
     } catch {
-      // There is no script here. The next directory may have it.
+      // This directory does not have the script. The next one may have it.
     }
   }
   io.err(`Job script for ${id} not found\n`);
