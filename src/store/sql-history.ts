@@ -11,7 +11,7 @@ export type Parameter = string | number | null;
 /** A connection to a database. name: that of the store, for messages. all: `?` in the statement stands for a parameter. */
 export type Reader = { readonly name: string; all<T>(sql: string, ...parameters: readonly Parameter[]): Promise<T[]> };
 
-/** The texts in which databases differ. */
+/** The parts of SQL statements in which databases differ. */
 export type HistoryDialect = {
   /** a query for the elements of a JSON list of texts or numbers, which is its one parameter */
   readonly texts: string;

@@ -123,7 +123,7 @@ export const asItIs: Keep = (_, value) => value;
 export type SharedStore = {
   /** the store and the present term of its leader, which is this server */
   leader(): { readonly store: number; readonly term: number };
-  /** whether the term was confirmed so lately that no other server can lead */
+  /** whether the term was confirmed so recently that no other server can lead */
   isConfirmed(): boolean;
   /** Resolves when isConfirmed() is true. Rejects with StoreError: `away` after a time, or `deposed`. */
   confirm(): Promise<void>;

@@ -76,7 +76,7 @@ export type Core = {
   /** the answer to look-at-sched */
   schedSeen(name: string, sight: SchedSight, now_ms: number): void;
   mom<T extends keyof MomToServer>(link: number, type: T, data: MomToServer[T], now_ms: number): void;
-  /** the grace to tell the mom of this link (protocol/mom-link.ts I7); null: no mom is connected by it, and nobody must get an answer */
+  /** returns the grace that the mom of this link must be told (protocol/mom-link.ts I7); null: no mom is connected over this link, so its reports get no answer */
   graceOf(link: number): { readonly grace?: MomGrace } | null;
   momLost(link: number, now_ms: number, why?: string): void;
   /** a frame of pbs_runners */
@@ -141,7 +141,7 @@ export function createCore(state: ServerState, config: ServerConfig, now_ms: num
   };
 }
 
-/** A runner is a vnode before its mom is looked at. */
+/** Handles a frame of a mom. A runner gets its vnode first, so that its hello is then handled like that of any mom. */
 function momFrame(kernel: Kernel, link: number, frame: FrameOf<"mom-to-server">): void {
   if (frame.type === "mom-hello") runnerArrives(kernel, frame.data);
   moms.frame(kernel, link, frame);

@@ -25,7 +25,7 @@ export const USAGE = `Usage: pbs_server [-a true|false] [-A acctfile] [-d config
 export type ParsedOptions = { readonly ok: true; readonly options: ServerOptions } | { readonly ok: false; readonly message: string };
 
 const STARTS = ["hot", "warm", "cold", "create", "updatedb"] as const;
-/** Options for remote connections and failover, which come with a later release. */
+/** Options of PBS for ports and failover. This server refuses them. */
 const LATER = "FMpRS";
 
 export function parseOptions(argv: readonly string[]): ParsedOptions {

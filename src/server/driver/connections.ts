@@ -3,9 +3,9 @@
 //
 // I1. The operating system identifies a peer on this host (SO_PEERCRED). A mom or scheduler must run as root or as the server's
 //     own user; a scheduler may also run as its sched_user.
-// I2. A certificate identifies a peer on another host. A peer whose certificate has the role `host` may be the mom of that host and
-//     nothing else, or, if the server has dialled it, the scheduler that was dialled and nothing else. A user of another host may send requests and
-//     nothing else, and has the rights of root only in user mode, whose one user owns all hosts of the complex.
+// I2. A certificate identifies a peer on another host. If the certificate has the role `host`, the peer may be only the mom of that host, or, if
+//     the server has dialled the peer, only the scheduler that the server has dialled. A user of another host may only send requests, and has the
+//     rights of root only in user mode, whose one user owns all hosts of the complex.
 
 import { hostName } from "#identity/host-name.ts";
 import { limitOf } from "#model/limits/server-limits.ts";

@@ -11,8 +11,8 @@
 // G4. Frames to one mom keep their order (start-frames.ts, mom-frames.ts). Replies to clients are in replies.ts.
 // G5. A mom of another host says hello once on each link. One that says hello again counts as an intruder, because each hello
 //     costs the server much work.
-// G6. A mom of another host brings no new vnode with the name of a further host that has a certificate, whether that host has a mom or
-//     not. The core knows hosts whose moms are connected only (src/server/moms/host-vnodes.ts).
+// G6. A mom of another host cannot create a vnode with the name of a third host that has a certificate, even if that host has no mom.
+//     The gate checks this, because the core knows only hosts whose moms are connected (src/server/moms/host-vnodes.ts).
 // G7. A mom with the name of a runner proves by the token of this runner that it is the runner. Its link was admitted as that of a mom before.
 
 import { hostName } from "#identity/host-name.ts";
@@ -61,8 +61,8 @@ export type GateOptions = Pick<StartFramesOptions, "scripts" | "cookies" | "secr
   /** returns the leader (src/protocol/failover/leader.ts), or null while it is not certain that this server leads; absent: the complex has one server */
   readonly leader?: () => string | null;
   /**
-   * how moms reach a qsub on this host: in a complex with two servers, the host of PBS_PRIMARY or PBS_SECONDARY that this server is; absent: as they reach the
-   * server
+   * the address at which moms reach a qsub on this host: in a complex with two servers, the host that PBS_PRIMARY or PBS_SECONDARY names for this server;
+   * absent: moms reach a qsub at the address of the server
    */
   readonly own_address?: string;
   /** the object that accepts connections */
@@ -198,8 +198,8 @@ export class Gate implements LinksPort, ClientsPort {
 
   /**
    * Whether a mom may have this name (G7). A runner that the server does not know any more is told to end; anybody else who gives the name of a runner, or a token that is
-   * not that of the runner, is an intruder. A second process with the token is told to end while the first is connected: a submission that is repeated may start two,
-   * and the first may have a job.
+   * not that of the runner, is an intruder. A second process with the token is told to end while the first is connected: a repeated submission may have started two
+   * processes, and the first may already have a job.
    */
   #admitsRunner(connection: Connection, { host, runner }: MomHello): boolean {
     const known = this.#driver.core.state.runners.get(host);
@@ -225,7 +225,7 @@ export class Gate implements LinksPort, ClientsPort {
     const { frame } = parsed;
     if (frame.type === "mom-hello") {
       if (!this.#connections.mayBeMom(connection, frame.data.host)) return this.#intruder(connection, `${type} of ${frame.data.host}`);
-      // G5
+      // A second hello on one link is refused (G5).
       if (connection.link.peer.host !== undefined && connection.role === "mom") return this.#intruder(connection, `a second ${type}`);
       if (!this.#admitsRunner(connection, frame.data)) return;
       connection.role = "mom";
@@ -293,8 +293,8 @@ export class Gate implements LinksPort, ClientsPort {
 
   #report({ link }: Connection, report: MomReport, answer: (heard: MomHeard) => void): void {
     this.#driver.mom(link.id, "mom-report", report);
-    // A mom that the server has given up must not take the answer for a sign that its jobs may go on (moms/grace.ts).
-    // A server that may have been replaced gives no answer: the mom looks for another one.
+    // A mom that the server has given up gets no answer, because it would take an answer for a sign that its jobs may go on
+    // (moms/grace.ts). A server that may have been replaced gives no answer: the mom looks for another one.
     const grace = this.#driver.core.graceOf(link.id);
     if (grace !== null && this.#driver.leads) answer({ number: report.number, ...grace });
   }
@@ -319,7 +319,7 @@ export class Gate implements LinksPort, ClientsPort {
     this.#momFrames.send(frames.map((frame) => this.#withLeader(frame)));
   }
 
-  /** Adds to the welcome of a mom who leads the complex. */
+  /** Adds the leader of the complex to the welcome that a mom gets. */
   #withLeader(frame: MomFrame): MomFrame {
     const leader = frame.type === "mom-welcome" ? (this.#options.leader?.() ?? null) : null;
     return frame.type === "mom-welcome" && leader !== null ? { ...frame, data: { ...frame.data, leader } } : frame;
@@ -364,7 +364,7 @@ export class Gate implements LinksPort, ClientsPort {
   }
 }
 
-/** Adds to the ticket of an interactive job where its qsub is, if that is not the host of the only server. What a client says of its address counts nothing. */
+/** Adds the address of the qsub to the ticket of an interactive job, unless moms reach the qsub at the server's address. What a client says about its address is ignored. */
 function withAddress(request: Request, address: string | undefined): Request {
   if (request.kind !== "queue-job" || request.terminal === undefined || address === undefined) return request;
   return { ...request, terminal: { ...request.terminal, address } };
@@ -383,7 +383,7 @@ function withoutToken(hello: MomHello): MomHello {
   return hello.runner === undefined ? hello : { ...hello, runner: { token: "", age_s: hello.runner.age_s } };
 }
 
-/** Removes the reports from the hello of a mom on the server's host, which answers pings and reports over its link. */
+/** Removes `reports` from the hello of a mom on the server's host: such a mom does not report by datagrams, but answers pings and reports over its link. */
 function withoutReports({ reports: _by_datagrams, ...hello }: MomHello): MomHello {
   return hello;
 }

@@ -43,7 +43,7 @@ function sendSame(group: GroupDesk, starts: StartFrames, frames: readonly MomFra
 
 type Link = ReturnType<StartFramesOptions["link"]>;
 
-/** The same link, which tells the group of each frame before it is sent. */
+/** Returns the same link with one addition: before it sends a frame, it tells the group desk of the frame. */
 function counted(group: GroupDesk, number: number, link: Link): Link {
   if (link === undefined) return undefined;
   return {

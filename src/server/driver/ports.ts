@@ -35,7 +35,7 @@ export type StorePort = {
   /** Writes all rows or none. fault: the reason why the store could not write. Only such faults are passed to done; any other error ends the program. */
   commit(rows: Rows, done: (fault: Error | null) => void): void;
   /**
-   * Loads the state from the stored rows. Only faults that may pass are passed to done; any other error, and a store that is
+   * Loads the state from the stored rows. Only temporary faults are given to done; any other error, and a store that is
    * damaged, newer, without acknowledged commits or taken by another server, ends the program.
    */
   load(done: Done<ServerState>): void;
@@ -53,7 +53,7 @@ export type StorePort = {
 export type LeasePort = {
   /** whether it is certain that no other server leads now */
   holds(): boolean;
-  /** Calls done when holds() is true; fault: that cannot be found out, or another server leads. */
+  /** Calls done when holds() is true; fault: the server cannot find this out, or another server leads. */
   confirm(done: (fault: Error | null) => void): void;
   /** gives the servers that wait an order (qterm -f, -F, -i). role: only those of that role; null: all */
   order(order: "stop" | "idle", role: "secondary" | null, done: (fault: Error | null) => void): void;

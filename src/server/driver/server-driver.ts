@@ -143,7 +143,7 @@ export class ServerDriver {
     this.#pump();
   }
 
-  /** Whether a person has told the server to end (qterm), whatever else ends it meanwhile. */
+  /** Whether a person has told the server to end (qterm), even if something else ends it meanwhile. */
   get isToldToEnd(): boolean {
     return this.#core.kernel.ending.how !== null;
   }
@@ -157,7 +157,7 @@ export class ServerDriver {
 
   /** link: number of the client's connection, for the log. chars: length of the request's text */
   request(peer: Peer, request: Request, token: number, link = 0, chars = 0): void {
-    if (this.#ports.clients.of(token) === undefined) return; // refused while the state was being loaded again
+    if (this.#ports.clients.of(token) === undefined) return; // the request was refused while the state was being loaded again
     if (this.#fault !== null && !WITHOUT_STORE.has(request.kind)) return this.#refuse(token, PBSE.SYSTEM, this.#fault);
     // The core failed earlier in this slice. This request was opened after #startOver had listed the open requests, so it is refused here.
     if (this.#phase === "reloading") {

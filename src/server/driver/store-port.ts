@@ -77,7 +77,10 @@ export function storePort(store: Store, name: string, settle: Settle, fenced = f
 /** The faults of a store with which a server must not go on. */
 const LASTING: ReadonlySet<StoreFault> = new Set(["corrupt", "newer", "lost", "deposed"]);
 
-/** Whether the store may work later without a new start of the server: the database answers again, a disk has room, a right is granted. */
+/**
+ * Whether the store may work later without a new start of the server: for example because the database answers again, the
+ * disk has room again, or the administrator has corrected a permission.
+ */
 const mayPass = (error: Error): boolean => isStoreError(error) && !LASTING.has(error.fault);
 
 /** Loads the state from the store. onLoaded: called with the rows that were read. */

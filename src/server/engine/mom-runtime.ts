@@ -34,7 +34,7 @@ export type MomRuntime = {
   latency_ms: number | null;
   /** by how much the mom's clock is ahead of the server's; null: unknown */
   ahead_ms: number | null;
-  /** times of the mom's last report by datagram, and of its last one over the connection because datagrams were not answered */
+  /** time of the mom's last report by datagram, and of its last report that it sent over the connection because datagrams were not answered */
   reported_ms: { datagram: number | null; connection: number | null };
   /** the reason why the mom cannot start jobs; null: it can */
   ill: string | null;
@@ -42,11 +42,11 @@ export type MomRuntime = {
   readonly sent: Map<string, number>;
   /** time since which the mom has accepted none of the runs in `sent` */
   sent_ms: number;
-  /** every grace that the mom may go by, oldest first (moms/grace.ts); null: a mom of an earlier release, which does not heed it */
+  /** every grace that the mom may use, oldest first (moms/grace.ts); null: the mom is of an earlier release, which ignores graces */
   graces: readonly MomGrace[] | null;
 };
 
-/** What a host may go by whose mom is not connected. heard_ms: time of the mom's last message. requeue_s, sister_s: the longest grace */
+/** The graces that a mom may use while it is not connected. heard_ms: time of the mom's last message. requeue_s, sister_s: the longest grace */
 export type LostMom = { readonly heard_ms: number } & Pick<MomGrace, "requeue_s" | "sister_s">;
 
 /** What other parts of the server may read of a connected mom. */

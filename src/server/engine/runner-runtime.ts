@@ -7,16 +7,16 @@ export type RunnersRuntime = {
   link: number | null;
   /** the process was started, and the server does not know of its end */
   started: boolean;
-  /** times of its crashes */
+  /** times at which the process of pbs_runners crashed */
   crashes: number[];
   /** the last picture that was sent, as text, so that an equal one is not sent again */
   sent: string;
   sent_ms: number;
   /** the buckets of the jobs that waited in the last pass, by key: runners are recorded for these only */
   wanted: ReadonlyMap<string, Bucket>;
-  /** when the last pass was */
+  /** time of the last pass */
   passed_ms: number;
-  /** since when each runner has no job */
+  /** by idle runner: the time since which it has had no job */
   readonly idle: Map<string, number>;
   /** runners that take no further job */
   readonly draining: Set<string>;

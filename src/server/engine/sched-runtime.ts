@@ -84,7 +84,7 @@ export type SchedRuntime = {
   /** jobs for which qrun was requested, in order. running: the first of them, if the present cycle is for that job */
   readonly qruns: string[];
   running: string | null;
-  /** token of the question of a client that was sent to the scheduler and that it has not answered; null: none */
+  /** token of the client's question that was sent to the scheduler and is not answered yet; null: none */
   question: number | null;
   /** by user: the number of the user's last question that was sent to the scheduler (scheds/questions.ts I2). Emptied when no question waits */
   readonly turns: Map<string, number>;
@@ -104,7 +104,7 @@ export type SchedRuntime = {
   away_ms: number;
   /** the scheduler answers sched-ping */
   pongs: boolean;
-  /** time of the scheduler's last message, start or loss of connection. It moves with the timers when the clock is set (clock-jump.ts) */
+  /** time of the latest of these events: the scheduler sent a message, was started, or lost its connection. It moves with the timers when the clock is set (clock-jump.ts) */
   heard_ms: number;
   /** set if the scheduler counts as down because it does not answer (scheds/heartbeat.ts); else null */
   silent: Silence | null;

@@ -2,7 +2,7 @@
 // (state, request, identity, now). The shell commits their changes, and only then lets replies leave and actions run (group commit, ARCHITECTURE.md).
 //
 // I1. A handler checks everything before its first apply: after an apply it must not throw Reject or ask the history.
-// I2. Effects (reply, part, act, log, account) leave only after the commit of the batch the transaction belongs to.
+// I2. Effects (reply, part, act, log, account) leave only after the commit of the batch to which the transaction belongs.
 
 import type { HookChanges, HookInput } from "#hooks/run/hook-input.ts";
 import type { TimeZone } from "#model/civil-time.ts";
@@ -125,10 +125,10 @@ export type Action =
       readonly manner: "immediate" | "delay" | "quick";
       readonly scheds: boolean;
       readonly moms: boolean;
-      /** the order that the other server of the complex gets before this one ends */
+      /** the order that this server gives to the other server of the complex before it ends */
       readonly other?: "stop" | "idle";
     }
-  /** the secondary server, which waits, ends; the request is answered when it has the order */
+  /** tells the secondary server, which waits, to end; the request is answered when the secondary has the order */
   | { readonly kind: "stop-secondary"; readonly token: number }
   | {
       readonly kind: "reply";
@@ -198,7 +198,7 @@ export type Transaction = {
    */
   resolved(host: string): string | null;
   /** why no scheduler looks at the jobs of an execution queue; null: a scheduler does */
-  /** what the backend of a runner that waits says about it; "": nothing */
+  /** what the backend says about a runner that waits; "": nothing */
   runnerReason(name: string): string;
   unserved(queue: Queue): Unserved | null;
   /** returns a function that replaces the comment in a job's attributes if no scheduler looks at the job */

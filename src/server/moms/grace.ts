@@ -2,10 +2,11 @@
 // these jobs itself before that time is over, although it cannot hear from the server (mom-link.ts I7).
 //
 // G1. The server counts from the mom's last message. The mom counts from its latest message that was answered, which the
-//     server has received. So the mom's time is over first; the mom ends its jobs a margin earlier (src/mom/run/cut-off.ts).
-// G2. A mom goes by the grace that it knows. The server waits for the longest one that the mom may know: the last one that
-//     the mom has named, and those sent after it. A mom to which "for ever" was said may therefore wait for ever.
-// G3. node_fail_requeue counts from the loss of the mom and may be a second. The grace is never shorter than
+//     server has received. Therefore the mom's time is over before the server's, and the mom ends its jobs a margin before
+//     that (src/mom/run/cut-off.ts).
+// G2. A mom uses the grace that it knows. The server waits for the longest one that the mom may know: the last one that the
+//     mom has named, and those sent after it. A mom to which "for ever" was said may therefore wait for ever.
+// G3. node_fail_requeue counts from the loss of the mom and may be as short as a second. The grace is never shorter than
 //     node_requeue_min, so that no short pause of a server or of the network ends jobs.
 // G4. A server that has just started does not know what a mom was told. It counts from its start, which is later than any
 //     message that an earlier server has answered, and assumes the present settings.
@@ -29,7 +30,7 @@ function failRequeue_s({ state }: Pick<Kernel, "state">): number {
   return set < 0 ? 1 : set;
 }
 
-/** The grace of a mom at present. sisterJobs: the jobs of which its host is not the first. */
+/** The grace of a mom at present. sisterJobs: the jobs for which the mom's host is a further host, not the first. */
 function presentGrace(kernel: Kernel, sisterJobs: readonly Job[]): Seconds {
   const least_s = limitOf(kernel.state, "node_requeue_min");
   const requeue_s = failRequeue_s(kernel);
@@ -39,11 +40,11 @@ function presentGrace(kernel: Kernel, sisterJobs: readonly Job[]): Seconds {
   return { requeue_s: requeue_s === 0 ? 0 : Math.max(least_s, requeue_s), sister_s: Math.max(least_s, sister_s) };
 }
 
-/** Notes what a mom goes by that says hello. */
+/** The graces that a mom may use, as its hello shows. */
 export const gracesAtHello = ({ grace }: MomHello): MomRuntime["graces"] =>
   grace === undefined ? null : grace === null ? [] : [{ ...grace, number: 0 }];
 
-/** Returns the grace to tell the mom, if it heeds one, and notes that the mom may go by it from now on. */
+/** Returns the grace that the mom must be told, unless the mom ignores graces, and notes that the mom may use it from now on. */
 export function graceFor(kernel: Kernel, mom: MomRuntime, sisterJobs: readonly Job[]): { readonly grace?: MomGrace } {
   if (mom.graces === null) return {};
   const present = presentGrace(kernel, sisterJobs);
@@ -54,13 +55,13 @@ export function graceFor(kernel: Kernel, mom: MomRuntime, sisterJobs: readonly J
   return { grace };
 }
 
-/** Called when the mom has named the newest grace that it knows: it does not go by an older one any more (G2). */
+/** Called when the mom has named the newest grace that it knows: it does not use an older one any more (G2). */
 export function graceNamed(mom: MomRuntime, number: number | undefined): void {
   if (mom.graces === null || number === undefined) return;
   if (mom.graces.some((grace) => grace.number === number)) mom.graces = mom.graces.filter((grace) => grace.number >= number);
 }
 
-/** Called when a mom is lost. */
+/** Called when a mom is lost: keeps the longest grace that it may use. */
 export function loseGrace(kernel: Kernel, mom: MomRuntime): void {
   const key = mom.host.toLowerCase();
   kernel.moms.lost.delete(key);
@@ -77,9 +78,7 @@ export function graceUnknown(kernel: Kernel, host: string, sisterJobs: readonly 
 
 const lostMom = (kernel: Kernel, host: string): LostMom | undefined => kernel.moms.lost.get(host.toLowerCase());
 
-/**
- * The time at which the jobs of a lost host, which is their first, may be started elsewhere; null: never. Called when the host is lost.
- */
+/** The time at which jobs whose first host is this lost host may be started elsewhere; null: never. Called when the host is lost. */
 export function requeueAt_ms(kernel: Kernel, host: string): number | null {
   const wait_s = failRequeue_s(kernel);
   const lost = lostMom(kernel, host);

@@ -222,7 +222,7 @@ export function allSilent(kernel: Kernel): void {
   }
 }
 
-/** Sets the timer after which jobs of a lost host are requeued: node_fail_requeue after now, and not before the mom's grace is over (grace.ts). */
+/** Sets the timer that requeues the jobs of a lost host: it is due after node_fail_requeue, but not before the mom's grace is over (grace.ts). */
 function armSilence(kernel: Kernel, host: string): void {
   // The jobs of a runner wait until its backend says that it does not exist any more (runners/arrival.ts A2).
   if (kernel.state.runners.has(host)) return;
@@ -230,7 +230,7 @@ function armSilence(kernel: Kernel, host: string): void {
   if (at_ms !== null) kernel.timers.set(`silent:${host.toLowerCase()}`, at_ms);
 }
 
-/** The grace to tell the mom of this link; null: no mom is connected by it, so that it must get no answer. */
+/** The grace that the mom of this link must be told; null: no mom is connected over this link, so its reports get no answer. */
 export function graceOfLink(kernel: Kernel, link: number): { readonly grace?: MomGrace } | null {
   const mom = momOfLink(kernel, link);
   return mom === undefined ? null : graceFor(kernel, mom, jobsWithSister(kernel, mom.host.toLowerCase()));

@@ -1,7 +1,8 @@
 // What the run of a job may do with the files of another host: write its output and what stageout names, read what stagein names (docs/files.md).
 //
 // F1. The answer follows from the present state of the job. A run that is over may do nothing, and neither may an earlier run of the job.
-// F2. The run must be on the host that asks in its name. The server's host need not have its mom connected: a server that was just started waits for it.
+// F2. Only the first host of the job may ask for its run. If that is the server's host, its mom need not be connected, because a server that was just started still waits for the
+//     mom.
 
 import { isHostNamed } from "#identity/host-name.ts";
 import { arrayIdOf, subjobIndex } from "#model/job-id.ts";
@@ -20,7 +21,7 @@ export type NamedHost = { readonly host: string; readonly is_server: boolean };
 /** The parts of the kernel that are needed. */
 type Files = { readonly state: ServerState; readonly moms: Pick<Moms, "by_host">; readonly config: OwnHost };
 
-/** Returns what the run may do on the host `on`, or the reason why nothing. from: the host that says that the run is there. */
+/** Returns what the run may do on the host `on`, or the reason why it may do nothing. from: the host that asks. */
 export function grantOf(
   { state, moms, config }: Files,
   { job: id, run_count }: { readonly job: string; readonly run_count: number },

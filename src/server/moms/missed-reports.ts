@@ -59,7 +59,7 @@ export function momHeard(kernel: Kernel, mom: MomRuntime, is_report: boolean): v
   if (!is_report) mom.asked_ms = null;
 }
 
-/** Notes by which way a report came, and what it says about the mom's clock. */
+/** Notes whether a report came by datagram or over the connection, and what it says about the mom's clock. */
 export function noteReport(now_ms: number, mom: MomRuntime, { clock_ms, unheard }: MomReport): void {
   // A report that only asks (mom-link.ts I7) always takes the connection.
   if (clock_ms === undefined) return;

@@ -359,7 +359,10 @@ export function sisterAway(kernel: Kernel, job: Job, host: string): void {
   kernel.timers.set(awayTimer(job, host), awayUntil_ms(kernel, job, sister));
 }
 
-/** The time until which the run waits for a sister that is away. A job that can be rerun also waits until the sister has ended it herself (grace.ts). */
+/**
+ * The time until which the run waits for a sister that is away. If the job can be rerun, its run also waits until that
+ * sister has certainly ended its part by itself (grace.ts).
+ */
 function awayUntil_ms(kernel: Kernel, job: Job, { host, away_since_ms }: Sister): number {
   const until_ms = (away_since_ms ?? kernel.now_ms) + downtime_ms(kernel, hostOfJob(job));
   return job.attrs.Rerunable ? Math.max(until_ms, sisterUntil_ms(kernel, host)) : until_ms;

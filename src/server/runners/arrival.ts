@@ -4,10 +4,10 @@
 //   idle, busy --connection lost, runner_lost_after--> lost --hello--> idle, busy
 //   any --its backend does not have it any more--> (gone), its jobs are requeued or fail
 //
-// A1. A runner is a vnode of the partition of its backend, with the amounts of its bucket and one job at a time. Its own reports do not change that.
-// A2. A runner that is lost keeps its jobs: it may still run. Only when its backend says that it does not exist any more, or a person does (partita confirm-dead), its jobs
-//     are requeued or fail.
-// A3. A runner that is connected exists, whatever its backend says: the word of the runner is newer.
+// A1. A runner is a vnode of the partition of its backend, with the amounts of its bucket and one job at a time. The runner's own reports change none of these values.
+// A2. A runner that is lost keeps its jobs: it may still run. Its jobs are requeued, or fail, only when its backend or a person (partita confirm-dead) says that the runner
+//     does not exist any more.
+// A3. A runner that is connected exists, whatever its backend says: the hello of the runner is newer than the list of the backend.
 
 import { defaultAttributes } from "#model/attribute.ts";
 import { listOf } from "#model/attribute-reader.ts";
@@ -23,14 +23,14 @@ import { endRun } from "../moms/sisters.ts";
 import { partitionOfBackend } from "../state/partitions.ts";
 import type { Attrs, Backend, Runner, ServerState } from "../state/state.ts";
 
-/** So long before the end of a runner's walltime it takes no jobs that would still run then. */
+/** Seconds at the end of a runner's life that its jobs may not use: it takes no job whose walltime reaches into them. */
 const END_MARGIN_S = 30;
 const LOST_AFTER_S_DEFAULT = 60;
 
 const log = (kernel: Kernel, name: string, text: string): void =>
   void kernel.out.logs.push({ event: LOG_EVENT.SYSTEM, class: "Node", object: name, text });
 
-/** Called before the hello of a mom is handled: if it is a runner, its vnode is made, unless it has one already. */
+/** Called before the hello of a mom is handled. If the mom is a runner without a vnode, makes its vnode. */
 export function runnerArrives(kernel: Kernel, hello: MomHello): void {
   const { state, timers } = kernel;
   const runner = state.runners.get(hello.host);
@@ -45,7 +45,7 @@ export function runnerArrives(kernel: Kernel, hello: MomHello): void {
   if (state.vnodes.has(runner.name)) return;
   const backend = state.backends.get(runner.attrs.backend);
   const { life_s, bucket } = runner.attrs;
-  // The jobs of a bucket without walltime have no limit of time, and nor has their runner.
+  // The jobs of a bucket without walltime have no limit of time, so their runner has none.
   const end_s = bucket.walltime_s === null ? null : tx.now_s + Math.floor(life_s - (hello.runner?.age_s ?? 0)) - END_MARGIN_S;
   const attrs = vnodeOf(state, runner, backend, end_s, hello.port);
   const resources = Object.keys(bucketResources(runner.attrs.bucket)).map((name) => `resources_available.${name}`);
@@ -106,7 +106,7 @@ export function allAway(kernel: Kernel): void {
   for (const name of kernel.state.runners.keys()) runnerAway(kernel, name);
 }
 
-/** Takes no further job: the vnode becomes offline, and the runner leaves when its job has ended. */
+/** Makes a runner take no further job: its vnode becomes offline, and the runner leaves when its job has ended. */
 export function drain(kernel: Kernel, { name }: Runner): void {
   const vnode = kernel.state.vnodes.get(name);
   if (kernel.runners.draining.has(name) || vnode === undefined) return;
@@ -116,7 +116,7 @@ export function drain(kernel: Kernel, { name }: Runner): void {
   ownTransaction(kernel).apply({ kind: "changed", object: "node", name, set: { state, comment }, unset: [] });
 }
 
-/** Makes a connected runner without jobs leave: it is no vnode any more, and its process ends. */
+/** Makes a connected runner without jobs leave: deletes its vnode and ends its process. */
 export function leave(kernel: Kernel, runner: Runner): void {
   const mom = kernel.moms.by_host.get(runner.name.toLowerCase());
   if (mom !== undefined) kernel.out.moms.push({ link: mom.link, type: "mom-quit", data: {} });
@@ -125,8 +125,8 @@ export function leave(kernel: Kernel, runner: Runner): void {
 }
 
 /**
- * Called when the backend, or a person, says that a runner does not exist any more (A2, A3). sure: a person says so, who is believed even if the runner seems to be
- * connected. Its jobs are requeued, or end if they are not rerunnable. Returns whether the runner is gone.
+ * Called when the backend, or a person, says that a runner does not exist any more (A2, A3). sure: a person says so; the server then believes it even if the runner
+ * seems to be connected. Its jobs are requeued, or end if they are not rerunnable. Returns whether the runner is gone.
  */
 export function runnerGone(kernel: Kernel, runner: Runner, why: string, sure = false): boolean {
   const { state, moms } = kernel;

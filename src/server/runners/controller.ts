@@ -1,6 +1,7 @@
 // The connection and the process of pbs_runners, the controller of the backends, and its messages (src/protocol/runner-link.ts).
 //
-// C1. The process runs while a backend is enabled or a runner is recorded. If it ends by itself, it is started again: soon, and later and later if it ends again and again.
+// C1. The process runs while a backend is enabled or a runner is recorded. If it ends by itself, it is started again; the pause before a start grows with the number of recent
+//     crashes.
 // C2. What the controller says about a backend has no effect on other backends. It cannot record runners of a bucket for which no job waits.
 
 import { runnerName } from "#protocol/runner-link.ts";
@@ -16,7 +17,7 @@ import { holdJob, pass, passSoon } from "./pass.ts";
 
 const RESTART_MS = [0, 1000, 5000, 30_000] as const;
 const CRASH_WINDOW_MS = 600_000;
-/** If the process has not connected by then, it is started again. The shell starts no second process while one runs. */
+/** If the process has not connected within this time, it is started again. The shell starts no second process while one runs. */
 const CONNECT_MS = 10_000;
 
 const note = (kernel: Kernel, text: string, event: number = LOG_EVENT.SYSTEM): void =>
@@ -107,7 +108,7 @@ function seen(kernel: Kernel, remotes: { readonly [name: string]: string }): voi
   }
 }
 
-/** Notes what backends say about runners that wait. A reason stays until the runner is gone or another is given. */
+/** Notes what backends say about runners that wait. A reason stays until the runner is gone or its backend gives another reason. */
 function noteReasons({ runners, state }: Kernel, reasons: { readonly [name: string]: string }): void {
   for (const [name, reason] of Object.entries(reasons)) {
     if (!state.runners.has(name)) continue;

@@ -16,7 +16,7 @@ import type { Attrs, Job, JobAttrs, Queue, Runner, ServerState } from "../state/
 import { SUBJOB } from "../state/subjobs.ts";
 
 type Answer = ReturnType<typeof bucketOf>;
-/** The bucket of the job that had this Resource_List last. Jobs share their lists (state/intern.ts), so that most jobs find the answer of the job before. */
+/** The bucket of the last job that had this Resource_List. Jobs share their lists (state/intern.ts), so most jobs find here the answer for an earlier job. */
 type Kept = {
   readonly euser: string;
   readonly queue: string;
@@ -46,7 +46,7 @@ export type Counted = {
 };
 
 type Count = { readonly bucket: Bucket; readonly partition: string; ready: number; priority: number };
-/** running: the jobs with vnodes, by limit: `QUEUE u:OWNER`, `QUEUE p:PROJECT`; queue "": those of all queues that are counted here. */
+/** running: the jobs with vnodes, by limit: `QUEUE u:OWNER`, `QUEUE p:PROJECT`. The queue "" stands for all queues that are counted here. */
 type Counting = { readonly counts: Map<string, Count>; readonly running: Map<string, number>; readonly impossible: [Job, string][] };
 
 /** Counts the waiting jobs of all partitions with enabled backends. */
@@ -138,7 +138,7 @@ function limitIn(attrs: Attrs, entity: string): number | undefined {
 
 /** Characters of all buckets of one picture (D3). */
 const PICTURE_CHARS_MAX = 4 * 1024 * 1024;
-/** What a bucket takes in a picture beside its key and the resources that the key names. */
+/** Characters that a bucket takes in a picture besides its key and the resources that the key names. */
 const BUCKET_CHARS = 300;
 
 /** The demands that find room in a picture (D3). */

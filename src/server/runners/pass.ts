@@ -3,7 +3,8 @@
 // P1. A pass follows every change that matters, but not sooner than a moment after the last pass; that moment grows with the number of jobs, so that passes take a small
 //     part of the server's time.
 // P2. Without a change, the picture is sent again every runner_resync_interval.
-// P3. A runner leaves when it has had no job for runner_idle_wait. While jobs of its bucket wait, it has BLOCKED_WAIT_MS, because then its scheduler may only be slow.
+// P3. A runner leaves when it has had no job for runner_idle_wait. While jobs of its bucket wait, it leaves after BLOCKED_WAIT_MS if that is later, because its scheduler may only
+//     be slow.
 
 import { addHolds } from "#model/values/hold.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -15,12 +16,12 @@ import { drain, leave } from "./arrival.ts";
 import { type Counted, countDemands, pictureOf } from "./demand.ts";
 
 const PASS_MS_MIN = 100;
-/** A pass examines each waiting job in about this time; the pause after a pass is PAUSE_TIMES as long as the pass. */
+/** About the time in which a pass examines one job; the pause after a pass is PAUSE_TIMES times as long as the pass. */
 const JOB_MS = 0.0005;
 const PAUSE_TIMES = 20;
-/** P3. */
+/** The shortest time after which a runner without a job leaves although jobs of its bucket wait (P3). */
 const BLOCKED_WAIT_MS = 30_000;
-/** Jobs that one pass holds at most; the next pass holds more. */
+/** The largest number of jobs to which one pass gives a hold; the next pass continues. */
 const HELD_MAX = 100;
 const RESYNC_S_DEFAULT = 60;
 
@@ -86,7 +87,7 @@ function patience_ms(
 /** Whether a reservation has the runner's vnode. */
 const isPromised = (state: ServerState, name: string): boolean => (state.vnodes.get(name)?.resvs.size ?? 0) > 0;
 
-/** Holds jobs that no runner can take, if their partition has no vnodes but runners. */
+/** Holds jobs that no runner can take, if their partition has no vnodes except runners. */
 function holdImpossible(kernel: Kernel, { impossible }: Counted): void {
   for (const [job, why] of impossible.slice(0, HELD_MAX)) holdJob(kernel, job, why);
 }

@@ -80,7 +80,7 @@ export class AuthorityFiles {
     writeWholeFile(this.#path(NEXT), textOf(authority), 0o600);
   }
 
-  /** Makes the next authority the current one. The key of the former one is deleted by this. */
+  /** Makes the next authority the current one. This deletes the key of the former one. */
   promoteNext(): void {
     renameSync(this.#path(NEXT), this.#path(CURRENT));
     syncDirectory(this.#directory);

@@ -225,7 +225,7 @@ export class CertificateAuthority {
     return { certificate, authority: this.trusted };
   }
 
-  /** Gives a user a certificate for a token. The host is the one whose certificate was shown, the user the one of the token. Throws AuthorityError. */
+  /** Gives a user a certificate for a token. The new certificate names the host whose certificate was shown, and the user for whom the token was made. Throws AuthorityError. */
   user(identity: HostIdentity, { token, secret, request: text }: Joining): Signed & { readonly user: string } {
     if (identity.role !== "login") throw new AuthorityError(`the certificate of ${identity.host} is none for users`);
     const asker = { token, secret_sha256: secretDigest(secret) };

@@ -6,7 +6,7 @@ import { closeSync, writeSync } from "node:fs";
 export const READY_FD = 3;
 export const READY_ENV = "PARTITA_READY_FD";
 
-/** Environment variable of a server that was started by the one before it (pair.ts A3): that one may still have the lock. */
+/** Environment variable that is set for a server which its predecessor has started (pair.ts A3): the predecessor may still have the lock. */
 export const AGAIN_ENV = "PARTITA_SERVER_AGAIN";
 
 /** A file in server_priv with attributes that the installation wants to be set at the first start, when the store is empty. Lines NAME=VALUE. */

@@ -1,7 +1,7 @@
 // Where the hosts of the complex take files of jobs, and what a run may do there (docs/files.md).
 //
-// H1. A host says for itself at which port it takes files, and repeats this every minute. It is reached at the address from which it said so. After a restart,
-//     the server learns it anew.
+// H1. Each host tells the server at which port it takes files, and repeats this every minute. Other hosts reach it there, at the address from which it told
+//     the server. After a restart, the server learns the places anew.
 
 import { isHostNamed } from "#identity/host-name.ts";
 import type { HostIdentity } from "#identity/peer.ts";
@@ -30,7 +30,7 @@ export class FileHosts {
     this.#options = options;
   }
 
-  /** Answers a host that has shown its certificate. address: from which it has connected. */
+  /** Answers a host that has shown its certificate. address: the address from which the host has connected. */
   answer(question: FilesQuestion, identity: HostIdentity, address: string): JoinAnswer {
     switch (question.type) {
       case "files-offer":
@@ -48,7 +48,7 @@ export class FileHosts {
 
   #placeOf(name: string): FilesPlace {
     const is_own = isOwnName(this.#options.kernel().config, name);
-    // In a complex with two servers, the hosts of both have certificates of their own names, and no place is that of the server.
+    // In a complex with two servers, each of their two hosts has a certificate with its own name, so no place has the address null.
     for (const [host, { address, port }] of this.#places)
       if ((is_own && address === null) || isHostNamed(host, name)) return { known: true, address, port };
     return { known: is_own || this.#options.hasHost(name), address: null, port: null };

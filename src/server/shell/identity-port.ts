@@ -21,7 +21,7 @@ export type Door = {
 export type FilesOfPair = {
   /** Replaces the files of this host by those of the server that led before. */
   fetch(): Promise<void>;
-  /** Resolves when the other server would find the files as they are now. */
+  /** Resolves when the files are stored where the other server finds them. */
   keep(): Promise<void>;
 };
 

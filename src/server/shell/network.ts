@@ -36,7 +36,7 @@ export type NetworkOptions = {
   /** frame types of links */
   readonly types: readonly string[];
   readonly handlers: LinkHandlers;
-  /** what the peers of all listeners of the server hold */
+  /** what each peer holds of the limits on links, counted over all listeners of the server (wire/share.ts) */
   readonly shares: Shares;
   /** answer: sends a datagram back */
   readonly onDatagram: (bytes: Uint8Array, answer: (bytes: Uint8Array) => void) => void;
@@ -48,9 +48,9 @@ export type NetworkOptions = {
   readonly proveUser: ProveUser;
   readonly now_s: () => number;
   readonly note: (event: number, text: string) => void;
-  /** the schedulers of a host */
   /** what the server knows of a host */
   readonly sightOf: (host: string) => HostSight;
+  /** the schedulers of a host */
   readonly schedsOf: (host: string) => readonly HostSched[];
   /** answers questions about files of jobs */
   readonly files: (question: FilesQuestion, identity: HostIdentity, address: string) => JoinAnswer;
@@ -58,7 +58,7 @@ export type NetworkOptions = {
   readonly reviewed: () => void;
   /** links that the server has made itself, to schedulers on other hosts */
   readonly dialled: () => readonly ServerLink[];
-  /** resolves when what the authority has written would be found by the other server of the complex; at once if there is none */
+  /** resolves when the files of the authority are stored where the other server of the complex finds them; at once if there is no other server */
   readonly kept: () => Promise<void>;
   /** the leader, when it has confirmed that it still leads (src/protocol/failover/leader.ts); null: the complex has one server */
   readonly leader: () => Promise<string | null>;
@@ -271,13 +271,13 @@ export class HostNetwork implements Door {
     }
   }
 
-  /** Says that this server leads. A server that was replaced finds that out before it answers. */
+  /** Answers that this server leads. First checks whether another server has replaced it. */
   async #tellLeader(identity: HostIdentity | null): Promise<JoinAnswer> {
     if (identity === null) return this.#refused("leader: the host has shown no certificate");
     return { type: "leader", data: { leader: await this.#options.leader() } };
   }
 
-  /** Answers about files of jobs. A server that was replaced finds that out before it answers. */
+  /** Answers a question about files of jobs. First checks whether another server has replaced this one. */
   async #tellOfFiles(question: FilesQuestion, { identity, address }: QuestionAsker): Promise<JoinAnswer> {
     if (identity?.role !== "host" && identity?.role !== "server")
       return this.#refused(`${question.type}: the peer has shown no certificate of a host`);
@@ -305,7 +305,7 @@ export class HostNetwork implements Door {
       return { type: "joined", data: { ...signed, now_s: now_s(), settings, ...(standby === null ? {} : { standby }) } };
     }
     if (identity === null) return this.#refused(`${question.type}: the host has shown no certificate`);
-    // Every user of a host can show its certificate for users, and is not the host.
+    // Every user of a host can show the host's certificate for users. Such a certificate therefore does not prove that the peer is the host.
     const wanted = question.type === "user" ? "login" : "host";
     if (question.type !== "check" && identity.role !== wanted)
       return this.#refused(`the certificate of ${identity.host} is none ${wanted === "host" ? "of a host" : "for users"}`);

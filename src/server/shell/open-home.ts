@@ -28,7 +28,7 @@ export type OpenHome = {
   readonly opened: Promise<Store>;
   /** the role of this server in a complex with two servers; null: the complex has one server */
   readonly role: PairRole | null;
-  /** from now on, passes the servers that wait, while this one leads */
+  /** from now on, while this server leads, passes the servers that wait to `see` */
   hearServers(see: (sights: readonly WaitingSight[]) => void): void;
   hear(note: (text: string) => void, ended: (error: StoreError) => void): void;
 };
@@ -144,7 +144,7 @@ function makeHome(conf: Conf): void {
   }
 }
 
-/** How long a server that was started by the one before it waits for the lock of that one. */
+/** How long a server that its predecessor has started waits for the lock of the predecessor. */
 const LOCK_MS_MAX = 30_000;
 const LOCK_LOOK_MS = 100;
 

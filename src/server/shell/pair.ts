@@ -4,9 +4,9 @@
 //     the site see which server is active.
 // A2. A secondary that leads gives way when the primary has come back: it ends as qterm does, with the schedulers that it has
 //     started, and then waits as the standby. Nothing is lost, because everything that was acknowledged is in the database.
-// A3. A server that ends because another one leads is started again by itself, and waits. It does so only in the background;
-//     in the foreground (option -N) its caller decides. A server that a person has told to end, by qterm or a signal, stays ended,
-//     although another one has replaced it meanwhile.
+// A3. A server that ends because another one leads is started again by itself, and waits. It does so only in the background; in
+//     the foreground (option -N) its caller decides. A server that a person has told to end, by qterm or a signal, stays ended,
+//     even if another one has replaced it meanwhile.
 
 import { spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync, utimesSync } from "node:fs";

@@ -101,7 +101,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const desk = statusDesk();
   const group = groupDesk(log);
   const own_limits = ownLimits(conf);
-  /** what users hold, over the unix socket and the TCP port */
+  /** what each peer holds of the limits on links, counted over the unix socket and the TCP port (wire/share.ts) */
   const shares: Shares = new Map();
   const network = new HostNetwork({
     home: config.home,
@@ -222,13 +222,13 @@ const mailPort = ({ mode, values }: Conf, users: UserDatabase, problem: (text: s
     problem,
   });
 
-/** Ends all ways into the server. */
+/** Closes everything through which peers reach the server. */
 function closeWays(listener: LinkServer | null, network: HostNetwork, remote: ReturnType<typeof remoteScheds>, done: () => void): void {
   remote.close();
   void Promise.all([listener?.close(), network.close()]).then(done);
 }
 
-/** How the gate knows runners, and what it tells moms in a complex with two servers. */
+/** Returns the options with which the gate recognizes runners and, in a complex with two servers, tells moms which server leads. */
 function proofsOf(conf: Conf, pair: Pair | null): Pick<GateOptions, "digest" | "leader" | "own_address"> {
   const digest = (token: string): string => createHash("sha256").update(token).digest("hex");
   if (pair === null || conf.pair === null) return { digest };

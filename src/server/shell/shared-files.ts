@@ -5,9 +5,9 @@
 // F1. A change counts when it is in the database: keep() resolves then, and what follows from the change (a certificate, the
 //     answer to a revocation) leaves afterwards. Only the leader can write there, in a transaction that checks its term.
 // F2. The database holds the files sealed (AES-256-GCM, with the name of the file). The key is server_priv/pair.key on the
-//     two hosts, and nowhere else: who reads the database, or a backup of it, cannot sign certificates.
-// F3. When a server begins to lead, the files of the database replace its own. Without such files (the complex has just got its
-//     second server), its own become those of the database.
+//     two hosts, and nowhere else: someone who reads the database, or a backup of it, cannot sign certificates.
+// F3. When a server begins to lead, the files of the database replace its own. If the database has no files (the complex has
+//     just got its second server), the server puts its own files there.
 
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, statSync } from "node:fs";

@@ -238,7 +238,7 @@ function changeJob(state: ServerState, job: Job, { set, unset, own }: Extract<Ev
 /** The attributes, besides job_state, on which placementOf depends. */
 const PLACING = ["exec_vnode", "Resource_List", "resources_released"] as const;
 
-/** The attributes that decide in whose sums a running job is counted. */
+/** The attributes that decide for which user, group and project a running job is counted. */
 const COUNTING = ["euser", "egroup", "project"] as const;
 
 function endJob(state: ServerState, job: Job, history: boolean, changes: Changes): void {

@@ -29,7 +29,7 @@ export type Changes = {
   readonly ended: Map<string, Job>;
   /** ids of jobs that were removed from the history. purged_arrays: numbers of arrays whose subjobs were removed from it */
   readonly purged: Set<string>;
-  /** live jobs for which a job waited that has now ended: their pressure may change */
+  /** live jobs whose pressure may change, because a job that waited for them has ended */
   readonly left_behind: Set<string>;
   /** the usage of jobs that have ended */
   readonly last_used: Map<string, ResourceRecord>;

@@ -18,7 +18,7 @@ export type NamedObject = "queue" | "node" | "sched" | "resv" | "backend" | "run
 
 export type Event =
   | { readonly kind: "server-changed"; readonly set: Attrs; readonly unset: readonly string[] }
-  /** set_by_admin: whether an administrator has made the vnode; see vnode-admin-set */
+  /** set_by_admin: for a new vnode, the names that an administrator has set (see vnode-admin-set) */
   | {
       readonly kind: "created";
       readonly object: NamedObject;

@@ -158,7 +158,7 @@ export function stateOfRows(name: string, loaded: Loaded, history_count: number)
   });
 }
 
-/** Returns rows as objects with their names. Data: what the server itself has written into rows of this kind. */
+/** Returns rows as objects with their names. Data: the type of the data that the server itself writes into these rows. */
 function named<Data extends object>(
   rows: readonly { readonly name: string; readonly data: unknown }[],
 ): ({ readonly name: string } & Data)[] {

@@ -218,7 +218,7 @@ export function indexVnode(state: ServerState, vnode: Vnode, changes: Changes | 
   countNode(state, vnode, 1, changes);
 }
 
-/** Called when a host has got another vnode: a job that has the whole host exclusively now also has the new vnode. */
+/** Called when a host has got another vnode. A job that has the whole host exclusively gets this vnode, too. */
 function placeAgain(state: ServerState, host: string, changes: Changes): void {
   const ids = new Set<string>();
   for (const name of state.hosts.get(host) ?? []) for (const id of state.vnodes.get(name)?.jobs.keys() ?? []) ids.add(id);

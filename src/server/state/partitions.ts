@@ -48,7 +48,7 @@ export function remotePlace({ name, attrs, here }: PlacedSched, own: OwnHost): R
 export type PlacedSched = Pick<Sched, "name" | "attrs" | "here">;
 export type RemotePlace = { readonly host: string; readonly port: number | undefined };
 
-/** The host where a scheduler runs, as users see it in a complex with two servers; undefined: sched_host as it was given. */
+/** The host where a scheduler runs, as users see it in a complex with two servers; undefined: users see sched_host as it was given. */
 export function shownHost(sched: PlacedSched, own: OwnHost & { readonly pair?: { readonly host: string } }): string | undefined {
   if (own.pair === undefined || typeof sched.attrs["sched_host"] !== "string") return undefined;
   return remotePlace(sched, own) === null ? own.pair.host : undefined;

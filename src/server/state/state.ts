@@ -98,8 +98,9 @@ export type Sched = {
 /** A system that starts runners (docs/runners.md). */
 export type Backend = { readonly name: string; readonly order: number; attrs: Attrs };
 /**
- * A runner that was asked of a backend. backend: the name of the backend. serial, index: its place among the runners that were asked together. bucket: what it was asked
- * for (model/request/bucket.ts). digest: SHA-256 of its token. life_s: how long it lives. remote: its id in the backend. lost_s: since when it counts as lost.
+ * A runner that was requested from a backend. backend: the name of the backend. serial: the number of the request. index: the runner's place among the runners of that
+ * request. bucket: the jobs for which it was requested (model/request/bucket.ts). digest: SHA-256 of its token. life_s: how long it lives. remote: its id in the
+ * backend. lost_s: the time since which it counts as lost.
  */
 export type RunnerAttrs = Attrs & {
   backend: string;
@@ -112,10 +113,10 @@ export type RunnerAttrs = Attrs & {
   remote?: string;
   lost_s?: number;
 };
-/** A runner that was asked of a backend and has not ended. Its name is also the name of its host and of its vnode. */
+/** A runner that was requested from a backend and has not ended. Its name is also the name of its host and of its vnode. */
 export type Runner = { readonly name: string; readonly order: number; attrs: RunnerAttrs };
 
-/** A reservation's attributes (docs/reference/attributes.md 7). Those marked ours or private are not of PBS and never shown. Times are epoch seconds. */
+/** A reservation's attributes (docs/reference/attributes.md 7). Attributes marked `ours` or `private` are not attributes of PBS and are never shown. Times are epoch seconds. */
 export type ResvAttrs = Attrs & {
   Reserve_Name: string;
   Reserve_Owner: string;

@@ -108,7 +108,7 @@ function storeOf(writer: Writer, { settings, mark: mark_file }: PostgresStoreOpt
     },
     async load(keep = asItIs) {
       const loaded = await writer.read((connection) => loadRows(connection, keep));
-      // A commit whose outcome was unknown may have been found written.
+      // A commit whose outcome was unknown may have turned out to be in the database.
       mark?.set(writer.standing.commit);
       return loaded;
     },

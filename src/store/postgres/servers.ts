@@ -6,8 +6,8 @@
 //     that is configured as the primary.
 // V2. An order is written before its giver ends. The take-over of the leadership checks in its own statement that there is no
 //     order against it (takeFrom in writer.ts), so that a server that must stay idle never leads.
-// V3. When nobody leads any more, a secondary leaves the lead to a primary that waits for it, for the time of some looks. Otherwise the secondary that has just given
-//     way, and has been started again, could take the lead back before the primary has looked.
+// V3. When nobody leads any more, a secondary lets a waiting primary take the lead, and waits for the time in which the primary looks several times. Otherwise the
+//     secondary that has just given way, and has been started again, could take the lead back before the primary has looked.
 
 import type { PairRole } from "#protocol/failover/pair-role.ts";
 import type { Connection } from "./connection.ts";
@@ -56,10 +56,10 @@ export function whoTakesBack(role: PairRole, sights: Iterable<WaitingSight>): Wa
   return null;
 }
 
-/** How often a primary that waits looks while a secondary leaves it the lead. */
+/** The number of times that a waiting primary can look before a secondary takes the lead itself. */
 const LOOKS_OF_PRIMARY = 3;
 
-/** Whether a server leaves the lead, which nobody has, to the primary (V3). free_ms: for how long nobody has led. look_ms: the interval of looks */
+/** Whether a server lets the primary take the lead, which nobody has (V3). free_ms: for how long nobody has led. look_ms: the interval of looks */
 export const leavesLead = (role: PairRole | null, rows: readonly WaitingRow[], free_ms: number, look_ms: number): boolean =>
   role === "secondary" &&
   free_ms < LOOKS_OF_PRIMARY * look_ms &&

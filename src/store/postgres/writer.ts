@@ -43,7 +43,7 @@ export type WriterOptions = {
 /** Pauses between attempts to reach the database. */
 const RETRY_MS = 250;
 const RETRY_MS_MAX = 2000;
-/** How often a server that stands by looks at the leader, as a part of the time of silence: it adds up to this to the time of a take-over. */
+/** How many times a server that stands by looks at the leader in the time of silence. The pause between two looks can delay a take-over. */
 const LOOKS_PER_SILENCE = 14;
 /** Interval at which a server repeats in its log that it waits. */
 const NOTICE_MS = 60_000;
@@ -128,7 +128,7 @@ export class Writer {
     return this.#leader.term;
   }
 
-  /** Whether the term was confirmed so lately that no other server can lead (leadership.ts E4). */
+  /** Whether the term was confirmed so recently that no other server can lead (leadership.ts E4). */
   get isConfirmed(): boolean {
     return this.#ended === null && !mustConfirm(this.#confirmed_ms, now_ms(), this.#options.settings.silence_s * 1000);
   }
@@ -178,7 +178,7 @@ export class Writer {
     });
   }
 
-  /** Does reads on the writing connection, after everything that was written before. The leader shows between them that it is alive. */
+  /** Does reads on the writing connection, after everything that was written before. Between the reads, the leader shows that it is alive. */
   read<T>(work: (reader: Reader) => Promise<T>): Promise<T> {
     return this.#inTime(async (deadline_ms) => {
       const connection = await this.#connected(deadline_ms);
@@ -190,7 +190,7 @@ export class Writer {
     });
   }
 
-  /** A reader for many reads in one turn, during which no beat has its turn: it does the beats itself, over the same connection. */
+  /** A reader for many reads in one turn. No beat gets a turn during this time, so the reader does the beats itself, over the same connection. */
   #livingReader(connection: Connection): Reader {
     const beat_ms = this.#options.settings.beat_s * 1000;
     return {
@@ -308,7 +308,7 @@ export class Writer {
   async #mustLead(deadline_ms: number): Promise<void> {
     const silence_ms = this.#options.settings.silence_s * 1000;
     while (mustConfirm(this.#confirmed_ms, now_ms(), silence_ms)) {
-      // Answers may always come too late to prove anything. Then the batch is written, but must not be acted on.
+      // If every answer comes too late, none proves that this server still leads. Then the batch is written, but the server must not act on it.
       if (now_ms() > deadline_ms) throw new StoreError("away", `${this.#name}: the database answers too slowly`);
       await this.#confirm(deadline_ms);
     }
@@ -391,7 +391,7 @@ function noticed(before: Waited, message: string, onNotice: (text: string) => vo
 const pause = (delay_ms: number, stop: AbortSignal): Promise<unknown> =>
   sleep(delay_ms, undefined, { signal: stop }).catch(() => undefined);
 
-/** What outlives a lost connection while a server waits. newest: the row of the leader with the most commits that this server has seen. */
+/** What a waiting server remembers when it loses its connection. newest: the row of the leader with the most commits that this server has seen. */
 type Wait = { newest: LeaderRow | null };
 /** shows: how this server shows that it waits; null: it does not */
 type Waiter = { readonly wait: Wait; readonly shows: Parameters<typeof showWaiting>[1] | null };
@@ -450,7 +450,7 @@ async function dismissed(connection: Connection, me: Candidate): Promise<StoreEr
   return new StoreError("dismissed", `${connection.name}: the server that leads has told this one to end`);
 }
 
-/** Called when a server has begun to lead: it waits no longer, and a primary ends the idleness of its secondary. */
+/** Called when a server has begun to lead: it waits no longer, and a primary cancels the order that keeps its secondary idle. */
 async function beginLead(connection: Connection, me: Candidate, role: PairRole): Promise<void> {
   await leaveWaiting(connection, me);
   if (role === "primary") await connection.all("UPDATE servers SET orders = NULL WHERE orders = 'idle'");
@@ -463,7 +463,7 @@ const LEADER_COLUMNS = "store, term, last_commit, beat, holder, instance, host, 
 
 /**
  * Becomes the leader if the row is still as it was seen (leadership.ts E3), and if there is no order against it (servers.ts V2).
- * null: it has changed meanwhile. shows: whether this server shows that it waits
+ * null: the row has changed meanwhile, or there is such an order. shows: whether this server shows that it waits
  */
 async function takeFrom(connection: Connection, row: LeaderRow, me: Writing, shows: boolean): Promise<LeaderRow | null> {
   const unless = shows ? "AND NOT EXISTS (SELECT 1 FROM servers WHERE instance = ? AND orders IS NOT NULL)" : "";
