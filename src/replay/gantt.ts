@@ -2,8 +2,8 @@
 // many lanes as it has slots there. The schedule does not say which of a pool's equal slots a job had. The layout chooses
 // free lanes, adjacent ones if possible and otherwise the lowest.
 //
-// G1. Bars of a row that overlap in time lie in different lanes, unless the row has fewer lanes than were used (counted in
-//     `crowded`).
+// G1. Bars of a row that overlap in time lie in different lanes, unless the bars need more lanes than the row has. Bars without
+//     lanes of their own are counted in `crowded`.
 // G2. A job that runs in a reservation lies in the lanes of that reservation as long as there is room.
 
 import { mustGet, nth } from "#support/assert.ts";
@@ -41,7 +41,8 @@ export type Gantt = {
 
 /** A bar and its lanes. The lanes are groups of adjacent ones: [first lane, number of lanes]. */
 export type LaidBar = { readonly bar: GanttBar; readonly lanes: readonly (readonly [first: number, count: number])[] };
-export type Laid = { readonly bars: readonly LaidBar[] /** number of bars without a lane of their own */; readonly crowded: number };
+/** The bars with their lanes. crowded: number of bars without lanes of their own. */
+export type Laid = { readonly bars: readonly LaidBar[]; readonly crowded: number };
 
 /** Assigns lanes to every bar. */
 export function layLanes({ rows, bars }: Gantt): Laid {

@@ -33,7 +33,7 @@ const LOAD_HEIGHT = 90;
 const GAP = 14;
 const PANEL_GAP = 22;
 const GROUP_GAP = 8;
-/** Height in pixels of the lanes of all panels together, if that is enough for them. */
+/** Height in pixels of the lanes of all panels together; more if the lanes would be lower than LANE_MIN, less if they would be higher than LANE_MAX. */
 const LANES_HEIGHT = 640;
 const LANE_MIN = 0.6;
 const LANE_MAX = 16;

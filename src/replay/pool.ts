@@ -15,7 +15,7 @@ import type { TraceJob, TraceReservation } from "./trace.ts";
 export type PoolJob = {
   readonly at: number;
   readonly job: TraceJob;
-  readonly amounts: readonly Amount[] /** planned or real */;
+  readonly amounts: readonly Amount[];
   start_s: number;
 };
 

@@ -27,7 +27,7 @@ export type ReplayInput = {
   readonly engine?: (procs: number, algorithm: Algorithm) => Pool | null;
 };
 export type Replayed = {
-  /** the start of each job, in the order of `jobs`; NaN: the job belongs to no pool */
+  /** the start of each job, in the order of `jobs`; NaN: the job never started, for example because it belongs to no pool */
   readonly starts_s: readonly number[];
   /** number of scheduling passes */
   readonly passes: number;

@@ -1,4 +1,5 @@
-// Small helpers for pictures as SVG text: escaping, numbers, scales and their ticks. Pure; used by the picture of a schedule and by the benchmark's plots.
+// Small helpers for pictures as SVG text: escaping, numbers, scales and their ticks. Pure; used by pictures of schedules and of the grid, and by
+// the benchmark's plots.
 
 export function escapeXml(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");

@@ -56,8 +56,8 @@ export function parseTrace(
   return jobs.sort((a, b) => a.submit_s - b.submit_s);
 }
 
-/** A line of a trace, and where each field starts and ends in it. Most fields are not used, so they are not copied. */
-type Fields = { readonly text: string; readonly starts: number[]; readonly ends: number[] /** of the line, from 1 */; number: number };
+/** A line of a trace, where each field starts and ends in it, and the number of the line, from 1. Most fields are not used, so they are not copied. */
+type Fields = { readonly text: string; readonly starts: number[]; readonly ends: number[]; number: number };
 
 function splitLine({ text, starts, ends }: Fields, from: number, to: number): void {
   starts.length = ends.length = 0;

@@ -25,7 +25,7 @@ export type Complex = {
   readonly server: Servers;
   /** the two servers; null: the complex has one */
   readonly pair: PairedServers | null;
-  /** the schedulers of the server that leads, by name; one of the server's host is created when the server first starts a scheduler of that name */
+  /** the schedulers of the server that leads, by name. A scheduler on the server's host is added when the server starts it for the first time */
   readonly scheds: ReadonlyMap<string, SchedProcess>;
   readonly moms: readonly MomProcess[];
   readonly starters: readonly StarterProcess[];

@@ -3,8 +3,7 @@
 //
 // M1. As in the daemon, each event is one turn of the event loop: work that is to be done at the end of the turn is done before the next event.
 // M2. A mom can be killed before any of its effects: before it sends a frame, writes a record, or sends a request to its starter or file agent. A record that
-//     it was writing is then incomplete. Heartbeats do not count as effects: an idle mom has no others,
-//     and would be killed most often.
+//     it was writing is then incomplete. Heartbeats do not count as effects: an idle mom has no other effects, so that a mom would mostly be killed while idle.
 
 import { runSequence } from "#hooks/run/hook-sequence.ts";
 import { DEFAULT_SETTINGS, type MomSettings } from "#mom/config/config.ts";
@@ -67,7 +66,10 @@ export type MomOptions = {
   readonly starter: StarterProcess;
   /** Returns the code with which the preparation of a job's files fails (docs/reference/execution.md 6); null: it succeeds. */
   prepareFailure(job: string, run_count: number): number | null;
-  /** Asks the server at a seat who leads: the text of the leader, null if it names none, undefined if it does not answer. Absent (null) with one server */
+  /**
+   * Asks the server at a seat who leads. Returns the text of the leader, null if it names none, undefined if it does not answer. null instead of the
+   * function: the complex has one server
+   */
   readonly leaderAt: ((host: string, seat: number) => string | null | undefined) | null;
   /** Connects to the server at a seat. absent: nobody listens there. unreached: the network carries nothing */
   dial(host: string, seat: number): Link<"mom-to-server", "server-to-mom"> | "absent" | "unreached";

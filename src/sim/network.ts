@@ -31,7 +31,9 @@ export type Link<Out extends Direction, In extends Direction> = {
 };
 
 export type NetworkOptions = {
-  /** longest delay of a frame */ readonly delay_ms_max: number /** longest time until an end notices a loss */;
+  /** longest delay of a frame */
+  readonly delay_ms_max: number;
+  /** longest time until an end notices a loss */
   readonly notice_ms_max: number;
 };
 
@@ -40,7 +42,8 @@ type Side = {
   end: End<Direction> | null;
   closed: boolean;
   arrives_ms: number;
-  in_flight: number /** number of frames that are still delivered after a break */;
+  in_flight: number;
+  /** number of frames that are still delivered after a break */
   allowed: number;
 };
 
@@ -48,7 +51,8 @@ type Side = {
 export type Cable = {
   readonly name: string;
   readonly kind: "sched" | "mom";
-  breakOff(): void /** a process at end a (0) or b (1) was killed */;
+  breakOff(): void;
+  /** Must be called when the process at end a (0) or b (1) was killed. */
   killed(end: 0 | 1): void;
   readonly up: boolean;
 };
@@ -56,7 +60,7 @@ export type Cable = {
 export type Network = {
   readonly cables: ReadonlySet<Cable>;
   readonly cuts: Cuts;
-  /** Makes a link. Between moms and the server, end a connects; end b is the server. ways: the ways of end a that may be cut (far/cuts.ts) */
+  /** Makes a link. Between moms and the server, end a connects; end b is the server. ways: names of the ways between the ends (far/cuts.ts) */
   connect<Out extends Direction, In extends Direction>(
     kind: "sched" | "mom",
     name: string,
@@ -168,7 +172,7 @@ export function createNetwork(world: World, options: NetworkOptions): Network {
 /** The name of the way between a host and one of two servers. */
 export const wayTo = (host: string, seat: number): string => `${host}@${seat}`;
 
-/** Whether no connection over these ways can be made now. A connection needs both directions, so one direction that is cut is enough. */
+/** Returns whether no connection over these ways can be made now: a connection needs both directions of each way, and one of them is cut. */
 export const isCutOff = ({ cuts }: Pick<Network, "cuts">, ways: readonly string[]): boolean =>
   ways.some((way) => cuts.left_ms(way, "up") > 0 || cuts.left_ms(way, "down") > 0);
 

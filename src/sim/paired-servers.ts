@@ -23,7 +23,7 @@ import { steadyMs, type World } from "./world.ts";
 
 /** Interval in ms at which a server that waits looks at the row. */
 const LOOK_MS = 400;
-/** Time in ms until a new process waits at the seat of one that has ended by itself. */
+/** Time in ms between the end of a process that has ended by itself and the start of a new one at its seat. */
 const AGAIN_MS = 1000;
 /** Share of the requests that go to a server that does not lead, if one is there. */
 const ASTRAY = 0.1;
@@ -44,7 +44,7 @@ export class PairedServers implements Servers {
   /** number of processes so far */
   #lives = 0;
   #links = 0;
-  /** the number of milliseconds until the leading server is started again after its next commit; null: it is not to be killed */
+  /** a server is to be killed after its next commit, and a new process is started after this time in ms; null: none is to be killed */
   #doomed_ms: number | null = null;
 
   constructor({ common, options }: PairAround) {
@@ -160,7 +160,7 @@ export class PairedServers implements Servers {
     return this.#seat(seat).life?.dialMom(++this.#links, host) ?? null;
   }
 
-  /** What the server at a seat answers to the question who leads; undefined: it does not answer; null: it names no leader. */
+  /** Returns what the server at a seat answers when it is asked who leads; undefined: it does not answer; null: it names no leader. */
   leaderAt(seat: number): string | null | undefined {
     const { life } = this.#seat(seat);
     return life === null || life.pulse.isStopped ? undefined : this.#seat(seat).leaderText;
@@ -205,12 +205,12 @@ type SeatTools = {
 class Seat {
   readonly number: number;
   readonly #tools: SeatTools;
-  /** of the present process, while it waits; null: it serves, or there is none */
+  /** the pulse of the present process while it waits; null: the process serves, or there is none */
   #waiting: Pulse | null = null;
   life: ServerLife | null = null;
   life_number = 0;
   #instance = "";
-  /** the term of the present process, and when the statement that confirmed it last was sent */
+  /** the term in which the present process leads, and the time at which it sent its last statement to the database that confirmed this term */
   #term = 0;
   #confirmed_ms = 0;
 
@@ -224,7 +224,7 @@ class Seat {
     return this.life !== null && this.#tools.database.row.instance === this.#instance;
   }
 
-  /** The leader that this process believes to be; null: it is not certain. */
+  /** The text with which this process says that it leads; null: it is not certain that it does. */
   get leaderText(): string | null {
     if (this.life === null || !this.#holds()) return null;
     const text = `${this.#tools.database.row.store}/${this.#term}`;
@@ -303,7 +303,7 @@ class Seat {
     );
   }
 
-  /** The store of the process: the one in the database, as long as its term is the present one. */
+  /** Returns the port to the store in the database. The database refuses work as soon as the term of this process is not the present one. */
   #store({ pulse, committed }: PairWork): StorePort {
     const { database, world } = this.#tools;
     const term = this.#term;

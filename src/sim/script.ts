@@ -201,7 +201,7 @@ export class Script {
     this.#finish();
   }
 
-  /** Switches on again everything that clients have switched off. */
+  /** Undoes what clients have done against the work of the complex: deletes hooks, creates missing nodes, and switches queues, schedulers and vnodes on. */
   async #restore(): Promise<void> {
     const { server, scenario } = this.#complex;
     const state = () => server.core?.state;

@@ -268,9 +268,9 @@ export type Owner = { committed(): void; newLink(): number; readonly pair?: Pair
 /** The place of a process in a complex with two servers. */
 export type PairSeat = {
   readonly seat: number;
-  /** the leader that this process believes to be */
+  /** the term in which this process leads, as far as it knows */
   readonly term: number;
-  /** makes the port of a store in a database that another server may take (store/database.ts) */
+  /** makes the port to the store in the database, where the other server may take the lead (store/database.ts) */
   store(work: PairWork): StorePort;
   /** the text of the leader; null: it is not certain that this process leads */
   leader(): string | null;
@@ -515,7 +515,7 @@ export class ServerLife {
     return a;
   }
 
-  /** The ways between this process and a host, by which they may be cut off from each other. */
+  /** Returns the names of the ways between this process and a host, which may be cut (far/cuts.ts). */
   #ways(host: string | undefined): readonly string[] {
     if (host === undefined) return [];
     return this.#pair === null ? [host] : [host, wayTo(host, this.#pair.seat)];

@@ -4,7 +4,7 @@
 /** Throughput is measured over this time. */
 export const WINDOW_S = 3600;
 
-/** What is known about a campaign. ended_s: times at which jobs ended well during the window. */
+/** What is known about a campaign. remaining: tasks without a result. running: jobs that run now. */
 export type Progress = {
   readonly begun_s: number;
   readonly now_s: number;
@@ -16,7 +16,7 @@ export type Progress = {
   readonly ended_in_window: number;
 };
 
-/** Returns the time at which the campaign will end. null: nothing is known yet, or nothing moves. */
+/** Returns the time at which the campaign will end; null: unknown, because no job has ended well yet or lately, or because no job runs. */
 export function endOf({ begun_s, now_s, remaining, running, mean_s, ended_in_window }: Progress): number | null {
   if (remaining === 0) return now_s;
   const age_s = now_s - begun_s;

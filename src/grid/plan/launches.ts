@@ -29,7 +29,7 @@ export type Launch = {
 
 export type LaunchPolicy = { readonly predictor: PredictorName; readonly hasCanary: boolean; readonly hasCopies: boolean };
 
-/** Decides about all offers of a cycle, in their order. */
+/** Returns the launches for the offers of a cycle. The offers are served in their order. */
 export function launchesOf(offers: readonly Offer[], { clusters, campaigns, now_s }: GridUniverse, policy: LaunchPolicy): Launch[] {
   const free = new Map([...clusters].map(([name, cluster]) => [name, cluster.free]));
   const views = new Map(campaigns.map((view) => [view.campaign.id, view]));
@@ -101,7 +101,7 @@ function copiesOf(
     .map(({ task }) => task);
 }
 
-/** Returns the mean run time of the cluster that is in the middle of all clusters with results, weighted by results; 0 without results. */
+/** Returns the weighted median of the mean run times on the clusters; the weight of a cluster is its number of results. 0: there are no results. */
 function medianRun_s(pairs: ReadonlyMap<string, PairView>): number {
   const means = [...pairs.values()]
     .filter(({ results }) => results > 0)

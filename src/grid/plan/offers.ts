@@ -45,7 +45,7 @@ const openOf = ({ clusters }: Campaign, { open }: Standing): string[] => [...clu
 
 const offered = (campaign: Campaign, clusters: readonly string[]): Offer[] => (clusters.length === 0 ? [] : [{ campaign, clusters }]);
 
-/** Each cluster belongs to the first campaign that wants it. A test campaign takes one job's place only, so others get the cluster, too. */
+/** Offers each cluster only to the first campaign that may use it. A test campaign runs only one job there, so the cluster is also offered to the next one. */
 function fifo(campaigns: readonly Campaign[], standing: Standing): readonly Offer[] {
   const given = new Set<string>();
   return campaigns.flatMap((campaign) => {
@@ -55,7 +55,7 @@ function fifo(campaigns: readonly Campaign[], standing: Standing): readonly Offe
   });
 }
 
-/** Campaigns first get the clusters that their users prefer. What these leave free is offered to everybody. */
+/** Offers each campaign the clusters that its user prefers. After all these offers, offers each campaign its other clusters. */
 function affinity(campaigns: readonly Campaign[], standing: Standing): readonly Offer[] {
   const part = (isPreferred: boolean): Offer[] =>
     campaigns.flatMap((campaign) => {

@@ -5,7 +5,8 @@
 // wait beyond what is allowed (the excess). The inverse of the ratio is the number of resources that one job takes.
 //
 // R1. 1 / resources of the cluster <= ratio <= RATIO_MAX. The lower bound is "one job on the cluster".
-// R2. If the last batch was empty, the ratio stays as it is: nothing was tried, so nothing was learned.
+// R2. If the last batch was empty, the ratio stays as it is: nothing was tried, so nothing was learned. Only `simple` does not
+//     look at the last batch; its ratio follows from the measured resources of the jobs.
 
 import type { Batch } from "../shapes/universe.ts";
 

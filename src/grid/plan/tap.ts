@@ -1,13 +1,13 @@
 // The tap: a rate for clusters that do not tell how many of their resources are free. A tap lets a number of jobs pass, and
-// closes while any of them waits. The number grows by half after each batch that started at once, and shrinks by a third in
-// each cycle in which the tap had to stay closed. Pure.
+// closes while any of them waits. The number grows by half with each batch that is about as large as the number, and shrinks by
+// a third in each cycle in which the tap has been closed for at least TAP_GRACE_S. Pure.
 
 import type { Tap } from "../shapes/universe.ts";
 
 const TAP_FIRST = 3;
 export const TAP_MAX = 100;
 const FACTOR = 1.5;
-/** For this time a closed tap keeps its rate. */
+/** A tap that has been closed for less than this time keeps its rate. */
 const TAP_GRACE_S = 60;
 
 export const newTap = (): Tap => ({ rate: TAP_FIRST, closed_s: null, submitted: 0 });

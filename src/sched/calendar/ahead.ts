@@ -2,9 +2,9 @@
 // the jobs that will have ended by that time, and with the planned jobs that will run at that time.
 //
 // A1. close() restores the counts of the universe.
-// A2. A moment is the start of a planned job, with the counts at that time. They also include every job that is started or
-//     planned after this plan was made and will still run at that time. A job may start only if the limits also hold at each
-//     moment at which it would still run. Otherwise its start would push the planned job back.
+// A2. A moment is the time at which a planned job starts, with the counts of limits at that time. The counts also include
+//     every job that is started or planned after this plan was made and will still run at that time. A job may start only if
+//     the limits also hold at each moment at which it would still run. Otherwise the planned job would have to start later.
 
 import { arrayIdOf } from "#model/job-id.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
@@ -162,7 +162,7 @@ function countInto({ view }: Moment, job: SchedJob, sign: 1 | -1 = 1): void {
   takeFromServer(universe, server_taken, job, sign);
 }
 
-/** Adds the server's resources that a job takes to `taken`. sign -1: subtracts them. */
+/** Adds to `taken` the amounts that a job takes of the server's resources. sign -1: subtracts them. */
 export function takeFromServer(
   { server_available, dynamic, space }: Universe,
   taken: Map<string, number>,
@@ -171,8 +171,8 @@ export function takeFromServer(
 ): void {
   for (const name of server_available.keys()) {
     const resource = space.all.get(name);
-    // The amount of a resource that a program reports (server_dyn_res) is asked again in the next cycle. In this cycle, what started jobs take of it is counted
-    // here.
+    // If a program reports the amount of a resource (server_dyn_res), it reports it again before the next cycle. What the jobs started in this cycle take of
+    // the resource is counted here.
     const amount = resource?.flags.includes("q") === true || dynamic.has(name) ? amountOf(resource, job.resources[name]) : null;
     if (amount !== null) taken.set(name, (taken.get(name) ?? 0) + sign * amount);
   }

@@ -170,7 +170,7 @@ export function unbook(universe: Universe, ...ids: readonly string[]): void {
   renewOutlooks(universe, names);
 }
 
-/** Largest number of entries in part_ids, which gives the parts of bookings numbers by their contents. If there are more entries, all of them are dropped. */
+/** Largest number of entries in part_ids, where parts of bookings with equal contents find their number. If there are more entries, all are dropped. */
 const PARTS_KEPT = 10_000;
 
 /**

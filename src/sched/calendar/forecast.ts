@@ -116,7 +116,8 @@ export function createForecast(universe: Universe, set: NodeSet, now_s: number):
 }
 
 /**
- * Returns how much of a resource a set has left after the first 0, 1, 2, ... entries have ended. It does not matter whether the states of vnodes keep jobs off.
+ * Returns how much of a resource a set has left after the first 0, 1, 2, ... entries have ended. Vnodes whose state
+ * keeps jobs off are included.
  */
 function sumsOf(universe: Universe, set: NodeSet, forecast: Pick<Forecast, "ends" | "over">, index: number): Float64Array {
   const { ends, over } = forecast;
@@ -175,7 +176,7 @@ function statesAt(universe: Universe, host: Host, states: readonly VnodeState[],
 type Then = {
   readonly ended: readonly Running[];
   readonly left: number;
-  /** how many of those that remain are running reservations */
+  /** number of running reservations among the entries that remain (`left`) */
   readonly resvs: number;
   /** whether jobs are on the vnode now */
   readonly had_jobs: boolean;
@@ -211,7 +212,7 @@ function thenOn({ calendar }: Universe, vnode: Vnode, { now_s, at_s }: Times): T
 type Closing = Then & {
   readonly state: VnodeState;
   readonly used: readonly number[];
-  /** what Then says of each vnode of the host */
+  /** each vnode of the host at the later time */
   readonly host: readonly Then[];
 };
 
@@ -225,7 +226,7 @@ function closedAt({ space }: Universe, vnode: Vnode, { state, used, left, resvs,
   const busy = avail > 0 && amountAt(used, space.ncpus) >= avail ? "job-busy" : undefined;
   if (closed === undefined || closed === "job-busy") return busy;
   if (closed !== "job-exclusive" && closed !== "resv-exclusive") return closed;
-  // Whether a job is on this vnode, or a job on another vnode takes the whole host.
+  // Will a job still be on this vnode? If no job is on it now, a job on another vnode of the host has closed it: will such a job still be there?
   const jobs = had_jobs ? left > resvs : host.some((other) => other.left > other.resvs);
   if (closed === "job-exclusive" && jobs) return closed;
   const reserved = closed === "resv-exclusive" || stateWords(vnode.node).includes("resv-exclusive");

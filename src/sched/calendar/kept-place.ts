@@ -90,7 +90,7 @@ export function isPlaceFree(
 ): boolean {
   const { checks } = universe;
   for (const [name, { amounts, own }] of holding) {
-    if (!own) continue; // the vnode is only closed because of another one, which is checked itself
+    if (!own) continue; // the job closes this vnode only because it uses another vnode of the host, which is checked in its turn
     const vnode = set.vnodes.get(name);
     if (vnode === undefined) return false;
     const { bucket } = vnode.host;

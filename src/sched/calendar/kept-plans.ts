@@ -1,6 +1,6 @@
-// `backfill.policy: cons`: plans are kept from cycle to cycle. A job gets its start when it is first blocked. When something ends early or becomes free
-// unexpectedly, plans move to earlier times, in the order of jobs. A plan moves while all others stay as they are, and it never moves back. The kept plans are
-// those that were published.
+// `backfill.policy: cons`: plans are kept from cycle to cycle. A job gets its planned start when it is first blocked. When something ends early or becomes free
+// unexpectedly, plans move to earlier times, one after the other in the order of jobs, while all other plans stay as they are. A plan moves to a later time only
+// if it cannot be kept (Q1, Q4). The kept plans are those that were published.
 //
 // Q1. A kept plan is booked before any job is tried, if its place is still free at its time. Otherwise it is dropped, and the job is planned anew when its
 //     turn in the cycle comes.
@@ -8,8 +8,8 @@
 //     (scheduler_iteration). In that cycle a plan moves to an earlier time if a plan before it has moved or is gone, or if its job now requests less.
 // Q3. The fact that something became free is forgotten only by a cycle that has tried all jobs, not by one that was given up, and not by one that only answers
 //     `partita explain`.
-// Q4. If a running job leaves its vnodes later than expected, a plan for these vnodes is booked for the later end. The plans of later jobs on these vnodes are
-//     booked after it, so that they cannot move it back further. When the turn of its job comes, the late plan is made anew.
+// Q4. If a running job leaves its vnodes later than expected, a plan for these vnodes is booked from that later end on. The plans of later jobs on these
+//     vnodes are booked after it, so that they cannot delay it further. When the turn of its job comes, the late plan is made anew.
 
 import type { Candidate, Cycle } from "../shapes/module.ts";
 import { meet } from "../shapes/running.ts";

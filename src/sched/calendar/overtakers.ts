@@ -66,7 +66,7 @@ export function standsBefore({ rank, queue, stime_s, qtime_s }: SchedJob, { turn
   return turn !== undefined && (turn < front.turn || (turn === front.turn && rank < front.rank));
 }
 
-/** Makes the running jobs that may have overtaken a waiting job count with their whole walltime. Returns a function that takes this back. */
+/** Lets the running jobs that may have overtaken a waiting job be expected to use their whole walltime and kill_delay. Returns a function that takes this back. */
 export function countWhole(universe: Universe): () => void {
   const { calendar, jobs } = universe;
   if (calendar.soft.size === 0) return () => undefined;

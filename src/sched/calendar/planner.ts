@@ -43,9 +43,8 @@ export type Planner = {
   /** Plans a job. From then until close(), the node sets show vnodes as they will be at a later time. */
   plan(candidate: Candidate): Plan | NoStart;
   /**
-   * Books the published place of a job for its published time. whenFree: if the place is not free then, books it for the
-   * first later time at which it is free. Returns null if the place is not free. The sets show other times until close(), as
-   * with plan().
+   * Books the published place of a job for its published time or, with whenFree, for the first of some later times at which
+   * the place is free. Returns null if no such time was found. The sets show other times until close(), as with plan().
    */
   keep(candidate: Candidate, whenFree: boolean): KeptPlan | null;
   /** Returns the published place of a job; null: there is none. */

@@ -1,5 +1,5 @@
-// The end of a runner as a booking (docs/runners.md): after it, nothing can be on the runner's vnode. Jobs whose walltime is longer than what is left, and reservations
-// that end later, are therefore placed elsewhere, by the same rules as beside a reservation.
+// Enters the end of a runner as a booking (docs/runners.md) that begins at this end: from then on, nothing can be on the runner's vnode. Jobs that could run
+// longer, and reservations that end later, are therefore placed elsewhere, by the same rules as beside a reservation.
 
 import type { SchedNode } from "#protocol/sched-link.ts";
 import type { Universe } from "../shapes/universe.ts";
@@ -7,7 +7,7 @@ import { book, unbook } from "./calendar.ts";
 
 /** The end of the booking: later than any job can end. */
 const NEVER_S = Number.MAX_SAFE_INTEGER;
-/** The state word of the vnode after that. */
+/** The state word of the vnode during the booking. */
 const CLOSED = "runner-ended";
 
 const bookingId = (name: string): string => `runner ${name}`;

@@ -14,7 +14,7 @@ export function attempt(run: Run, entry: JobEntry): Why | null {
   return why === null ? null : unlessElastic(run.universe, entry.job, why);
 }
 
-/** The reason without `never` if runners can come to the job's partition (docs/runners.md): what no vnode has now, the next runner may have. */
+/** Returns the reason, without `never` if the job's partition can get runners (docs/runners.md): the next runner may have what no vnode has now. */
 export function unlessElastic({ queues }: Run["universe"], { queue }: JobEntry["job"], why: Why): Why {
   if (why.never !== true || why.module !== "placement" || queues.get(queue)?.attrs["elastic"] !== true) return why;
   const { never: _never, ...rest } = why;

@@ -8,7 +8,8 @@
 //   tell    a decision, or why it waits                   run.ts, tell.ts
 //
 // Y1. After the cycle the universe is as it was before.
-// Y2. A class of equal jobs is tried until one of its jobs is blocked, and then not again in this cycle; its other jobs get the same reason (U4).
+// Y2. A class of equal jobs is tried until one of its jobs is blocked, and then not again in this cycle; its other jobs get the same reason
+//     (shapes/universe.ts U4).
 // Y3. A comment is decided only if it differs from the job's comment, so jobs whose comment stays cost nothing. For the jobs behind the first of a long line,
 //     a comment that differs only in amounts is sent at most once a minute.
 

@@ -1,5 +1,5 @@
-// The beginning of a cycle, before the jobs: log lines about the time, classes and buckets, whether anything can be scheduled at all, jobs that take
-// longer than expected, preemption levels, and jobs whose queue is not started.
+// The beginning of a cycle, before jobs are tried: logs the time, classes and buckets; finds out whether anything can be scheduled at all; expects later ends
+// of jobs that take longer than expected; makes the preemption levels; and writes comments for jobs whose queue is not started.
 
 import type { Why } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";

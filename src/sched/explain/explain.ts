@@ -260,7 +260,8 @@ function obstaclesOf(universe: Universe, { set, most_s, entry: { job } }: Candid
 }
 
 type Facts = {
-  readonly vnodes: number /** the job that is asked about, if the ids of other jobs are hidden */;
+  readonly vnodes: number;
+  /** the id of the explained job if all other ids are hidden; null: all ids are shown */
   readonly hide: string | null;
 };
 

@@ -1,7 +1,8 @@
 // The mirror: makes the universe (what this scheduler sees of the complex) from a snapshot and keeps it up to date with deltas
 // (ARCHITECTURE.md). Pure data; the driver passes on the snapshots and deltas that arrive.
 //
-// M1. After any deltas, a universe equals one that is made directly from a snapshot of the same objects (checkMirror).
+// M1. After any deltas, a universe equals one that is made directly from a snapshot of the same objects
+//     (mirrorFault of src/sim/checks/mirror.ts compares them).
 // M2. Work whose time grows with the number of all jobs or vnodes is done only when the policy, the resources or the kinds of limits change,
 //     never in a cycle.
 
@@ -323,7 +324,7 @@ function dropNode(universe: Universe, name: string): void {
   rereadResvsOn(universe, neighbours);
 }
 
-/** Returns the names of the vnodes of a host. A reservation on one of them may close all of them. */
+/** Returns the names of all vnodes on the host of a vnode. A reservation on one of them may close all of them. */
 function namesOnHost(vnode: Vnode | undefined): string[] {
   return vnode?.host.vnodes.map((other) => other.name) ?? [];
 }

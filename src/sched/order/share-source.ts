@@ -30,7 +30,7 @@ export function shareSource(ranks: RankContext, cursors: readonly Cursor[]): Sou
   let { version } = fairshare;
   return {
     best() {
-      // A change of the usage that moved() has not handled: by a job of another queue, or by several jobs.
+      // moved() handles a change of the usage only if one job of these cursors has caused it. A job of another queue, or several jobs, have caused this one.
       if (version !== fairshare.version) {
         version = fairshare.version;
         root = plant(ranks, cursorsIn(root));

@@ -42,7 +42,7 @@ export function insert(strand: Strand, entry: JobEntry): void {
     last === undefined || inStrandBefore(last, entry) ? members.length : firstPlace(members, (other) => !inStrandBefore(other, entry));
   if (at === members.length) members.push(entry);
   else members.splice(at, 0, entry);
-  // The bound of a strand is computed from its first job, which is now another job.
+  // The bound of a strand is computed from its first job, so it is computed again only if the new entry is the first.
   if (at > 0) return;
   strand.bound = null;
   strand.track.fresh.add(strand);

@@ -5,7 +5,7 @@
 // strands whose bound is not below the best value found so far.
 //
 // T1. A cursor gives all jobs of its track above the threshold, in the order of comesBefore.
-// T2. Bounds are computed again when their time is over, or when shares or priorities of queues have changed; a cycle leaves heap and strands as they were.
+// T2. Bounds are computed again after BOUNDS_S seconds, or when shares or priorities of queues have changed. A cycle leaves heap and strands as they were.
 
 import { present } from "#support/assert.ts";
 import { heapPop, heapPush, heapReplace } from "#support/heap.ts";

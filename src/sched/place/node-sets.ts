@@ -254,7 +254,8 @@ export function settle(universe: Universe, host: Host): void {
 }
 
 /**
- * Puts a host into the bucket for new states of its vnodes, together with its other entries. of: its old bucket, if it was taken out before. Returns
+ * Puts a host into the bucket for new states of its vnodes, together with its other entries. of: the old bucket of the host, if the
+ * host was already taken out of it. Returns
  * each entry with its old bucket, the given host first, so that undoMoves can take the moves back.
  */
 export function moveHost(universe: Universe, policy: Policy, host: Host, states: readonly VnodeState[], of?: HostBucket): Move[] {

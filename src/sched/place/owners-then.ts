@@ -18,7 +18,7 @@ export function ownersThen(universe: Universe, vnode: Vnode, { job, window, isOv
   return ownerCounts([...there, ...startedBeside(universe, vnode.name, isOver), ...plannedOn(universe, vnode.name, window)], job);
 }
 
-/** Returns the jobs that this cycle has started on a vnode, if they are in the calendar. Jobs that isOver says will have ended are left out. */
+/** Returns the jobs that this cycle has started on a vnode, if they are in the calendar. Leaves out the jobs that will have ended (isOver). */
 export function startedBeside({ calendar, jobs }: Universe, vnode: string, isOver: (job: string) => boolean): SchedJob[] {
   return (calendar.besides.get(vnode) ?? []).flatMap(({ id }) => (isOver(id) ? [] : (jobs.get(id) ?? jobs.get(arrayIdOf(id) ?? "") ?? [])));
 }

@@ -75,7 +75,8 @@ function timeOf(word: string): number | null | undefined {
   return hour < 24 && minute < 60 ? hour * 3600 + minute * 60 : undefined;
 }
 
-export type PrimeStatus = { readonly prime: boolean /** when the other time begins; null: never */; readonly until_s: number | null };
+/** Whether it is prime time. until_s: when the other kind of time begins; null: never. */
+export type PrimeStatus = { readonly prime: boolean; readonly until_s: number | null };
 
 /** Returns whether it is prime time now, and until when. The search for the end covers one year. */
 export function primeStatus(holidays: Holidays, local: LocalTime, now_s: number): PrimeStatus {

@@ -2,7 +2,7 @@
 // texts of reasons and exec_vnode.
 //
 // I1. Amounts of sizes are kilobytes, rounded up (as the server counts resources_assigned).
-// I2. If such a resource is unset on a vnode, its amount there is 0.
+// I2. If a resource that jobs use up is unset on a vnode, its amount there is 0.
 
 import type { ResourceValue } from "#model/attribute.ts";
 import type { AmountOf } from "#model/limits/run-limits.ts";

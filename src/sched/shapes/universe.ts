@@ -8,7 +8,8 @@
 // U3. A queued job is in exactly one line (the jobs of one class in one queue), and in one strand of that line. A strand is sorted in the order in which a
 //     cycle tries its jobs (order/ranking.ts K1).
 // U4. Jobs of one class get equal answers in a cycle: everything about a job that a module's check may use is in the key of its class.
-// U5. Every sum (totals, free amounts, running jobs and their resources) equals what a fresh computation gives (checkMirror in tests).
+// U5. Every sum (totals, free amounts, running jobs and their resources) equals what a fresh computation gives (mirrorFault of src/sim/checks/mirror.ts
+//     compares them).
 // U6. A vnode is in the placement sets for its values of the grouping resources, and in no others. In each of them its host has an entry (a twin) with the same
 //     states.
 

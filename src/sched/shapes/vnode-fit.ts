@@ -15,7 +15,8 @@ export type Level = { readonly spec: VnodeSpec; readonly used: readonly number[]
 /** Says which resources are checked: by name (policy.resources) and by index. `space` gives the resources their indexes. */
 export type Checks = {
   readonly space: ResourceSpace;
-  readonly policy: Policy /** by resource index: is it checked */;
+  readonly policy: Policy;
+  /** by resource index: whether the resource is checked */
   readonly checked: readonly boolean[];
 };
 

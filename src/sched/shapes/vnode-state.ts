@@ -59,7 +59,7 @@ export function specOf(universe: Universe, node: SchedNode): VnodeSpec {
   return internSpec(universe, key, (id) => makeSpec(universe, node, id));
 }
 
-/** Returns the only spec with this key. It is made, with a new number, when it is first requested. */
+/** Returns the spec with this key; there is only one. Makes it, with a new number, when it is first requested. */
 export function internSpec(universe: Universe, key: string, make: (id: number) => VnodeSpec): VnodeSpec {
   let spec = universe.specs.get(key);
   if (spec === undefined) {

@@ -28,7 +28,8 @@ export type SchedOptions = {
 export type ParsedOptions =
   | {
       readonly kind: "run";
-      readonly options: SchedOptions /** text that is printed before the scheduler continues */;
+      readonly options: SchedOptions;
+      /** text that is printed before the scheduler continues */
       readonly notes: readonly string[];
     }
   | { readonly kind: "version" }

@@ -222,7 +222,10 @@ function drawFaults(random: Prng, faults: Limits["faults"], cuts: boolean): read
   return typeof faults === "boolean" ? (faults ? drawn : []) : faults;
 }
 
-/** Faults of a complex whose network is cut again and again. Each kind is there several times, so that it is struck more often than the others. */
+/**
+ * Returns the faults of a complex whose network is cut again and again. Cuts and, with two servers, the faults of such servers (PAIR_FAULTS) are in the list
+ * several times, so that they are drawn more often than the others.
+ */
 function cutFaults(random: Prng, faults: Limits["faults"], pair: boolean): readonly Fault[] {
   if (typeof faults !== "boolean") return faults;
   const others = FAULTS.filter((fault) => !isFarFault(fault) && fault !== "start-failures");
@@ -234,7 +237,7 @@ function cutFaults(random: Prng, faults: Limits["faults"], pair: boolean): reado
 const CUT_MS = [500, 5000, 20_000, 60_000, 400_000, 1_200_000] as const;
 const LONG_CUT_MS = [20_000, 400_000, 800_000, 1_200_000] as const;
 
-/** The times after which the server gives up a host that is cut off: from too short to be kept, over the default, to never. */
+/** Draws requests that set after how many seconds the server gives up a host that is cut off: from less than node_requeue_min, over the default, to never. */
 function cutRequests(random: Prng): ManagerRequest[] {
   const requests = [set("server", "", ["node_fail_requeue", String(random.pick([-1, 5, 20, 60, 60, 310, 0]))])];
   if (random.chance(0.3)) requests.push(set("server", "", ["node_requeue_min", String(random.pick([2, 5, 60]))]));

@@ -15,7 +15,7 @@ export type Cuts = {
   slowness(host: string, way: Way): Slowness | null;
   /** the time in ms for which the direction is still cut; 0: it is not */
   left_ms(host: string, way: Way): number;
-  /** Ends everything. */
+  /** Ends all cuts, and makes all directions fast again. */
   mend(): void;
 };
 

@@ -31,7 +31,7 @@ export class CampaignModel {
   end_s: number | null = null;
   readonly #pairs = new Map<string, Pair>();
   readonly #isDone: Uint8Array;
-  /** live jobs of tasks that have any */
+  /** the live jobs of each task that has any */
   readonly #lives = new Map<number, Set<GridJob>>();
 
   constructor(campaign: Campaign, tasks: number, submit_s: number, predictor: PredictorName, clusters: ReadonlyMap<string, ClusterSpec>) {
@@ -81,7 +81,7 @@ export class CampaignModel {
     return [...this.#pair(cluster).live];
   }
 
-  /** The ratio and tap of this cycle. Until jobs are submitted, the last batch is an empty one. */
+  /** Sets the ratio and the tap of this cycle. The last batch is then empty until submitted() is called. */
   predicted(cluster: string, ratio: number, tap: Tap, free: number): void {
     const pair = this.#pair(cluster);
     pair.ratio = ratio;
@@ -103,13 +103,13 @@ export class CampaignModel {
     }
   }
 
-  /** The job has ended or was taken back without a result. Its task returns to the bag unless it is done or has another job. */
+  /** Called when a job has ended, or was taken back, without a result. Returns its task to the bag unless the task is done or has another job. */
   lost(job: GridJob): void {
     this.#gone(job);
     if (this.#isDone[job.task] === 0 && !this.#lives.has(job.task)) this.bag.giveBack(job.task);
   }
 
-  /** The job has ended well. Returns the other jobs of its task, which are to be ended. null: another job was first. */
+  /** Called when a job has ended well. Returns the other jobs of its task, which must now be ended. null: another job of the task has ended well before. */
   ended(job: GridJob, at_s: number): readonly GridJob[] | null {
     this.#gone(job);
     if (this.#isDone[job.task] === 1) return null;

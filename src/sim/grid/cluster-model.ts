@@ -1,9 +1,9 @@
 // A simulated cluster: its local users' jobs, scheduled by EASY backfilling (src/replay), and jobs of campaigns behind them. Jobs
-// of campaigns wait in a queue of their own, and start when slots are free and no local job waits.
+// of campaigns wait in a queue of their own, and start when slots are free.
 //
 // C1. best-effort: the local schedule is exactly what it would be without campaigns. A job of a campaign ends without result
 //     when a local job needs its slots; the newest jobs end first.
-// C2. normal: a job of a campaign that has started keeps its slots, so local jobs may wait for it.
+// C2. normal: a job of a campaign starts only when no local job waits. Then it keeps its slots, so local jobs may wait for it.
 
 import { createPool, type Pool, type PoolJob } from "#replay/pool.ts";
 import type { TraceJob } from "#replay/trace.ts";
@@ -43,7 +43,7 @@ export class ClusterModel {
   readonly #endings: Ending[] = [];
   #waiting: GridJob[] = [];
   readonly #running = new Set<GridJob>();
-  /** under `normal`: the same jobs in the pool of the local scheduler */
+  /** under `normal`: the running jobs of campaigns, as jobs in the pool of the local scheduler */
   readonly #held = new Map<GridJob, PoolJob>();
 
   /** jobs: those of the local users, in the order of submission. */
@@ -116,7 +116,7 @@ export class ClusterModel {
     ends.push({ job: grid, at_s, how: "done" });
   }
 
-  /** A local job has started. Under best-effort, jobs of campaigns make room for it (C1). */
+  /** Called when a local job has started. Under best-effort, ends jobs of campaigns whose slots it needs (C1). */
   #begun(started: PoolJob, at_s: number, ends: GridJobEnd[]): void {
     this.#localWaiting--;
     this.#localSlots += started.job.procs;
@@ -158,7 +158,7 @@ export class ClusterModel {
     }
   }
 
-  /** The job takes its slots in the pool of the local scheduler, too, which starts it at once (C2). */
+  /** Also submits a job of a campaign to the pool of the local scheduler, which starts it at once, so that its slots are taken there (C2). */
   #holdInPool(job: GridJob, at_s: number, ends: GridJobEnd[]): void {
     const { width: procs, run_s, walltime_s } = job;
     this.#pool.submit(GRID_JOB, { id: GRID_JOB, submit_s: at_s, procs, est_s: Math.max(run_s, walltime_s), run_s, partition: -1 });
@@ -169,5 +169,5 @@ export class ClusterModel {
   }
 }
 
-/** Stands for the index in the trace, which jobs of campaigns do not have. */
+/** The index (PoolJob.at) and the id of jobs of campaigns in the pool: they are in no trace. */
 const GRID_JOB = -1;

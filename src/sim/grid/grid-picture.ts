@@ -9,7 +9,7 @@ const ROW = 110;
 const [LEFT, RIGHT, TOP, GAP] = [60, 20, 40, 28];
 const [LOCAL, GRID] = ["#9aa5b1", "#2b7bba"];
 
-/** slots: those of all clusters. */
+/** Draws the picture. slots: the number of slots of all clusters together. */
 export function gridPicture(reports: readonly GridReport[], slots: number, title: string): string {
   const body: string[] = [
     label(LEFT, 18, title, { "font-weight": "bold" }),

@@ -22,7 +22,7 @@ export type CampaignReport = {
   readonly tasks: number;
   readonly done: number;
   readonly first_result_s: number | null;
-  /** from its submission to its last result; null: not at its end when the run ended */
+  /** time from its submission to its last result; null: the campaign had not ended when the run ended */
   readonly makespan_s: number | null;
   /** mean of |predicted - real| / real remaining time, of predictions made at a quarter, a half and three quarters of the tasks */
   readonly prediction_error: number | null;
@@ -52,7 +52,7 @@ export type GridReport = {
 };
 
 const SAMPLES = 400;
-/** The decay of what a user has used: half after a day. */
+/** The half-life of usage: after this time it counts half. */
 const USAGE_HALF_S = 86_400;
 
 type Forecasts = { readonly at_s: number; readonly end_s: number }[];

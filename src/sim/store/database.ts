@@ -4,8 +4,8 @@
 //
 // B1. A commit checks at the database that its term is the present one (leadership.ts E1).
 // B2. A take-over names the row that was seen; if the row has changed, nothing is taken (E3).
-// B3. What has not arrived when its server loses patience never takes effect. What has arrived may have taken effect, although
-//     the server gets the fault `away`.
+// B3. Work that has not arrived at the database when its server stops waiting for it never takes effect. Work that has arrived may
+//     have taken effect, although the server gets the fault `away`.
 
 import type { Result } from "#server/driver/ports.ts";
 import type { LeaderRow } from "#store/postgres/leadership.ts";
@@ -17,7 +17,7 @@ export const SILENCE_MS = 6000;
 export const BEAT_MS = 1500;
 /** How long a server waits for an answer of the database. */
 const PATIENCE_MS = 60_000;
-/** How soon something is sent again while its way is cut. */
+/** Interval in ms at which a message is sent again while its way is cut. */
 const SENT_AGAIN_MS = 1000;
 const STORE = 7;
 
@@ -29,7 +29,7 @@ export type DatabaseOptions = {
   after(delay_ms: number, act: () => void | Promise<void>): void;
 };
 
-/** Does something in the process of a server; if that is stopped, when it continues; if it is dead, never. */
+/** Calls `act` in the process of a server. If the process is stopped, it is called when the process continues; if the process is dead, never. */
 export type InProcess = (act: () => void) => void;
 
 export class Database {
@@ -90,7 +90,7 @@ export class Database {
     if (term !== this.#row.term) throw new StoreError("deposed", "another server leads");
   }
 
-  /** Carries something to its end when the way is open. */
+  /** Lets a message travel, and calls `arrive` when it arrives. While the way is cut, the message waits. */
   #travel(seat: number, way: "up" | "down", arrive: () => void | Promise<void>): void {
     const { cut_ms, delay_ms, after } = this.#options;
     after(delay_ms(), () => {
