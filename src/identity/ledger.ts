@@ -7,7 +7,7 @@
 // A3. A name that has a valid certificate is given to another key only by a token that was made for that name. The name of the server is never given.
 // A4. A token or certificate that has ended never becomes valid again.
 // A5. Requests of hosts cannot fill the ledger: for one token a host gets a bounded number of certificates. The ledger keeps
-//     each until its last day is over.
+//     each at least until it expires.
 
 import { mayBeOneHost } from "./host-name.ts";
 
@@ -20,7 +20,7 @@ export type Token = {
   readonly secret_sha256: string;
   /** the one name that the token gives; null: any name that has no valid certificate */
   readonly host: string | null;
-  /** the user for whom it gives a certificate, on a host that has joined already; null: it is for a host that joins */
+  /** the user who may get a certificate with the token, on a host that has joined already; null: the token is for a host that joins */
   readonly user: string | null;
   readonly created_s: number;
   readonly expires_s: number;
@@ -116,7 +116,7 @@ function goodToken(ledger: Ledger, ask: JoinAsk, now_s: number): Token | No {
   return token.host !== null && token.host !== ask.host ? no("token-for-another") : token;
 }
 
-/** Whether a host may have a certificate. */
+/** Whether a host may join with this token and key, and so get its first certificate. */
 export function judgeJoin(ledger: Ledger, ask: JoinAsk, now_s: number): Verdict {
   const token = goodToken(ledger, ask, now_s);
   if ("why" in token) return token;
@@ -126,7 +126,7 @@ export function judgeJoin(ledger: Ledger, ask: JoinAsk, now_s: number): Verdict 
   if (present.some(({ role }) => role === "server")) return no("name-of-server");
   // Only a certificate for the role host proves the host: every user of the host can read the key of its role login.
   const is_present = present.some(({ role, key_sha256 }) => role === "host" && key_sha256 === ask.key_sha256);
-  // The key may have been revoked or replaced after it joined. The token that it used then does not bring it back (A4).
+  // The key of this request may have used the token before, and may have been revoked or replaced since. The token does not make it valid again (A4).
   if (used !== null && !is_present) return no("token-used");
   if (token.host === null && present.length > 0 && !is_present) return no("name-taken");
   if (token.host === null && isHalfTaken(ledger, ask.host, now_s)) return no("name-taken");
@@ -215,7 +215,7 @@ export function withdrawToken(ledger: Ledger, id: string, now_s: number): Ledger
   return { ...ledger, tokens: withdraw(ledger.tokens, (each) => each.id === id, now_s) };
 }
 
-/** Removes the tokens and certificates that ended before a time. */
+/** Removes the tokens and certificates that expired before a time. */
 export function forgetBefore(ledger: Ledger, before_s: number): Ledger {
   return {
     tokens: ledger.tokens.filter(({ expires_s }) => expires_s >= before_s),

@@ -12,9 +12,9 @@ export const TERMS = Object.freeze({
   skew_s: HOUR_S,
   /** a certificate of a user */
   user_s: 30 * DAY_S,
-  /** a token, unless its maker gives another time; and the longest time that can be given */
+  /** a token, unless its maker gives another time. token_s_max: the longest time that the maker can give */
   token_s: HOUR_S,
   token_s_max: 30 * DAY_S,
-  /** tokens and certificates that have ended stay in the ledger for this long, to be listed */
+  /** tokens and certificates stay in the ledger, to be listed, for this long after they have expired */
   kept_s: 30 * DAY_S,
 });

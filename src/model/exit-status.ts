@@ -3,7 +3,7 @@
 
 /** Values that a mom may report. The server knows all of them, although our mom never sends some. */
 export const JOB_EXEC = {
-  /** the start has failed, before (FAIL1) or after (FAIL2) the mom had made the job's files */
+  /** the start has failed: FAIL1: before the mom had made the job's files; FAIL2: after that */
   FAIL1: -1,
   FAIL2: -2,
   RETRY: -3,

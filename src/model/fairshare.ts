@@ -199,7 +199,7 @@ export function decay(fairshare: Fairshare, factor: number): void {
   fairshare.changed = true;
 }
 
-/** Adds the usage of a job that is about to run, for the rest of the cycle (H3). */
+/** Adds temporary usage for a job that the cycle starts or plans; it lasts until the end of the cycle (H3). */
 export function addTemporary(fairshare: Fairshare, name: string, amount: number): void {
   if (amount <= 0) return;
   for (let at: ShareNode | null = entity(fairshare, name); at !== null; at = at.parent) at.temporary += amount;

@@ -11,7 +11,7 @@
 import { civilDay, DAY_S, dayNumber, daysInMonth, daysInYear, epochOfWall, type TimeZone, wallClock, weekday } from "./civil-time.ts";
 import { PBSE, reject } from "./pbse.ts";
 
-/** The units of rules, the longest first. */
+/** The values of FREQ in a rule, the longest unit first. */
 const FREQUENCIES = ["YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY", "MINUTELY", "SECONDLY"] as const;
 export type Frequency = (typeof FREQUENCIES)[number];
 

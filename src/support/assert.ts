@@ -21,8 +21,8 @@ export function present<T>(value: T | null | undefined, what: string): T {
 }
 
 /**
- * Returns an element of a list, counted from 0. Throws if there is none. Loops that decide how long a cycle takes use `present(list[index], what)` instead: V8
- * then optimizes each access for its own list.
+ * Returns an element of a list, counted from 0. Throws if there is none. Loops in which a scheduler spends most time of a cycle use `present(list[index], what)`
+ * instead: V8 then optimizes each access for its own list.
  */
 export function nth<T>(list: ArrayLike<T>, index: number): NonNullable<T> {
   return list[index] ?? missing(`element ${index} of ${list.length}`);

@@ -192,7 +192,7 @@ function openedFile(path: string, mode: number): number {
     return openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW, mode);
   } catch (error) {
     if (codeOf(error) !== "ENOENT") throw error;
-    // Creates one level only: the levels above belong to the installation, and a recursive mkdir under /proc never returns in Node.js.
+    // Only the directory itself is made, not its parents: these belong to the installation, and a recursive mkdir under /proc never returns in Node.js.
     mkdirSync(dirname(path), { mode: 0o755 });
     return openSync(path, "a", mode);
   }

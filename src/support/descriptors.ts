@@ -59,7 +59,7 @@ function openDescriptors(): Descriptor[] {
         { fd, target: readlinkSync(`${DIRECTORY}/${name}`), flags: Number.parseInt(/^flags:\s*([0-7]+)/m.exec(info)?.[1] ?? "0", 8) },
       ];
     } catch {
-      // This descriptor belonged to the listing of the directory itself.
+      // This descriptor was that of the open directory /proc/self/fd, which is closed now.
       return [];
     }
   });

@@ -20,7 +20,7 @@ export type { LogClass } from "./log-event.ts";
 export { LOG_EVENT } from "./log-event.ts";
 
 export type LogOptions = {
-  /** PBS_HOME/server_logs or a similar directory. It is made if only its last level is missing */
+  /** PBS_HOME/server_logs or a similar directory. It is made if it is missing; its parent must exist */
   readonly dir: string;
   /** the name of the daemon in each line: `Server@host`, `pbs_sched`, `pbs_mom`, `Comm@host` */
   readonly daemon: string;

@@ -68,7 +68,7 @@ export function writeCredentials(home: string, { key, certificate, authority }: 
   removeIfThere(join(directoryOf(home), JOIN_KEY));
 }
 
-/** Reads the key with which this host has asked to join, while it has no answer. Returns null if there is none. Throws CredentialsError. */
+/** Reads the key with which this host has asked to join and has got no answer yet. Returns null if there is none. Throws CredentialsError. */
 export const readJoinKey = (home: string): string | null => readSecret(join(directoryOf(home), JOIN_KEY));
 
 /** Throws the file system's error. */

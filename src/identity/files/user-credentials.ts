@@ -3,8 +3,8 @@
 // U1. PBS_HOME/identity/login.pem says from which host a user calls. In system mode every user of the host can read its key, because every user's commands use
 //     it: it proves the host and nothing of the user.
 // U2. A certificate of a user is in the user's own directory. A key there that others may read, or that belongs to another user, is not used.
-// U3. A login.pem that other users may write, or read where the complex belongs to one user, is not used: its writer could let the
-//     commands of others call in the name of another host.
+// U3. A login.pem that group or others may write, or that belongs to another user than root and the caller, is not used: that user could
+//     make the caller's commands call in the name of another host. In user mode it is not used either if group or others may read it.
 
 import { mkdirSync, readFileSync, statSync } from "node:fs";
 import { userInfo } from "node:os";
@@ -20,8 +20,8 @@ const OTHERS_WRITE = 0o022;
 export const loginFile = (home: string): string => join(directoryOf(home), LOGIN_FILE);
 
 /**
- * Reads the key and certificate of U1. home: PBS_HOME; own: the complex belongs to one user, the caller (user mode). null: users of
- * this host cannot reach a server on another host. Throws CredentialsError (U3).
+ * Reads the key and certificate of U1. home: PBS_HOME; own: the complex belongs to one user, the caller (user mode). Returns null if
+ * there is no login.pem: users of this host then cannot reach a server on another host. Throws CredentialsError (U3).
  */
 export function readLogin(home: string, own: boolean): Credentials | null {
   const path = loginFile(home);
@@ -46,7 +46,7 @@ export type UserPlace = { readonly server: string; readonly host: string };
 const userFile = ({ server, host }: UserPlace): string =>
   join(userInfo().homedir, ".partita", "identity", `${server.toLowerCase()}@${host.toLowerCase()}.pem`);
 
-/** Reads the caller's own certificate. home: PBS_HOME, which has the authority's certificate. null: the caller has none. Throws CredentialsError. */
+/** Reads the caller's own certificate. home: PBS_HOME, which has the authority's certificate. Returns null if the caller has none. Throws CredentialsError. */
 export function readUserCredentials(home: string, place: UserPlace): Credentials | null {
   const path = userFile(place);
   const text = readText(path);

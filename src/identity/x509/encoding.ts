@@ -15,7 +15,7 @@ export const signatureAlgorithm = (): asn.AlgorithmIdentifier => new asn.Algorit
 
 export const isOurSignature = ({ algorithm }: asn.AlgorithmIdentifier): boolean => algorithm === ECDSA_SHA256;
 
-/** A distinguished name of one common name. */
+/** Makes a distinguished name that consists of one common name. */
 export function commonName(text: string): asn.Name {
   const value = new asn.AttributeValue({ utf8String: text });
   return new asn.Name([new asn.RelativeDistinguishedName([new asn.AttributeTypeAndValue({ type: COMMON_NAME, value })])]);

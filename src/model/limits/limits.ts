@@ -15,7 +15,7 @@ import { resourceAmount } from "../values/resource-value.ts";
 export type LimitScope = { readonly kind: "queue"; readonly name: string } | { readonly kind: "complex" };
 /** The entities for which a job counts. */
 export type JobEntities = { readonly user: string; readonly group: string; readonly project: string };
-/** What all jobs, and the jobs of the same user, group and project, use without the new job: numbers of jobs, or amounts of a resource (sizes in kb). */
+/** Use without the new job: by all jobs, and by the jobs of its user, its group and its project. A number of jobs, or an amount of a resource (sizes in kb). */
 export type EntityUse = { readonly all: number; readonly user: number; readonly group: number; readonly project: number };
 /** The attributes that give the limit. queued: max_queued and max_queued_res; waiting: queued_jobs_threshold and queued_jobs_threshold_res. */
 export type LimitFamily = "queued" | "waiting";

@@ -1,5 +1,5 @@
-// The options of a job for its backend: qsub -W backend_opts="...". Each type of backend has a list of the options that it takes; others are refused, because
-// runners are submitted with the rights of the job's owner but under limits that Partita keeps (the number of jobs, their names, outputs, dependencies).
+// The options of a job for its backend: qsub -W backend_opts="...". Each type of backend has a list of the options that it takes. Other options are refused:
+// Partita submits runners with the rights of the job's owner, and decides itself about the number of runners, their names, outputs and dependencies.
 //
 // X1. The result has one value for each option, by its long name. A value never begins with `-`, and contains no control character.
 
@@ -55,7 +55,7 @@ const OPENSTACK: readonly Option[] = [
   ["image", null, TEXT],
 ];
 
-/** gridengine takes one number, the priority, and local ignores everything, as in open-lmake's option -b. */
+/** The options of each type, as in open-lmake's option -b. local ignores everything; gridengine takes no options but one number, the priority. */
 const OPTIONS: Readonly<Record<string, readonly Option[]>> = {
   local: [],
   slurm: SLURM,
@@ -96,7 +96,7 @@ function priorityOf(words: readonly string[]): string {
   return priority;
 }
 
-/** `--long`, `--long=value`, `-s`, `-svalue`; LSF's long options have one dash. */
+/** Whether a word begins with this option: `--long`, `--long=value`, `-s`, `-svalue`; LSF's long options have one dash. */
 function startsWith(word: string, [long, short]: Option): boolean {
   return (
     word === `--${long}` ||
@@ -115,7 +115,7 @@ function valueIn(word: string, [long, short]: Option): string | undefined {
 const usageOf = (options: readonly Option[]): string =>
   `options: ${options.map(([long, short]) => (short === null || short === long ? (short === null ? `--${long}` : `-${short}`) : `-${short}|--${long}`)).join(" ")}`;
 
-/** Words separated by blanks; single and double quotes keep blanks and the other quotes. */
+/** Splits a text into words at blanks. Blanks in single or double quotes belong to the word, and so do quotes of the other kind. */
 function wordsOf(text: string): readonly string[] {
   const words: string[] = [];
   let word: string | null = null;

@@ -1,9 +1,9 @@
-// Resource buckets (docs/runners.md): jobs that ask for about the same amounts are in one bucket, so that one runner serves all of them. The amounts of a bucket
-// are rounded up. A backend is asked for the rounded amounts; a job gets the exact ones.
+// Resource buckets (docs/runners.md): jobs that ask for about the same amounts are in one bucket, so that one runner serves all of them. ncpus, walltime and sizes
+// of a bucket are rounded up. A backend is asked for the rounded amounts; a job gets the exact ones.
 //
-// B1. The key of a bucket contains everything on which it depends whether a runner can take a job: the owner, the queue and the project (whose limits hold for
-//     all jobs of the bucket together), and the rounded amounts.
-// B2. Rounding never makes an amount smaller, and by less than a quarter larger.
+// B1. The key of a bucket contains everything that decides whether a runner can take a job: the owner, the queue and the project (whose limits hold for
+//     all jobs of the bucket together), and what the job requests, with rounded amounts.
+// B2. Rounding never makes an amount smaller, and never makes it larger by a quarter or more. Before that, a fraction is rounded up to a whole number.
 
 import type { ResourceValue } from "../attribute.ts";
 import { isConsumable, type Resources } from "../resource-table.ts";
@@ -12,7 +12,7 @@ import { kbText, sizeKb } from "../values/size.ts";
 import { placeOf } from "./place.ts";
 import { readSelect, typedChunks } from "./select.ts";
 
-/** What a runner of a bucket has and takes. walltime_s null: its jobs have no limit of time. resources: further resources, as texts. */
+/** A bucket: which jobs it is for, and what its runners have. walltime_s null: its jobs have no limit of time. resources: further resources, as texts. */
 export type Bucket = {
   readonly key: string;
   readonly owner: string;
@@ -38,7 +38,7 @@ export type BucketJob = {
 /** Number of binary digits that rounding keeps. */
 const DIGITS_KEPT = 3;
 
-/** Rounds an amount up to a number with DIGITS_KEPT significant binary digits (B2): 1 to 8, 10, 12, 14, 16, 20, 24, ... A fraction counts as a whole. */
+/** Rounds an amount up to a number with DIGITS_KEPT significant binary digits (B2): 1 to 8, 10, 12, 14, 16, 20, 24, ... */
 export function roundUp(amount: number): number {
   const whole = Math.ceil(amount);
   if (whole < 2 ** DIGITS_KEPT) return whole;
@@ -101,8 +101,8 @@ function made(job: BucketJob, amounts: Map<string, number>, values: Map<string, 
 }
 
 /**
- * The order in which buckets get runners: the highest priority first. Of the same priority, the first bucket of each owner comes before the second of any, so that
- * nobody who has many buckets is served before everybody else.
+ * Sorts buckets into the order in which they get runners: the highest priority first. Among buckets of equal priority, the first bucket of each owner comes before
+ * the second bucket of any owner, so that an owner of many buckets is not served before all others.
  */
 export function inTurns<T extends { readonly bucket: Bucket; readonly priority: number }>(items: readonly T[]): T[] {
   const counts = new Map<string, number>();
@@ -117,7 +117,7 @@ export function inTurns<T extends { readonly bucket: Bucket; readonly priority: 
   return placed.sort((a, b) => b.item.priority - a.item.priority || a.round - b.round).map(({ item }) => item);
 }
 
-/** Shorter walltimes are in the bucket of this walltime. */
+/** A shorter walltime counts as this one; it is then rounded up. */
 const WALLTIME_LEAST_S = 60;
 
 /** The resources of a runner's vnode: the rounded amounts of its bucket, as texts. */

@@ -1,6 +1,7 @@
 // Attributes of backends: systems that start runners, on which the jobs of a partition run (docs/runners.md). The objects are Partita's own; PBS has none.
 //
-// I1. state, state_count and last_error are written by the server only. They say what the backend itself has said last.
+// I1. Only the server sets state, state_count, last_error and last_error_time. While the backend is enabled, state and last_error say what its adapter last
+//     reported.
 
 import { type AttributeRow, attributeTable } from "../attribute.ts";
 import { BACKEND_OPTION_ROWS } from "./backend-options.ts";
@@ -8,9 +9,9 @@ import { isPartitionName } from "./sched-attributes.ts";
 
 const BACKEND_TYPES = ["local", "slurm", "gridengine", "lsf", "openstack", "pbs"] as const;
 
-/** So many runners at most, counting those that wait. */
+/** Default of max_runners, the largest number of runners. Runners that wait to be started are counted as well. */
 const MAX_RUNNERS_DEFAULT = 100;
-/** Seconds: that a runner waits for its next job before it leaves; between two passes though nothing has changed; after which a runner that is not heard counts as lost. */
+/** Defaults of runner_idle_wait, runner_resync_interval, runner_walltime and runner_lost_after, in seconds. The rows below say what they mean. */
 const IDLE_WAIT_S_DEFAULT = 2;
 const RESYNC_S_DEFAULT = 60;
 const WALLTIME_S_DEFAULT = 3600;

@@ -6,7 +6,7 @@
 import type { AttributeRow } from "../attribute.ts";
 
 const ABSOLUTE = (path: string): boolean => path.startsWith("/") && !path.includes("\0");
-/** A word that may stand alone on a command line of another program: no option and no blank. */
+/** Whether a text can be an argument of another program: it contains no blank and is not an option. */
 const WORD = (text: string): boolean => /^[A-Za-z0-9_.@+:/=%,#[\]~^()|&!*<>-]{1,255}$/.test(text) && !text.startsWith("-");
 const NAME = (text: string): boolean => /^[A-Za-z_][A-Za-z0-9_.]{0,62}$/.test(text);
 const URL_TEXT = (text: string): boolean => /^https?:\/\/[^\s/@]+(\/\S*)?$/.test(text);

@@ -4,7 +4,7 @@
 import type { AttributeOptions, AttributeRow, AttributeType } from "../attribute.ts";
 import { isGroupAddress } from "./group-address.ts";
 
-/** Values that apply while the attribute is unset. The address is of those for use within an organization (RFC 2365). */
+/** Values that apply while the attribute is unset. The address is from the range for use within an organization (RFC 2365). */
 const DEFAULTS = {
   multicast: false,
   multicast_group: "239.192.150.1",
@@ -26,7 +26,7 @@ const row = (name: Name, type: AttributeType, help: string, options: AttributeOp
   { ...options, assumed: DEFAULTS[name] },
 ];
 
-/** Longest name or address of a network interface. */
+/** A name or an address of a network interface. */
 const INTERFACE = /^[\w.:@-]{1,64}$/;
 
 // biome-ignore format: one row per attribute
@@ -55,7 +55,7 @@ export type MulticastSettings = {
 type Attrs = { readonly [name: string]: unknown };
 type NumberName = { [K in Name]: (typeof DEFAULTS)[K] extends number ? K : never }[Name];
 
-/** The settings in the attributes of the server; null: commands go over connections. */
+/** Reads the settings from the attributes of the server; null: multicast is switched off, and commands go over connections. */
 export function multicastSettings({ server }: { readonly server: Attrs }): MulticastSettings | null {
   if (server["multicast"] !== true) return null;
   const text = (name: string): string | null => {

@@ -1,6 +1,6 @@
 // A path with a host, as in Output_Path and Error_Path: `[HOST:]PATH`. Pure.
 
-/** host null: none is stated. */
+/** host null: the text names no host. */
 export type HostPath = { readonly host: string | null; readonly path: string };
 
 /** Splits a text. A colon after a slash is part of the path. */

@@ -1,6 +1,6 @@
 // The state of a vnode: a set of words, which are shown in a fixed order; an empty set is shown as `free`
-// (docs/reference/attributes.md 5 and 10). Administrators set offline, down, maintenance and sleep. The server and the moms
-// set all others.
+// (docs/reference/attributes.md 5 and 10). Administrators set offline, down and sleep with qmgr. The server and the moms
+// set all others; maintenance comes with qsig -s admin-suspend.
 //
 // I1. In memory the words have that order, and `free` is never one of them.
 

@@ -42,7 +42,7 @@ export function endArrayIfOver(tx: Transaction, array: Job): void {
   leave(tx, array, how, { ...over, obittime: tx.now_s, comment }, keep);
 }
 
-/** The attributes about subjobs of an array that is deleted before it has begun: all its subjobs count as expired. */
+/** Returns the attributes that count the subjobs, for an array that is deleted before it has begun. All its subjobs count as expired. */
 export function unstartedAttrs({ states }: Subjobs): Attrs {
   return {
     subjobs: `D${states.length}`,

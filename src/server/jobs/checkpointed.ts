@@ -5,15 +5,15 @@ import type { Transaction } from "../engine/transaction.ts";
 import { hostsOfJob } from "../state/job-hosts.ts";
 import type { Job } from "../state/state.ts";
 
-/** Tells the host with the job's checkpoint, if there is one, to delete it. */
+/** If a host has a checkpoint of the job, tells the host to delete it. */
 export function discardCheckpoint(tx: Transaction, job: Job): void {
   const host = checkpointHost(job);
   if (host !== undefined) tx.act({ kind: "discard-on-host", job: job.id, host });
 }
 
 /**
- * Tells the host that keeps output for the next run of the job, if there is one, to delete it: the next run never happens,
- * or another host keeps newer output. The host may also be that of a run that ended before it was confirmed.
+ * If a host keeps output for the next run of the job, tells the host to delete it. Called when there will be no next run, or
+ * when another host keeps newer output. The host may also be that of a run that ended before the mom had confirmed its start.
  */
 export function discardOutput(tx: Transaction, job: Job): void {
   const host = job.own.output_on;

@@ -66,7 +66,7 @@ export function recordsOfDependencies(tx: Transaction, items: readonly string[] 
     .filter((id) => !tx.state.jobs.has(id));
 }
 
-/** What requested dependencies would do. refusal: the id of the job because of which a dependency can never be met; null: all can be met. */
+/** What requested dependencies would do. refusal: the id of a job, if the dependency on that job can never be met; null: all can be met. */
 export type Asked = {
   readonly dependencies: Dependencies;
   readonly refusal: string | null;
@@ -79,7 +79,7 @@ export type Asked = {
 /**
  * Finds out what requested dependencies would do; changes nothing. job: the job with the request, and its owner. Only jobs
  * of that owner may be made to wait or kept from running. Refuses with 15054 a circle, more jobs than max_depend_jobs, and
- * jobs whose own lists are too long for one request (GRAPH_FACTOR).
+ * jobs whose own depend lists are too long for one request (GRAPH_FACTOR).
  */
 export function askDependencies(tx: Transaction, job: { readonly id: string; readonly owner: string }, items: readonly string[]): Asked {
   const { state } = tx;
@@ -110,7 +110,7 @@ export function askDependencies(tx: Transaction, job: { readonly id: string; rea
     left = withEntries(left, item.type, waiting);
   }
   if (refusal === null) checkLists(state, others, ids_max);
-  // No job waits for a new job yet, except the jobs that the new job itself names with before...
+  // Only an existing job, or a new job that names others with before..., can be part of a circle: no other job waits for a new job yet.
   if (refusal === null && (state.jobs.has(job.id) || others.some((other) => isBefore(other.type))))
     refuseCircle(state, job.id, others, ids_max);
   return { dependencies: left, refusal, met, others };

@@ -89,7 +89,7 @@ export function jobAccrues({ state }: Kernel, tx: Transaction, { id }: Job): voi
 /** Attributes that decide which limits apply to which jobs. */
 const LIMITING: readonly string[] = ["eligible_time_enable", "partition", "queue_type", ...RUN_LIMIT_ATTRS];
 
-/** Whether a change of the server, a queue or a scheduler makes it necessary to read the limits again. */
+/** Whether the limits must be read again after this change of the server, a queue or a scheduler. */
 export const movesLimits = (change: AttrChange): boolean => changes(change, ...LIMITING);
 
 function changesFor(attrs: Attrs, type: AccrueType, clock: Clock | null, eligible_s: number, now_s: number) {

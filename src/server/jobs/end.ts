@@ -107,7 +107,7 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
   const runs = attrs.run_count ?? 0;
   logJob(tx, LOG_EVENT.DEBUG, job.id, `Obit received momhop:${runs} serverhop:${runs} state:${attrs.job_state} substate:${attrs.substate}`);
   const reaction = reactionTo(obit.exit_status, obit.message);
-  // The host has ended the job by itself (moms/grace.ts).
+  // The mom has ended the job without an order of the server (moms/grace.ts).
   if (obit.exit_status === JOB_EXEC.RERUN_MS_FAIL && obit.message !== undefined) logJob(tx, LOG_EVENT.JOB, job.id, obit.message);
   const ran = obit.exit_status >= 0 || reaction.kind === "end" || reaction.kind === "rerun" || reaction.kind === "checkpointed";
   // A short job may end (or be lost) before its start was reported; the S record is still written first. The server still
@@ -126,7 +126,7 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
   // The end of a job that was preempted by deletion is reported like any other; the job never runs again.
   if (termination !== undefined && !(termination.preempted === true && reaction.kind === "end")) {
     finish(tx, job, "deleted", ` and terminated by ${termination.by}${trouble}`, termination.history);
-    // The mom expected another run of the job. It has therefore kept the output, and perhaps a checkpoint, which nobody needs now.
+    // The mom expected another run of the job. The mom has therefore kept the output, and perhaps a checkpoint; both are no longer needed.
     if (reaction.kind !== "end" && reaction.kind !== "abort") tx.act({ kind: "discard-on-host", job: job.id, host: hostOfJob(job) });
     return;
   }
@@ -200,14 +200,17 @@ function endAttrs(obit: Obit): Attrs {
   return set;
 }
 
-/** The pause before a failed job on a runner runs again: it doubles with each run. The last digit of the job's number spreads jobs that failed together. */
+/**
+ * The pause before a job that failed on a runner runs again. It doubles with each run. The last digit of the job's number adds some seconds, so that jobs that
+ * failed together do not all run again at the same time.
+ */
 const RETRY_S_FIRST = 30;
 const RETRY_S_MAX = 1800;
 const RETRY_SPREAD_S = 3;
 
 /**
- * Queues a job again that failed on a runner, if the backend's `retries` admits another run. A program that does not exist or cannot be executed is never tried
- * again. Returns whether the job will run again.
+ * If a job has failed on a runner and the backend's `retries` admits another run, queues the job again. Does not do so if the job's program does not exist or
+ * cannot be executed. Returns whether the job will run again.
  */
 function retryOnRunner(tx: Transaction, job: Job, exit_status: number): boolean {
   const { backend, Rerunable, run_count = 1 } = job.attrs;
@@ -317,7 +320,7 @@ const OF_A_RUN_OWN = without(
   "releasing",
   "checkpointed",
 );
-/** Which of the server's own data about a job are removed when the job ends. */
+/** The fields of the server's own data about a job (job.own) that are removed when the job ends. */
 const NOT_OF_HISTORY: OwnChange = { ...OF_A_RUN_OWN, output_on: null, terminal: null };
 
 /**

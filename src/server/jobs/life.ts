@@ -1,7 +1,7 @@
-// The way of a job into its queue and between the waiting states, with log lines, accounting records and comments.
+// Puts a job into its queue and moves it between the waiting states; writes the log lines, accounting records and comments.
 //
 //   Q 10 queued    H 20 held (22: for a dependency)    W 30 waits for Execution_Time    T 0 in transit
-//   running and ending: run.ts, end.ts; routing: submit/routing.ts; arrays: array-life.ts
+//   running and ending: run.ts, end.ts; routing: submit/routing.ts; arrays: subjob-start.ts, array-end.ts
 //
 // I1. A waiting job is in the first state that applies: H while a hold is set, W while Execution_Time lies in the future,
 //     else Q. An array that has begun is B or H.

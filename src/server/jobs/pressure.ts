@@ -28,7 +28,7 @@ export function learnRunTime(tx: Transaction, { attrs }: Job): void {
   const key = keyOf(attrs);
   const known = tx.state.run_times.get(key);
   const next = known === undefined ? walltime_s : known + WEIGHT * (walltime_s - known);
-  // An unchanged average is not written.
+  // An average that has changed by less than 1 % is not written.
   if (known === undefined || Math.abs(next - known) >= 0.01 * Math.max(MOMENT_S, known))
     tx.apply({ kind: "run-time-learned", key, seconds: Math.round(next * 100) / 100 });
 }

@@ -1,6 +1,6 @@
-// The release of vnodes by a running job, on hosts of its sisters (docs/reference/execution.md 3, pbs_release_nodes). This
-// file computes the attributes that the job has afterwards, and the accounting of the phases of its run. Pure except for the
-// transaction's events.
+// A running job releases vnodes on the hosts of its sister moms (docs/reference/execution.md 3, pbs_release_nodes). This file
+// computes the attributes that the job has afterwards, and writes the accounting records of the phases of its run. Pure
+// except for the events of the transaction.
 //
 // N1. When a whole host is given up, its vnodes stay with the job until the sister there has ended its part of the job;
 //     meanwhile the job's `releasing` names these vnodes.

@@ -9,7 +9,7 @@ import type { Resv, ResvSpot, ServerState, Vnode } from "../state/state.ts";
 /** The refusal of a start that is not possible now (15044). */
 export const notNow = (why: string): Reject => new Reject(PBSE.RESCUNAV, `Resource temporarily unavailable: ${why}`);
 
-/** Refuses with 15044 a vnode or an amount that the job's reservation does not contain, or that jobs outside of the reservation still use. */
+/** Refuses with 15044 a vnode or an amount that is not in the job's reservation, or that jobs from before the reservation still use. */
 export function checkInside(state: ServerState, resv: Resv, vnode: Vnode, spot: ResvSpot): void {
   const held = resv.held.get(vnode.name);
   if (!resv.counted || held === undefined) throw notNow(`vnode ${vnode.name} is not in reservation ${resv.id}`);

@@ -1,7 +1,8 @@
 // Start of jobs: the check of a run decision against the present state, and the start on a mom.
 //
 // I1. Every decision of a scheduler is checked: job, queue, vnodes, free amounts, exclusivity, partition. A refusal is a normal answer (ARCHITECTURE.md).
-// I2. An operator who names the vnodes (qrun -H) is not bound to partitions, limits and amounts; the vnodes must only exist and be up.
+// I2. If an operator names the vnodes (qrun -H), partitions, limits and amounts are not checked. The vnodes must exist and be up, and runners must belong to
+//     the job's user.
 // I3. run_count grows with every start; a mom refuses a start with a run_count that it has seen.
 // I4. A suspended job that resumes is in state R, with its resources, before its mom is told; if the mom refuses, it is suspended again (suspension.ts).
 

@@ -54,7 +54,7 @@ function goOn(kernel: Kernel, wait: StartWait, verdict: Verdict): void {
   else refuse(kernel, wait.token, new Reject(verdict.code, verdict.text));
 }
 
-/** Removes the waits of requests whose clients are gone. */
+/** Removes the waits of requests whose clients have disconnected. */
 export function forgetHands(kernel: Kernel, gone: ReadonlySet<number>): void {
   forget(kernel, (wait) => wait.kind === "request" && gone.has(wait.token));
 }
@@ -64,7 +64,7 @@ export function startMet(kernel: Kernel, id: string): void {
   const start = kernel.jobs.starting.get(id);
   if (start === undefined) return;
   const job = kernel.state.jobs.get(id);
-  // The Exit_status is kept, because it disappears with the run. If the job comes back, the status is the reason.
+  // The Exit_status is kept here, because the job loses it when it is queued again. It then says why the job has come back.
   if (isStarting(kernel, id)) start.exit_status = job?.attrs.Exit_status ?? null;
   else settle(kernel, id, start.waits, job !== undefined && isWaiting(job) ? cameBack(start.exit_status) : { ok: true });
 }

@@ -15,7 +15,7 @@ import { SUBJOB, subjobState } from "../state/subjobs.ts";
 import { accountStarted } from "./accounting-record.ts";
 import { commentDate, settleJob } from "./life.ts";
 
-/** A waiting subjob as the job it would become; undefined: there is none with that id. */
+/** Returns the job that a waiting subjob would become at its start; undefined: no waiting subjob has that id. */
 export function queuedSubjob(state: ServerState, id: string): Job | undefined {
   const array_id = arrayIdOf(id);
   const array = array_id === null ? undefined : state.jobs.get(array_id);

@@ -20,7 +20,7 @@ export function shutdownRequest(tx: Transaction, request: ShutdownRequest): Answ
   const { manner, scheds, moms, other } = request;
   const { pair } = tx.config;
   if (pair === undefined && (other !== undefined || request.secondary_only === true)) throw reject(PBSE.NOSUP);
-  // A secondary server that leads is the one that qterm -F means.
+  // qterm -F ends the secondary server. If this server is the secondary server and leads, it ends itself.
   if (request.secondary_only === true && pair?.role === "primary") {
     tx.act({ kind: "stop-secondary", token: tx.token });
     return "deferred";

@@ -1,6 +1,6 @@
 // Backends and their runners (`partita runners`), and runners that a person knows to be dead (`partita confirm-dead`).
 //
-// I1. Users see the jobs of others, and what these ask for, only if they may query them.
+// I1. A user sees the ids and the resource requests of other users' jobs only if query_other_jobs allows it.
 
 import { PBSE, Reject } from "#model/pbse.ts";
 import type { ConfirmDeadRequest } from "#protocol/messages.ts";
@@ -56,7 +56,8 @@ function runnerView(tx: Transaction, runner: Runner): RunnerView {
 }
 
 /**
- * Counts lost runners as dead: their jobs are requeued, or end. names: runners, or jobs on them; empty: all lost runners. age_s: only those that have been lost for so long.
+ * Counts lost runners as dead: their jobs are requeued, or end. names: runners, or jobs on them; empty: all lost runners. age_s: only runners that have been
+ * lost for at least this time.
  * Owners may do this for their own runners, operators for all.
  */
 export function confirmDead(tx: Transaction, { names, age_s }: ConfirmDeadRequest): Answer {
@@ -79,7 +80,7 @@ export function confirmDead(tx: Transaction, { names, age_s }: ConfirmDeadReques
   return { value };
 }
 
-/** The name of a runner, or of the runner on which a job is. Refuses what is neither. */
+/** Returns the runner that a name means: the runner itself, or the runner on which the named job runs. Refuses any other name. */
 function runnerOf({ state }: Transaction, name: string): string {
   if (state.runners.has(name)) return name;
   const job = state.jobs.get(name) ?? state.jobs.get(`${name}.${state.name}`);

@@ -3,7 +3,7 @@
 //
 // I1. If a reservation has a partition (requested with -p, or set by the scheduler that confirmed it), only that partition's
 //     scheduler is asked. Otherwise every scheduler is asked; the first that confirms gets the reservation.
-// I2. A new reservation is denied when all schedulers that can answer have refused, and there is at least one. The server
+// I2. A new reservation is denied when all schedulers that can answer have refused, and at least one has. The server
 //     does not wait for a scheduler that is down, unless the reservation is for its partition.
 // I3. A scheduler is asked once. After its answer it no longer sees the question.
 

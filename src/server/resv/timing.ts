@@ -1,9 +1,9 @@
-// What happens to a reservation when it has changed and when a time has come. Timers: resv:ID is for its next event, for
-// example its start; resv-wait:ID ends the wait of a client for the answer; resv-idle:ID deletes a reservation that was
+// What the server does when a reservation has changed, or when one of its timers is due. Timers: resv:ID is for its next event,
+// for example its start; resv-wait:ID ends the wait of a client for the answer; resv-idle:ID deletes a reservation that was
 // unused too long.
 //
-// I1. The timer resv:ID depends only on attributes. After a restart the server sets it again, and events that were due
-//     meanwhile happen late.
+// I1. The time of resv:ID is computed only from attributes of the reservation. After a restart the server computes it again, and
+//     events that were due meanwhile happen late.
 
 import { parseResvId } from "#model/job-id.ts";
 import { RESV_STATE } from "#model/resv-state.ts";

@@ -50,7 +50,7 @@ export function jobQueued(kernel: Kernel, queue: Queue, job: string): void {
   if (sched.attrs["scheduling"] !== true) return;
   const runtime = kernel.scheds.by_name.get(sched.name);
   if (runtime?.link === null) {
-    if (runtime.started && runtime.silent === null && runtime.unreached === null) return; // it is starting: its first cycle includes the job
+    if (runtime.started && runtime.silent === null && runtime.unreached === null) return; // the scheduler is starting, and its first cycle will include the job
     logError(kernel, `Unable to reach scheduler associated with partition ${partitionOf(queue)}`);
     logUnreachable(kernel, job);
     return;

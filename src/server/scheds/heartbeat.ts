@@ -8,8 +8,8 @@
 // B3. A silent scheduler is down: its connection is closed, so that its pending decisions do not count. When it
 //     continues, it says hello and gets a snapshot.
 // B4. If a silent process stays silent for another sched_silence_timeout, the server looks at it again. If it was stopped
-//     and now runs, it may still be in its cycle and gets another sched_cycle_length. In all other cases it is killed, which
-//     counts as a crash (session.ts).
+//     and now runs, it may still be in its cycle and gets another sched_cycle_length. In all other cases the server kills it;
+//     this counts as a crash (session.ts).
 // B5. Time in which the server itself stood still does not count as silence of schedulers (moms/heartbeat.ts H3).
 // B6. Only schedulers that announce in their hello that they answer pings are pinged. A scheduler that has not said hello yet
 //     counts as silent only if its process is stopped.

@@ -123,7 +123,7 @@ export function snapshot(kernel: MirrorSource, sched: Sched, runtime: SchedRunti
 
 /**
  * The scheduler's own object. For a scheduler on another host, where PBS_HOME may be another directory, directories with
- * their default names are left out: it uses those of its host.
+ * their default names are left out: the scheduler then uses the directories with these names on its own host.
  */
 function schedSelf({ config }: MirrorSource, sched: Sched): Snapshot["sched"] {
   const { name, attrs } = sched;
@@ -165,7 +165,7 @@ function changesFor(kernel: Kernel, sched: Sched, runtime: SchedRuntime, changes
       for (const clock of state.clocks.values())
         if (sees && clock.key?.queue === name) list.push({ put: "clock", value: schedClock(clock) });
     }
-    // Jobs of another scheduler's queue that run on this scheduler's vnodes are sent again, because they carry the kill_delay of their queue.
+    // Jobs of another scheduler's queue that run on this scheduler's vnodes are sent again: each is sent with the kill_delay of its queue.
     if (!sees && changes.queues.has(name)) for (const id of queue?.jobs ?? []) if (known.jobs.has(id)) moved.add(id);
     tell(list, "queue", name, known.queues, sees ? schedQueue(state, queue) : null);
   }

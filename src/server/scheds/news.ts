@@ -36,7 +36,7 @@ export function queueStarted(kernel: Kernel, _tx: Transaction, name: string): vo
   for (const sched of kernel.scheds.by_name.keys()) trigger(kernel, sched, SCHED_COMMAND.STARTQ);
 }
 
-/** Called when it may have changed whether runners can come to a partition: its scheduler is told, and tries the waiting jobs again. */
+/** Called when a partition may have gained or lost an enabled backend: tells its scheduler, and makes it try the waiting jobs again. */
 function elasticityChanged(kernel: Kernel, partition: string): void {
   for (const queue of kernel.state.queues.values()) if (partitionOf(queue) === partition) kernel.changes.told.queues.add(queue.name);
   const sched = schedOfPartition(kernel.state, partition);

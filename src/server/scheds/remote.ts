@@ -4,9 +4,10 @@
 //
 // R1. A scheduler of this host connects to the server; one of another host is dialled. A process that is connected in
 //     another way is not accepted as the scheduler.
-// R3. A secondary server that has taken over dials each scheduler at its host. It runs one that it cannot reach on its own host, until the primary
-//     leads again. sched_host in the store stays what the administrator has given; users see the host where the scheduler runs.
-// R2. While the server wants a scheduler and cannot reach it, the comment says why. A comment of an administrator stays; the reason is logged in any case.
+// R2. While a scheduler should run and the server cannot reach it, the comment says why. A comment of an administrator stays; the reason is logged in any case.
+// R3. A secondary server that has taken over dials each scheduler at its sched_host. If it cannot reach a scheduler there, it starts that scheduler on the
+//     secondary server's host, where the scheduler runs until the primary leads again. sched_host in the store does not change; users see the host where the
+//     scheduler runs.
 
 import { isHostNamed } from "#identity/host-name.ts";
 import { NOT_REACHED } from "#protocol/sched-link.ts";

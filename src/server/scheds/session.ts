@@ -45,7 +45,7 @@ export function frame(kernel: Kernel, link: number, { type, data }: FrameOf<"sch
       tellFault(kernel, runtime.name, data.fault);
       break;
     case "sched-leaving":
-      // A scheduler on another host that was ended may be started again there at any time, so the server continues to dial it.
+      // If the scheduler is on another host, an administrator may start it there again at any time, so the server continues to dial it.
       runtime.leaving ||= runtime.host === null;
       break;
     case "sched-problem":

@@ -25,7 +25,7 @@ export type ServedWorld = {
   readonly now_ms: number;
 };
 
-/** Seconds until the comment gives such a reason: since the job became eligible, or since the scheduler began to start (U3). */
+/** The comment gives such a reason only after this time, counted from when the job became eligible or the scheduler began to start (U3). */
 const TELL_AFTER_S = 20;
 
 /** The reason why no scheduler looks at the jobs of this queue; null: a scheduler does. */
@@ -57,8 +57,8 @@ export function whyUnserved(world: ServedWorld, queue: Queue): Unserved | null {
 }
 
 /**
- * The reason why no runner takes the jobs of a partition: all its backends fail, or it has no vnodes at all, so that everything waits for the first runner. null: the
- * scheduler's own reasons are the right ones.
+ * The reason why no runner takes the jobs of a partition: all its backends fail, or it has no vnodes at all, so that all jobs wait for the first runner. null: the
+ * reasons that the scheduler itself gives are right.
  */
 function whyNoRunner(state: ServerState, backends: readonly Backend[], sched: string, partition: string): Unserved | null {
   const failing = backends.filter(({ attrs }) => attrs["state"] === "failing");

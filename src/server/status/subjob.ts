@@ -72,7 +72,7 @@ export type Shown = { readonly id: string; readonly attrs: Attrs };
 /** A walk through an array's subjobs in order of index. The caller reads their records from the history and supplies them in that order. */
 export type Expansion = {
   readonly array: ShownArray;
-  /** returns the subjobs before the one of the record, and then that one; nothing if the walk has already passed it or it is not requested */
+  /** returns the requested subjobs before that of the record, and then that subjob, if it is requested; nothing if the walk has already passed it */
   record(record: Job): Shown[];
   /** returns the subjobs after the last record */
   rest(): Shown[];

@@ -38,7 +38,7 @@ export type Entry = {
   readonly submitter: Submitter;
   /** the refusal by the bounds of the queue, if they were checked already; null: they allow the job */
   readonly bounds?: Reject | null;
-  /** the job as it is counted at present */
+  /** the job as the limits count it at present */
   readonly already?: Counted;
   /** for a waiting array: the number of its subjobs that were not deleted */
   readonly weight?: number;
@@ -157,8 +157,8 @@ function bound(list: ResourceValues, bounds: ResourceValues, resources: Resource
 // --- limits of queue and server
 
 /**
- * The job as it is counted at present, for a job that changes within its queue or moves to another queue. It adds to the
- * counts only the difference.
+ * A job as the limits count it at present. Used for a job that changes within its queue or moves to another queue: such a job
+ * adds only the difference to the counts.
  */
 export type Counted = { readonly attrs: JobAttrs };
 

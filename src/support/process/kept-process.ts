@@ -8,7 +8,7 @@ export type KeptProcessOptions = {
   readonly program: string;
   /** the name that process lists show */
   readonly name: string;
-  /** the line for its stdin */
+  /** what the process gets on its stdin, as one line of JSON */
   readonly order: unknown;
   readonly isWanted: () => boolean;
   /** writes into the log */
@@ -21,8 +21,9 @@ const AGAIN_MS_MAX = 60_000;
 export type KeptProcess = { close(): void };
 
 /**
- * Starts the process as soon as it is wanted. If it ends, it is started again: at once at first, then after longer and longer times; at once again after it has run for
- * the longest of them. If the system has no room for a process, that is tried again in the same way.
+ * Starts the process when it is wanted. If the process ends, it is started again: the first time at once, later after a pause that grows up to AGAIN_MS_MAX. A
+ * process that has run longer than AGAIN_MS_MAX is started again at once. A start that fails, because the system lacks memory or descriptors, is repeated after
+ * the same pauses.
  */
 export function keepProcess({ program, name, order, isWanted, say }: KeptProcessOptions): KeptProcess {
   let child: ChildProcess | null = null;
@@ -44,7 +45,7 @@ export function keepProcess({ program, name, order, isWanted, say }: KeptProcess
       env: { PATH: "/usr/bin:/bin" },
     });
     started.once("error", (error) => say(`${name}: ${error.message}`));
-    // A process that was not started for want of descriptors has no streams, and no end.
+    // If the system had no descriptors left, the process was not started. Then there are no streams, and `close` never comes.
     if (started.pid === undefined) return startLater();
     child = started;
     started.stdin.on("error", () => undefined);
@@ -62,7 +63,7 @@ export function keepProcess({ program, name, order, isWanted, say }: KeptProcess
     try {
       start();
     } catch (error) {
-      // The daemon must not end because there is no memory for another process.
+      // spawn throws if there is no memory for another process. The daemon must not end because of this.
       say(`${name} cannot be started: ${error instanceof Error ? error.message : String(error)}`);
       startLater();
     }

@@ -95,7 +95,7 @@ function deleteRange(tx: Transaction, target: Extract<Target, { kind: "range" }>
   const waiting = indices.filter((index) => subjobState(array.subjobs, index) === SUBJOB.QUEUED);
   const started = startedJobs(tx, target);
   if (waiting.length + started.length === 0) throw reject(PBSE.NOHISTARRAYSUBJOB);
-  // Waiting subjobs are deleted first: to delete them, the array must exist, and it ends with its last running subjob.
+  // Waiting subjobs are deleted first, while the array certainly exists: the end of its last running subjob may end the array.
   if (waiting.length > 0) deleteWaiting(tx, array, waiting, request);
   for (const job of started) deleteOne(tx, job, request);
 }

@@ -1,6 +1,7 @@
 // qmgr create|delete|set|unset backend (docs/runners.md).
 //
-// I1. A backend that is enabled has a type. Its type does not change while it is enabled or has runners: nobody could tell whether they still exist.
+// I1. A backend that is enabled has a type. Its type does not change while it is enabled or has runners: a cluster manager of another type does not know these
+//     runners, so the server could not learn whether they still exist.
 // I2. A backend with runners is not deleted, because then nothing would end them.
 
 import { defaultAttributes } from "#model/attribute.ts";

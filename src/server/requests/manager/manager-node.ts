@@ -123,7 +123,7 @@ function deleteNodes(tx: Transaction, name: string): Answer {
   );
 }
 
-/** The node with this name, or all nodes for "". Refuses an unknown name with 15062; also "" if there is no node. */
+/** The node with this name, or all nodes for "". Refuses with 15062 an unknown name, and "" if there is no node. */
 function nodesNamed(state: ServerState, name: string): Vnode[] {
   const vnodes = name === "" ? [...state.vnodes.values()] : [state.vnodes.get(name)];
   const found = vnodes.filter((vnode) => vnode !== undefined);
