@@ -8,7 +8,7 @@ import { parseLeader } from "#protocol/failover/leader.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { Core } from "#server/core/core.ts";
 import type { LeasePort, Result, StorePort } from "#server/driver/ports.ts";
-import { type Settle, storePort } from "#server/driver/store-port.ts";
+import { loadFromStore, type Settle, storePort } from "#server/driver/store-port.ts";
 import type { Peer } from "#server/engine/identity.ts";
 import type { SchedEnd } from "#server/scheds/session.ts";
 import { type LeaderRow, mayTake, mustConfirm, type Sighting, seen } from "#store/postgres/leadership.ts";
@@ -18,7 +18,6 @@ import type { Link } from "./network.ts";
 import { type Answer, Pulse, type SchedLink, type Servers } from "./server-ports.ts";
 import { HOST, type PairSeat, type PairWork, ServerLife, type ServerObserver, type Surroundings } from "./server-process.ts";
 import { BEAT_MS, Database, SILENCE_MS } from "./store/database.ts";
-import { loadDisk } from "./store/disk.ts";
 import { steadyMs, type World } from "./world.ts";
 
 /** Interval in ms at which a server that waits looks at the row. */
@@ -286,7 +285,7 @@ class Seat {
     database.ask(
       this.number,
       (act) => void pulse.do(act),
-      () => loadDisk(database.disk, HOST),
+      () => loadFromStore(database.disk.store, HOST),
       (loaded) => {
         if (!loaded.ok) return this.#end(loaded.error.message);
         this.#waiting = null;
@@ -297,7 +296,7 @@ class Seat {
           pair,
         });
         this.life = life;
-        life.start(loaded.value.scheds.size === 0);
+        life.start(loaded.value.state.scheds.size === 0);
         this.#beatLater(life);
       },
     );
@@ -328,9 +327,17 @@ class Seat {
           (result) => (this.#holds() || !result.ok ? done(faultOf(result)) : lease.confirm(done)),
         ),
     };
+    const stored = storePort(database.disk.store, HOST, settle);
     return {
-      ...storePort(database.disk.store, HOST, settle),
+      ...stored,
       lease,
+      // The accounting records of the loaded state may be written by the leader only.
+      load: (done) =>
+        stored.load((loaded) =>
+          loaded.ok && !lease.holds()
+            ? lease.confirm((fault) => done(fault === null ? loaded : { ok: false, error: fault }))
+            : done(loaded),
+        ),
       commit(rows, done) {
         const write = async (): Promise<void> => {
           await database.commit(term, rows);

@@ -11,16 +11,15 @@ import type { Core } from "#server/core/core.ts";
 import { prepareStart } from "#server/core/first-start.ts";
 import { Gate } from "#server/driver/gate.ts";
 import { NO_AUTHORITY } from "#server/driver/immediate-ports.ts";
-import type { ClockPort, ServerPorts, StorePort } from "#server/driver/ports.ts";
+import type { ClockPort, LoadedState, ServerPorts, StorePort } from "#server/driver/ports.ts";
 import { ServerDriver } from "#server/driver/server-driver.ts";
-import { storePort } from "#server/driver/store-port.ts";
+import { loadFromStore, storePort } from "#server/driver/store-port.ts";
 import type { Batch } from "#server/engine/batch.ts";
 import type { Peer } from "#server/engine/identity.ts";
 import type { ServerConfig } from "#server/engine/transaction.ts";
 import type { SchedSight } from "#server/scheds/heartbeat.ts";
 import type { SchedEnd } from "#server/scheds/session.ts";
 import { remotePlace } from "#server/state/partitions.ts";
-import type { ServerState } from "#server/state/state.ts";
 import type { StoreFault } from "#store/store.ts";
 import type { UserDatabase } from "#support/passwd.ts";
 import type { Prng } from "#support/prng.ts";
@@ -41,7 +40,7 @@ import {
   virtualHooks,
   virtualSettle,
 } from "./server-ports.ts";
-import { type Disk, loadDisk } from "./store/disk.ts";
+import { accountingOf, type Disk } from "./store/disk.ts";
 import { START_MS, type World } from "./world.ts";
 
 export type { Answer } from "./server-ports.ts";
@@ -165,11 +164,12 @@ export class ServerProcess implements Servers {
   async start(): Promise<void> {
     if (this.#life !== null) return;
     const mine = ++this.#lives;
-    const state = await loadDisk(this.#around.disk, HOST);
+    const loaded = await loadFromStore(this.#around.disk.store, HOST);
+    const { state } = loaded;
     if (mine !== this.#lives) return;
     this.#doomed_ms = null;
     this.#around.world.trace.add("server", "start", state.scheds.size === 0 ? "fresh" : `${state.jobs.size} jobs`);
-    const life = new ServerLife(this.#around, this.#random, mine, state, {
+    const life = new ServerLife(this.#around, this.#random, mine, loaded, {
       committed: () => this.#committed(),
       newLink: () => ++this.#links,
     });
@@ -294,7 +294,7 @@ export class ServerLife {
   #underway: Batch | null = null;
   readonly pulse = new Pulse();
 
-  constructor(around: Surroundings, random: Prng, number: number, state: ServerState, owner: Owner) {
+  constructor(around: Surroundings, random: Prng, number: number, { state, due }: LoadedState, owner: Owner) {
     const { world, disk, options, datagrams } = around;
     const keys = random.split(`keys ${number}`);
     this.#around = around;
@@ -354,7 +354,7 @@ export class ServerLife {
       ({ ...storePort(disk.store, HOST, settle), commit: storePort(disk.store, HOST, commit).commit } satisfies StorePort);
     datagrams.serve((bytes, answer) => void this.pulse.do(() => this.#gate.datagram(bytes, answer)), owner.pair?.seat);
     this.#dials = this.#schedDials(clock, owner.newLink);
-    this.driver = new ServerDriver(this.#ports(random, { clock, store }), CONFIG, state);
+    this.driver = new ServerDriver(this.#ports(random, { clock, store }), CONFIG, state, due);
   }
 
   #schedDials(clock: ClockPort, newLink: () => number): SchedDials {
@@ -414,11 +414,7 @@ export class ServerLife {
       hooks: virtualHooks(random, clock, (hook, outcome) => observer.hooked(hook, outcome)),
       files: { hook: () => undefined, resources: () => undefined, formula: () => undefined },
       log: { note: (_event, text) => world.trace.add("server", "note", text), records: () => undefined, setMask: () => undefined },
-      accounting: {
-        record: (type, id, text, at_s = 0) => void disk.accounting.push({ type, id, text, at_s }),
-        flush: () => undefined,
-        lost: 0,
-      },
+      accounting: accountingOf(disk),
       mail: { send: () => undefined },
       identity: NO_AUTHORITY,
       resolve: (host, done) => void clock.after(random.int(0, 3), () => done(host.startsWith("nowhere") ? null : host)),

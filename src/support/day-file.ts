@@ -67,7 +67,7 @@ export class DayFile {
 
   /** The path of the file that is open, or will be opened next. */
   get path(): string {
-    return this.#pathOf(this.#day);
+    return this.pathOf(this.#day);
   }
 
   /** Adds lines. text: whole lines with their line ends. day: YYYYMMDD of now_ms. */
@@ -118,7 +118,8 @@ export class DayFile {
     this.#closed = true;
   }
 
-  #pathOf(day: string): string {
+  /** The path of the file of a day. */
+  pathOf(day: string): string {
     return this.#options.file ?? join(this.#dir, day);
   }
 
@@ -149,7 +150,7 @@ export class DayFile {
   }
 
   #open(day: string, now_ms: number): void {
-    const path = this.#pathOf(day);
+    const path = this.pathOf(day);
     try {
       this.#fd = openedFile(path, this.#options.mode ?? 0o644);
     } catch (error) {

@@ -490,7 +490,13 @@ function worldOf(h: () => Harness): OwnPorts {
     hooks: { run: () => undefined, close: () => undefined },
     processes: { look: (name, pid, done) => done(h().sights.get(name) ?? { pid, process: "runs" }), stopAll: () => undefined },
     log: { note: () => undefined, records: (list) => void h().logs.push(...list), setMask: () => undefined },
-    accounting: { record: (type, id, text) => void h().accounting.push({ type, id, text }), flush: () => undefined, lost: 0 },
+    accounting: {
+      record: (type, id, text) => void h().accounting.push({ type, id, text }),
+      flush: () => undefined,
+      lost: 0,
+      line: () => "",
+      tail: () => [],
+    },
     resolve: (host, done) => done(RESOLVED[host] ?? null),
     watch: {
       taken(core, batch) {

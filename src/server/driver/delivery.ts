@@ -4,6 +4,8 @@ import { PBSE, pbseText } from "#model/pbse.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { Core } from "../core/core.ts";
 import type { Batch, ShellAction } from "../engine/batch.ts";
+import type { DueRecord } from "../state/rows.ts";
+import { recoverAccounting } from "./accounting-recovery.ts";
 import type { HistorySteps } from "./history-steps.ts";
 import type { ServerPorts } from "./ports.ts";
 
@@ -59,9 +61,23 @@ export class Delivery {
   /** Writes the accounting file. The next commit deletes these records from the store, so they must be in the file by then (accounting-recovery.ts). */
   #account({ accounting: records }: Batch, at_s: number): void {
     if (records.length === 0) return;
-    const { accounting, log } = this.#ports;
+    const { accounting } = this.#ports;
     for (const { type, id, text } of records) accounting.record(type, id, text, at_s);
     accounting.flush();
+    this.#tellLost();
+  }
+
+  /** Writes the records of the last batch in the store that the accounting file lacks. Called when the state was loaded, before anything is committed. */
+  recover(due: readonly DueRecord[]): void {
+    if (due.length === 0) return;
+    const { accounting, log } = this.#ports;
+    const written = recoverAccounting(due, accounting);
+    if (written > 0) log.note(LOG_EVENT.SYSTEM, `${written} accounting records written that were in the store only`);
+    this.#tellLost();
+  }
+
+  #tellLost(): void {
+    const { accounting, log } = this.#ports;
     if (accounting.lost > this.#lost_records)
       log.note(LOG_EVENT.ERROR, `${accounting.lost - this.#lost_records} accounting records lost: cannot be written`);
     this.#lost_records = accounting.lost;

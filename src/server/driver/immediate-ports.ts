@@ -16,7 +16,7 @@ export function immediatePorts(clock: ClockPort, own: OwnPorts): ServerPorts {
     hooks: { run: (_hook, done) => done({ kind: "accept", changes: {}, requests: NO_REQUESTS, logs: [] }), close: () => undefined },
     files: { hook: () => undefined, resources: () => undefined, formula: () => undefined },
     log: { note: () => undefined, records: () => undefined, setMask: () => undefined },
-    accounting: { record: () => undefined, flush: () => undefined, lost: 0 },
+    accounting: { record: () => undefined, flush: () => undefined, lost: 0, line: () => "", tail: () => [] },
     mail: { send: () => undefined },
     identity: NO_AUTHORITY,
     resolve: (host, done) => done(host),

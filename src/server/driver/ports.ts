@@ -15,6 +15,7 @@ import type { Core } from "../core/core.ts";
 import type { Batch, ClientFrame, HistoryWalk, MomFrame, RunnersFrame, SchedFrame } from "../engine/batch.ts";
 import type { Mail } from "../engine/mail.ts";
 import type { SchedSight } from "../scheds/heartbeat.ts";
+import type { DueRecord } from "../state/rows.ts";
 import type { Job, ServerState } from "../state/state.ts";
 
 export type Result<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: Error };
@@ -31,6 +32,9 @@ export type ClockPort = {
   soon(work: () => void): void;
 };
 
+/** due: the accounting records of the last batch that had any, which may be missing in the accounting file (accounting-recovery.ts) */
+export type LoadedState = { readonly state: ServerState; readonly due: readonly DueRecord[] };
+
 export type StorePort = {
   /** Writes all rows or none. fault: the reason why the store could not write. Only such faults are passed to done; any other error ends the program. */
   commit(rows: Rows, done: (fault: Error | null) => void): void;
@@ -38,7 +42,7 @@ export type StorePort = {
    * Loads the state from the stored rows. Only temporary faults are given to done; any other error, and a store that is
    * damaged, newer, without acknowledged commits or taken by another server, ends the program.
    */
-  load(done: Done<ServerState>): void;
+  load(done: Done<LoadedState>): void;
   readonly history: HistoryPort;
   /** present if another server may take over (docs/standby.md); absent: this server leads as long as it lives */
   readonly lease?: LeasePort;
@@ -161,6 +165,8 @@ export type IdentityPort = {
   ask(ask: IdentityAsk, done: Done<unknown>): void;
 };
 
+export type AccountingPort = Pick<AccountingLog, "record" | "flush" | "lost" | "line" | "tail">;
+
 /** Observes the core between its calls: checks of the simulator and of tests. */
 export type Watch = {
   /** called after each call of the core; none of the resulting changes is committed yet */
@@ -184,7 +190,7 @@ export type ServerPorts = {
   readonly runners?: RunnersPort;
   readonly files: FilesPort;
   readonly log: LogPort;
-  readonly accounting: Pick<AccountingLog, "record" | "flush" | "lost">;
+  readonly accounting: AccountingPort;
   readonly mail: { send(mail: Mail): void };
   readonly identity: IdentityPort;
   /** Finds the host that a text means. name: the text itself if it is a name that has an address; the name of the host if it is an address; null: unknown. */

@@ -9,6 +9,8 @@
 //     are refused, and schedulers and moms are kept out.
 // I5. If another server may take over (ports.ts LeasePort), nothing leaves, not even an answer that needs no write, before it is
 //     certain that this server still leads.
+// I6. Whenever a state is loaded, the accounting records of its last batch that the accounting file lacks are written before
+//     anything else is committed (accounting-recovery.ts).
 // I4. Requests of clients are served in turns by user and connection, for a slice of time. Then schedulers, moms and the store get their turn.
 
 import { limitOf } from "#model/limits/server-limits.ts";
@@ -26,11 +28,11 @@ import type { Peer } from "../engine/identity.ts";
 import type { ServerConfig } from "../engine/transaction.ts";
 import { endablePid, type SchedEnd } from "../scheds/session.ts";
 import { remotePlace } from "../state/partitions.ts";
-import { rowsOf } from "../state/rows.ts";
+import { type DueRecord, rowsOf } from "../state/rows.ts";
 import type { ServerState } from "../state/state.ts";
 import { Delivery } from "./delivery.ts";
 import { historySteps } from "./history-steps.ts";
-import type { Asker, ServerPorts } from "./ports.ts";
+import type { Asker, LoadedState, ServerPorts } from "./ports.ts";
 import { createTurns, type Turns } from "./turns.ts";
 
 /** Delay of the next commit after a failed one, to spare a full disk. While the core cannot start, the delay is doubled up to FAULT_PAUSE_MS_MAX. */
@@ -88,8 +90,8 @@ export class ServerDriver {
   #tick: { readonly due_ms: number; readonly cancel: () => void } | null = null;
   #cancelProbe: () => void = () => undefined;
 
-  /** state: as loaded from the store. The driver does nothing before start(). */
-  constructor(ports: ServerPorts, config: ServerConfig, state: ServerState) {
+  /** state, due: as loaded from the store; the due records are written at once (I6). The driver does nothing else before start(). */
+  constructor(ports: ServerPorts, config: ServerConfig, state: ServerState, due: readonly DueRecord[] = []) {
     this.#ports = ports;
     this.#config = config;
     this.#now = watchedClock((by_ms, at_ms) => this.#clockSet(by_ms, at_ms), ports.clock);
@@ -111,6 +113,7 @@ export class ServerDriver {
       refuse: (token, text) => this.#refuse(token, PBSE.SYSTEM, text),
       end: (scheds) => this.#end(scheds ? "all" : "none"),
     });
+    this.#delivery.recover(due);
   }
 
   /** The present core. It is replaced by a new one when the state is loaded again. */
@@ -411,8 +414,9 @@ export class ServerDriver {
     });
   }
 
-  #goOnWith(state: ServerState): void {
+  #goOnWith({ state, due }: LoadedState): void {
     if (this.#phase !== "reloading") return;
+    this.#delivery.recover(due);
     this.#core = createCore(state, this.#config, this.#ports.clock.wall_ms());
     this.#ports.log.note(LOG_EVENT.SYSTEM, "state loaded again from the store");
     this.#ports.watch?.began?.(this.#core);

@@ -1,11 +1,11 @@
 // Turns a store, whose methods return promises, into the port that the driver uses.
 
-import { isStoreError, type Loaded, type Store, type StoreFault } from "#store/store.ts";
+import { isStoreError, type Store, type StoreFault } from "#store/store.ts";
 import { shared } from "../state/intern.ts";
 import { stateOfRows } from "../state/load.ts";
-import { jobOfHistory } from "../state/rows.ts";
-import type { Job, ServerState } from "../state/state.ts";
-import type { Done, HistoryPort, StorePort } from "./ports.ts";
+import { dueRecords, jobOfHistory } from "../state/rows.ts";
+import type { Job } from "../state/state.ts";
+import type { Done, HistoryPort, LoadedState, StorePort } from "./ports.ts";
 
 /**
  * Calls ask, which returns a promise, and calls done with the promise's outcome. The daemon calls ask at once, the simulator
@@ -83,12 +83,11 @@ const LASTING: ReadonlySet<StoreFault> = new Set(["corrupt", "newer", "lost", "d
  */
 const mayPass = (error: Error): boolean => isStoreError(error) && !LASTING.has(error.fault);
 
-/** Loads the state from the store. onLoaded: called with the rows that were read. */
-export async function loadFromStore(store: Store, name: string, onLoaded?: (loaded: Loaded) => void): Promise<ServerState> {
+/** Loads the state from the store, and the accounting records that may be missing in the accounting file. */
+export async function loadFromStore(store: Store, name: string): Promise<LoadedState> {
   const loaded = await store.load(shared);
   const history_count = await store.history.count();
-  onLoaded?.(loaded);
-  return stateOfRows(name, loaded, history_count);
+  return { state: stateOfRows(name, loaded, history_count), due: dueRecords(loaded) };
 }
 
 function historyPort({ history }: Store, settle: Settle): HistoryPort {

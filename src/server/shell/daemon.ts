@@ -15,11 +15,9 @@ import { systemUsers, type UserDatabase } from "#support/passwd.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import { prepareStart } from "../core/first-start.ts";
 import type { ServerOptions } from "../core/options.ts";
+import type { LoadedState } from "../driver/ports.ts";
 import { loadFromStore } from "../driver/store-port.ts";
 import type { ServerConfig } from "../engine/transaction.ts";
-import { dueRecords } from "../state/rows.ts";
-import type { ServerState } from "../state/state.ts";
-import { recoverAccounting } from "./accounting-recovery.ts";
 import { FIRST_START, STANDS_BY, tellStarter, tellWaiting } from "./daemon-start.ts";
 import type { OpenHome } from "./open-home.ts";
 import { Pair, startAgain } from "./pair.ts";
@@ -80,22 +78,13 @@ export async function serve(options: ServerOptions, conf: Conf, home: OpenHome):
   });
   const users = systemUsers();
   const config = configOf(conf, host, role, users);
-  const accounting_dir = join(conf.home, "server_priv/accounting");
-  let state: ServerState;
+  let loaded: LoadedState;
   try {
-    state = await loadFromStore(store, host, (loaded) => {
-      const written = recoverAccounting(
-        dueRecords(loaded),
-        accounting,
-        options.accounting_file ?? accounting_dir,
-        options.accounting_file === undefined,
-      );
-      if (written > 0) note(LOG_EVENT.SYSTEM, `${written} accounting records written that a kill had kept back`);
-    });
+    loaded = await loadFromStore(store, host);
   } catch (error) {
     return unusable(error);
   }
-  const fresh = state.scheds.size === 0;
+  const fresh = loaded.state.scheds.size === 0;
   const pair = role === null || store.shared === undefined ? null : new Pair(conf, role, store.shared);
   let is_giving_way = false;
   return new Promise((resolve) => {
@@ -114,7 +103,7 @@ export async function serve(options: ServerOptions, conf: Conf, home: OpenHome):
       log,
       accounting,
       users,
-      state,
+      loaded,
       pair,
       ended,
       prepare: (core) =>

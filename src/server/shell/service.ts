@@ -29,13 +29,12 @@ import type { UserDatabase } from "#support/passwd.ts";
 import type { Core } from "../core/core.ts";
 import { linkLimits } from "../driver/connections.ts";
 import { Gate, type GateOptions } from "../driver/gate.ts";
-import type { ClockPort, LogPort, ProcessesPort } from "../driver/ports.ts";
+import type { ClockPort, LoadedState, LogPort, ProcessesPort } from "../driver/ports.ts";
 import { ServerDriver } from "../driver/server-driver.ts";
 import { atOnce, storePort } from "../driver/store-port.ts";
 import type { ServerConfig } from "../engine/transaction.ts";
 import { hostSight } from "../moms/host-sight.ts";
 import { remotePlace, schedsOf } from "../state/partitions.ts";
-import type { ServerState } from "../state/state.ts";
 import type { AuthorityOptions } from "./authority.ts";
 import { FileHosts } from "./file-hosts.ts";
 import { hookFiles } from "./hook-files.ts";
@@ -63,7 +62,8 @@ export type ServiceOptions = {
   readonly log: Log;
   readonly accounting: AccountingLog;
   readonly users: UserDatabase;
-  readonly state: ServerState;
+  /** as read from the store */
+  readonly loaded: LoadedState;
   /** the complex has two servers, and this one leads; null: the complex has one server */
   readonly pair: Pair | null;
   /** called once with the new core, before anything else happens (first-start.ts) */
@@ -83,7 +83,8 @@ export type Service = {
 
 /** Starts the service. Resolves when the server answers. */
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const { conf, config, store, accounting, users, state, pair } = options;
+  const { conf, config, store, accounting, users, pair } = options;
+  const { state, due } = options.loaded;
   const system = conf.mode === "system";
   const log = logPort(options.log, config.host);
   const complain = (text: string): void => log.note(LOG_EVENT.ERROR, text);
@@ -176,7 +177,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     onBug: (error: unknown) => complain(`internal error: ${error instanceof Error ? error.stack : String(error)}`),
     ended: options.ended,
   };
-  const driver = new ServerDriver(ports, config, state);
+  const driver = new ServerDriver(ports, config, state, due);
   hook_files.prepare(state.hooks.values());
   files.resources(state.resources.values());
   options.prepare(driver.core);

@@ -1,13 +1,11 @@
 // What is left when the server is killed: its store and the accounting file.
 //
 // D1. A restarted server finds exactly what commit() has accepted.
-// D2. When a batch of changes has been written, the accounting file contains its records. Records that could not be written
-//     because the server was killed are written at its next start, as the daemon does
-//     (src/server/shell/accounting-recovery.ts).
+// D2. When a batch of changes has been written, the accounting file contains its records, or the next load of the state writes
+//     them, as in the daemon (src/server/driver/accounting-recovery.ts).
 
-import { loadFromStore } from "#server/driver/store-port.ts";
-import { type DueRecord, dueRecords } from "#server/state/rows.ts";
-import type { ServerState } from "#server/state/state.ts";
+import type { AccountingPort } from "#server/driver/ports.ts";
+import type { DueRecord } from "#server/state/rows.ts";
 import { type MemoryStore, memoryStore } from "#store/memory-store.ts";
 
 export type Disk = {
@@ -18,23 +16,25 @@ export type Disk = {
 
 export const emptyDisk = (): Disk => ({ store: memoryStore(), accounting: [] });
 
-/** Returns the state with which a server starts. */
-export async function loadDisk({ store, accounting }: Disk, name: string): Promise<ServerState> {
-  return loadFromStore(store, name, (loaded) => recover(dueRecords(loaded), accounting));
+/** The accounting file of a disk. */
+export function accountingOf({ accounting }: Disk): AccountingPort {
+  const line = (type: string, id: string, text: string, at_s: number): string => `${at_s};${type};${id};${text}`;
+  return {
+    record: (type, id, text, at_s = 0) => void accounting.push({ type, id, text, at_s }),
+    flush: () => undefined,
+    lost: 0,
+    line,
+    tail(_at_s, bytes) {
+      const lines: string[] = [];
+      let left = bytes;
+      for (let at = accounting.length - 1; left > 0; at--) {
+        const record = accounting[at];
+        if (record === undefined) break;
+        const found = line(record.type, record.id, record.text, record.at_s);
+        left -= found.length + 1;
+        lines.push(found);
+      }
+      return lines.reverse();
+    },
+  };
 }
-
-/** Writes the due records that are missing at the end of the accounting file. */
-function recover(due: readonly DueRecord[], written: DueRecord[]): void {
-  const lines = new Map<string, number>();
-  for (const record of written.slice(-TAIL_RECORDS - due.length)) lines.set(lineOf(record), (lines.get(lineOf(record)) ?? 0) + 1);
-  for (const record of due) {
-    const copies = lines.get(lineOf(record)) ?? 0;
-    if (copies > 0) lines.set(lineOf(record), copies - 1);
-    else written.push(record);
-  }
-}
-
-/** Largest number of records that may follow those of the last commit: they belong to batches that change nothing in the store. */
-const TAIL_RECORDS = 100;
-
-const lineOf = ({ at_s, type, id, text }: DueRecord): string => `${at_s};${type};${id};${text}`;

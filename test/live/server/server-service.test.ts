@@ -50,7 +50,7 @@ async function world(t: TestContext, store = memoryStore()): Promise<World> {
     timeZone: () => null,
     userExists: () => true,
   };
-  const state = await loadFromStore(store, "svr");
+  const loaded = await loadFromStore(store, "svr");
   let ended = (): void => undefined;
   const end = new Promise<void>((resolve) => {
     ended = resolve;
@@ -63,12 +63,12 @@ async function world(t: TestContext, store = memoryStore()): Promise<World> {
     log,
     accounting,
     users,
-    state,
+    loaded,
     pair: null,
     ended,
     prepare(core) {
       first_core = core;
-      prepareStart(core, { start: "warm", fresh: state.scheds.size === 0, node: null, scheduling: false });
+      prepareStart(core, { start: "warm", fresh: loaded.state.scheds.size === 0, node: null, scheduling: false });
     },
   });
   const client = await connectServer({ home });

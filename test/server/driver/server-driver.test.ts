@@ -5,10 +5,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HandClock } from "#server/driver/hand-clock.ts";
 import { immediatePorts } from "#server/driver/immediate-ports.ts";
-import type { Done, HistoryPort } from "#server/driver/ports.ts";
+import type { Done, HistoryPort, LoadedState } from "#server/driver/ports.ts";
 import { ServerDriver } from "#server/driver/server-driver.ts";
 import { freshState } from "#server/state/load.ts";
-import type { ServerState } from "#server/state/state.ts";
 import { addJob, CONFIG, HOST, harness, holdCommits, outcome, ROOT, release, START_S, settle, stateOf } from "../harness.ts";
 
 /** A server whose commits and loads wait for the test. */
@@ -50,12 +49,12 @@ function world() {
       seen.commits++;
       commits.push(done);
     },
-    load(done: Done<ServerState>): void {
+    load(done: Done<LoadedState>): void {
       seen.loads++;
       if (planted.in_load !== null) return done({ ok: false, error: planted.in_load });
       const state = freshState(HOST, CONFIG);
       if (planted.in_start) state.scheds.values = fail;
-      done({ ok: true, value: state });
+      done({ ok: true, value: { state, due: [] } });
     },
   };
   const driver = new ServerDriver({ ...ports, store }, CONFIG, freshState(HOST, CONFIG));

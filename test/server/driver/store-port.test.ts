@@ -2,14 +2,13 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Result } from "#server/driver/ports.ts";
+import type { LoadedState, Result } from "#server/driver/ports.ts";
 import { type Settle, storePort } from "#server/driver/store-port.ts";
-import type { ServerState } from "#server/state/state.ts";
 import { memoryStore } from "#store/memory-store.ts";
 import { StoreError, type StoreFault } from "#store/store.ts";
 
 /** Loads from a store that fails. Returns what the port passes on; rejects with the error that ends the program. */
-async function loadOf(error: Error, is_closed = false): Promise<Result<ServerState> | null> {
+async function loadOf(error: Error, is_closed = false): Promise<Result<LoadedState> | null> {
   let under_way: Promise<void> = Promise.resolve();
   const settle: Settle = (ask, done) => {
     under_way = ask().then(
@@ -18,7 +17,7 @@ async function loadOf(error: Error, is_closed = false): Promise<Result<ServerSta
     );
   };
   const port = storePort({ ...memoryStore(), load: () => Promise.reject(error) }, "svr", settle);
-  let passed: Result<ServerState> | null = null;
+  let passed: Result<LoadedState> | null = null;
   if (is_closed) port.close(() => undefined);
   port.load((result) => {
     passed = result;
