@@ -1,10 +1,10 @@
 // Copies files of one job between this host and other hosts of the complex, over the complex's own channel (../files/far-session.ts).
 //
 // A1. The site's own program copies instead if pbs.conf names one (PBS_SCP, PBS_RCP), if this host has no identity, or if the other host is not of the complex.
-// A2. An attempt that failed for a reason that may pass (a cut, a server that restarts, too many copies at a time) is repeated for $copy_patience seconds. Each
-//     attempt begins the file anew; the other host has removed what was not complete.
-// A3. If the server has never heard where the other host takes files, a failed connection is not repeated: most likely it takes none. Then scp copies, if it
-//     exists here.
+// A2. If a copy fails for a reason that may pass (a cut network, a server that restarts, too many copies at a time), it is tried again for $copy_patience seconds.
+//     Each attempt begins the file anew; the other host has removed the incomplete file.
+// A3. If the other host has never told the server where it accepts files, a failed connection to it is not tried again: most likely the host accepts none. The copy
+//     program then copies instead, if it exists here.
 
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -30,12 +30,18 @@ export class FarCopies {
     this.#plan = plan;
   }
 
-  /** Copies a file or tree of this host to a path of another one. Returns false if the site's program must do it. Throws FarError, or this host's error. */
+  /**
+   * Copies a file or tree of this host to a path of another host. Returns false if the copy program must do it instead (A1, A3). Throws FarError, or the error
+   * of this host's file system.
+   */
   put(host: string, source: string, path: string, name: string): Promise<boolean> {
     return this.#attempt(host, (session) => session.put(source, path, name));
   }
 
-  /** Copies the files that a path or pattern of another host names to a path of this one. Returns and throws as put(). */
+  /**
+   * Copies files of another host to the path `local` of this host. path: a file of the other host, or a pattern for several. onPlace: called with the path of
+   * each file before it is written. Returns and throws as put().
+   */
   get(host: string, path: string, local: string, onPlace: (target: string) => void): Promise<boolean> {
     return this.#attempt(host, (session) => session.get(path, local, onPlace));
   }
@@ -60,7 +66,7 @@ export class FarCopies {
         this.#sessions.delete(host);
         const waited_ms = performance.now() - begin_ms;
         if (!(error instanceof FarError) || !error.again || waited_ms + pause_ms > 1000 * far.patience_s) throw error;
-        // Many jobs may wait for the same host: each waits for another time.
+        // Many jobs may wait for the same host: the random part of the pause keeps them from trying all at once.
         await sleep(pause_ms * (1 + Math.random()));
       } finally {
         actAs(null);

@@ -48,7 +48,7 @@ function main(lane: string | undefined): void {
   /** number of frames whose answers wait until the TMPDIRs of their jobs are removed */
   let removing = 0;
   let ended = false;
-  /** Finishes jobs after what they send to other hosts of the complex was sent. */
+  /** Finishes jobs. sent: what has been sent to other hosts of the complex before. */
   const finish = (jobs: readonly FinishRequest[], sent?: Sent): void => {
     const finished = jobs.map((job) => finishSafely(job, sent));
     removing++;
@@ -58,7 +58,10 @@ function main(lane: string | undefined): void {
       if (ended && removing === 0) process.exit(0);
     });
   };
-  /** The copies to and from other hosts, one after the other. They change the identity of this thread while others wait. */
+  /**
+   * Resolves when the copies to and from other hosts that were requested so far are over. They run one after the other, because each of them changes the
+   * identity of this thread.
+   */
   let turn: Promise<void> = Promise.resolve();
   const inTurn = (work: () => Promise<void>): void => {
     turn = turn.then(work).catch((error: unknown) => {

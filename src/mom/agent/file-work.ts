@@ -74,7 +74,7 @@ export function prepareJobs(requests: readonly PrepareRequest[]): Prepared[] {
   });
 }
 
-/** Whether files for the job, or of the job, are on other hosts of the complex. */
+/** Whether files of stagein come from other hosts of the complex. */
 export const hasFarInput = ({ plan }: PrepareRequest): boolean =>
   plan.far !== undefined && plan.stagein.some(({ remote }) => remote.host !== null);
 
@@ -100,7 +100,7 @@ export async function prepareWithFar(request: PrepareRequest): Promise<Prepared>
     problem = new PrepareFailure(JOB_EXEC.RETRY, messageOf(error), true);
   }
   copies.close();
-  // Requests for other owners have come meanwhile, and are served next.
+  // Requests for other owners may have come meanwhile. They are served next, and must not begin with this owner's rights.
   actAs(null);
   return preparedAs(request, { made, paths, problem });
 }

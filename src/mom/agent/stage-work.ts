@@ -64,7 +64,7 @@ const NOTHING: ReadonlySet<StageItem> = new Set();
 
 function copyIn(plan: FilePlan, { local, remote }: StageItem, made: Set<string>): void {
   if (remote.host !== null) {
-    // What a pattern on the other host stands for is not known here, so such copies are never removed.
+    // This host does not know which files a pattern on the other host matches, so copies that a pattern has brought are never removed.
     const target = placeIn(local, basename(remote.path));
     if (!/[*?[]/.test(remote.path) && !exists(target)) made.add(target);
     copyRemote(plan, remote, { host: null, path: local });

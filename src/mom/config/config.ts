@@ -63,7 +63,7 @@ export type MomSettings = {
    * job's other hosts and were requested from here
    */
   readonly tasks_max: number;
-  /** $copy_patience: seconds for which a copy to or from another host that failed for a reason that may pass is tried again */
+  /** $copy_patience: if a copy to or from another host fails for a reason that may pass, it is tried again for this many seconds */
   readonly copy_patience_s: number;
   /** $task_text_max: the largest length of the arguments and the environment of a task, in characters */
   readonly task_text_max: number;

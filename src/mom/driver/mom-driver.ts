@@ -4,8 +4,8 @@
 //     before the message that follows from it (../run/life.ts R2). Links and files are also closed only then. Frames to the server leave at once.
 // D2. The mom connects to its server after the starter has reported the jobs, and the exechost_startup hooks have answered.
 // D3. After a mom has stood still, it first asks the server which runs are still wanted (stall.ts).
-// D4. A mom that the server does not answer asks the server, then connects anew (server-silence.ts), and ends its rerunnable
-//     jobs when their time is over (../run/cut-off.ts).
+// D4. If the server does not answer, the mom asks it, then connects anew (server-silence.ts), and ends its rerunnable jobs before their grace is over
+//     (../run/cut-off.ts).
 
 import type { MomGrace, MomHello, MomVnode, ServerToMom } from "#protocol/mom-link.ts";
 import { messageOf } from "#support/caught.ts";
@@ -52,7 +52,7 @@ export class MomDriver {
   readonly #reports: StatusReports | null;
   readonly #stall: ReturnType<typeof stallWatch>;
   readonly #silence = new ServerSilence();
-  /** the contact in the lease that the starter has */
+  /** the contact in the lease that was last sent to the starter */
   #leased: ServerContact | null = null;
   #settings: MomSettings;
   #server: ServerClient | null = null;
@@ -348,7 +348,7 @@ export class MomDriver {
     this.#server?.send({ type: "mom-hello", data });
   }
 
-  /** If the mom has stood still, asks the server which runs are still wanted (D3). Returns false if the server may have given it up meanwhile. */
+  /** If the mom has stood still, asks the server which runs are still wanted (D3). Returns false if the server may have given the mom up meanwhile. */
   readonly #isInTime = (): boolean => {
     const stood_ms = this.#stall.look(this.#ports.clock.steady_ms());
     if (stood_ms === 0 || this.#phase !== "up" || this.#server === null) return true;
@@ -389,11 +389,14 @@ export class MomDriver {
     const now = this.state.contact;
     const isChanged = now !== null && (before?.requeue_s !== now.requeue_s || before.sister_s !== now.sister_s);
     if (isChanged) this.#note(graceText(now));
-    // Until the server knows that the mom goes by the new grace, it waits for the longer one (server/moms/grace.ts G2).
+    // This report tells the server that the mom has the new grace. Until then the server waits for the longer one of old and new (server/moms/grace.ts G2).
     if (this.#silence.grace !== known) this.#server?.send({ type: "mom-report", data: this.#opening() });
   }
 
-  /** Called when no server runs. The mom may have been stopped since it learned that, so the time before its last event counts. */
+  /**
+   * Called when nobody listens at the server's address. The mom may have been stopped after it learned that, so this counts as an answer only from the time of
+   * its last event.
+   */
   #absent(): void {
     this.happen({ kind: "contact", at_ms: this.#stall.looked_ms, grace: null });
   }

@@ -1,22 +1,22 @@
-// Notices that the server does not answer: numbers the reports, knows when each of them left, and says when the mom must ask
-// the server whether it still hears it, and when the connection must be made anew. What follows for jobs: ../run/cut-off.ts.
+// Notices that the server does not answer: numbers the reports, knows when each of them left, and says when the mom must ask the server whether its reports still
+// arrive, and when it must connect anew. ../run/cut-off.ts says what follows for jobs.
 //
-// B1. An answer counts from the time at which the mom sent what it answers, not from its arrival: the server may have lost the
-//     mom in between.
-// B2. The mom asks several times before the time of its jobs is over, so that single lost messages end no job.
-// B3. A connection on which the server answers nothing for a long time is made anew. The server may have given it up without
-//     the mom being told. The mom waits longer than the server does: when the server gives up a mom, it takes back the
-//     starts that the mom has not accepted, but when a mom ends its connection, they wait for the mom.
+// B1. An answer counts from the time at which the mom sent the answered message, not from the time at which the answer arrived: the server may have lost the mom in
+//     between.
+// B2. The mom asks several times before the grace of its jobs is over, so that a few lost messages end no job.
+// B3. If the server answers nothing on a connection for a long time, the mom connects anew: the server may have given up the connection without the mom's knowledge.
+//     The mom waits longer than the server does. If the server gives up the mom first, it takes back the starts that the mom has not accepted; if the mom ended its
+//     connection first, these starts would wait for the mom.
 
 import type { MomGrace } from "#protocol/mom-link.ts";
 import type { ServerContact } from "../job/starter-link.ts";
 
 /** How many times the mom asks in the shortest grace. */
 const ASKS = 6;
-/** The longest interval in which a mom without reports of its own asks, and the shortest one of all moms. */
+/** The longest interval at which a mom without reports asks, and the shortest interval at which any mom asks. */
 const ASK_MS_MAX = 10_000;
 const ASK_MS_MIN = 500;
-/** Reports of other hosts are answered anyhow. The mom asks besides them only if the answers of so many reports are missing. */
+/** The server answers every report of a mom on another host. Such a mom asks in addition only after so many intervals without an answer to its reports. */
 const REPORTS_MISSED = 2.5;
 /** Number of reports without an answer that are remembered. */
 const UNANSWERED_MAX = 1000;
@@ -28,14 +28,17 @@ export function askEvery_ms({ requeue_s, sister_s }: Pick<ServerContact, "requeu
   return Math.max(ASK_MS_MIN, Math.min(most_ms, (shortest_s * 1000) / ASKS));
 }
 
-/** A connection is made anew after this many times node_silence_timeout, but not before the server has given the mom up because of this many reports. */
+/**
+ * The mom connects anew after node_silence_timeout times SILENCES_MAX, but not before the server has given it up, which the server does when REPORTS_GIVEN_UP
+ * reports are missing.
+ */
 const SILENCES_MAX = 2;
 const REPORTS_GIVEN_UP = 4;
 
 /** The time in ms without an answer after which the connection is made anew; 0: never. silence_s: node_silence_timeout */
 export const anewAfter_ms = (silence_s: number, every_s: number | null): number =>
   1000 * (silence_s === 0 ? 0 : Math.max(SILENCES_MAX * silence_s, REPORTS_GIVEN_UP * (every_s ?? 0) + SILENCES_MAX * ANSWER_S));
-/** node_answer_timeout, as long as nobody has changed it. */
+/** The default of node_answer_timeout, in seconds. */
 const ANSWER_S = 5;
 
 /** What the log says when a mom is told how long its jobs may go on without an answer of the server. */

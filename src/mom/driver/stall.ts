@@ -1,9 +1,9 @@
 // Finds out whether the mom has stood still (SIGSTOP, a host that hangs). Its server may then have given it up, so the mom
 // looks at its clock before it does anything else.
 //
-// L1. The server gives a mom up after a time of silence, in which it asks the mom four times (src/server/moms/heartbeat.ts
-//     H1). So a mom that it has given up has stood still for at least three quarters of that time. The limit is a third of
-//     it: a mom that stood still for less has answered the server, or will answer before the server gives it up.
+// L1. The server gives a mom up after a time of silence, in which it asks the mom four times (src/server/moms/heartbeat.ts H1). So a mom that it has given up has
+//     stood still for at least three quarters of that time. The limit is a third of the time of silence: a mom that stood still for less has answered the server, or
+//     will answer before the server gives it up.
 
 /** The time after which the server gives a mom up, until the server has sent its own value. */
 const SILENCE_S_DEFAULT = 45;

@@ -1,9 +1,10 @@
-// A connection to the files of another host: the side of the host where the job runs (protocol/files/link.ts). The file agent uses it.
+// A connection over which files of a job are copied to and from another host (protocol/files/link.ts): the side of the host where the job runs. The file agent uses
+// it.
 //
-// E1. File calls have the rights of the job's owner, and only they: while the connection is waited for, this thread has its own rights again.
-// E2. What is sent waits for the other host: this process holds one piece of a file and what its socket takes.
-// E3. The other host chooses no name of a file here: a name must be that of the path, or fit its pattern.
-// E4. A connection over which nothing passes for a time ends.
+// E1. This thread has the rights of the job's owner only during calls to the file system. While it waits for the connection, it has its own rights.
+// E2. This process sends no faster than the other host takes: it holds one piece of a file, besides the buffer of its socket.
+// E3. The other host cannot choose the names of files here: each name that it sends must be the last name of the requested path, or match the pattern there.
+// E4. A connection ends if no data passes over it for some time.
 
 import { once } from "node:events";
 import type { TLSSocket } from "node:tls";
@@ -21,7 +22,7 @@ import { placeIn } from "./place-in.ts";
 import { treeFrames } from "./tree-source.ts";
 import { TreeTarget } from "./tree-target.ts";
 
-/** The failure of a copy. again: the reason may pass. */
+/** The failure of a copy. again: the reason may pass, so that another attempt makes sense. */
 export class FarError extends Error {
   override readonly name = "FarError";
   readonly again: boolean;
@@ -65,7 +66,7 @@ export class FarSession {
         socket.destroy();
         this.#ends(error instanceof Error ? error : new Error(messageOf(error)));
       }
-      // The frames are taken one by one (E2).
+      // Frames are taken one by one (E2): no more data is read while a frame waits.
       if (this.#frames.length > 0) socket.pause();
       this.#wake?.();
     });
@@ -92,11 +93,14 @@ export class FarSession {
     }
   }
 
-  /** Copies a file or a tree of this host. path: its place there; name: its name there if the place is a directory. Throws FarError, or this host's error. */
+  /**
+   * Copies a file or a tree of this host to the other host. path: its place there; name: its name there if the place is a directory. Throws FarError, or the
+   * error of this host's file system.
+   */
   async put(source: string, path: string, name: string): Promise<void> {
     const frames = treeFrames(source);
     const next = (): IteratorResult<FileFrame, void> => asIdentity(this.#run.owner, () => frames.next());
-    // A source that cannot be read is found before anything is sent.
+    // If the source cannot be read, this call throws before anything is sent.
     let frame = next();
     try {
       this.#write({ kind: "put", path, name });
@@ -109,7 +113,7 @@ export class FarSession {
       const answer = await this.#next();
       if (answer.kind !== "done") throw new FarError("it answers something else", false);
     } catch (error) {
-      // The rest of the tree is missing: the other host must not take what comes next for a part of it.
+      // The other host lacks the rest of the tree, and must not take later frames for it.
       this.close();
       throw error;
     } finally {
@@ -118,8 +122,8 @@ export class FarSession {
   }
 
   /**
-   * Copies the files that a path or pattern of the other host names. local: the place on this host. onPlace: called with the path of each, before it is written.
-   * Throws FarError, or this host's error.
+   * Copies files of the other host to this host. path: a file of the other host, or a pattern for several. local: the place on this host. onPlace: called with
+   * the path of each file before it is written. Throws FarError, or the error of this host's file system.
    */
   async get(path: string, local: string, onPlace: (target: string) => void): Promise<void> {
     const { owner } = this.#run;

@@ -1,12 +1,12 @@
-// Takes and gives files of jobs that run on other hosts (docs/files.md): accepts TLS connections of hosts of the complex, asks the server what the run may do, and
-// connects the other host with a process that has the rights of the job's owner and no others.
+// Lets jobs on other hosts write and read files of this host (docs/files.md): accepts TLS connections of hosts of the complex, asks the server which files the run
+// may write and read, and connects the other host with a process that has the rights of the job's owner and no others.
 //
-// V1. A peer needs a certificate of the complex that was not revoked. What it may do is decided by the server at that moment (src/server/moms/job-files.ts): a
-//     connection that is repeated after the end of the run gets nothing. While a connection is open, the server is asked again every minute, so that it does not
-//     outlive the run.
-// V2. No file is touched by this process. Its worker belongs to the owner of the job, as this host's own user database knows the owner; never to root.
-// V3. What one host sends waits for its worker. The numbers of connections, in total and of one host, and the time without any data are bounded. A connection that is
-//     refused ends soon, whatever its peer does.
+// V1. A peer needs a certificate of the complex that was not revoked. When the peer names a run, the server decides what it may do (src/server/moms/job-files.ts): a
+//     host that connects again after the end of the run gets nothing. While a connection is open, this process asks the server again every minute, so that the
+//     connection does not outlive the run.
+// V2. This process touches no file of a job. Its worker runs as the owner of the job, whom the user database of this host must know, and never as root.
+// V3. Data of a host is read no faster than its worker takes it. The numbers of connections, in total and of one host, and the time without any data are bounded. A
+//     refused connection ends soon, whatever its peer does.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { statSync } from "node:fs";
@@ -42,7 +42,7 @@ export type FileServerOptions = {
 const PATH = "/usr/local/bin:/usr/bin:/bin";
 
 type Run = { readonly job: string; readonly run_count: number };
-/** run: as the peer has named it; null: not yet. asked_ms: when the server was asked for it last */
+/** run: the run that the peer has named; null: it has named none yet. asked_ms: when the server was last asked about this run */
 type Session = { readonly socket: TLSSocket; readonly peer: HostIdentity; worker: ChildProcess | null; run: Run | null; asked_ms: number };
 
 export class FileServer {
@@ -61,7 +61,7 @@ export class FileServer {
     this.#limits = { ...LIMITS, ...options.limits };
   }
 
-  /** Opens the port as soon as this host has an identity, and keeps to its present certificate. */
+  /** Opens the port as soon as this host has an identity, and shows the present certificate of the host from then on. */
   async start(): Promise<void> {
     await this.#look();
     this.#timer = setInterval(() => void this.#look(), this.#limits.files_look_ms);
@@ -175,7 +175,7 @@ export class FileServer {
     }
   }
 
-  /** Refuses one connection too many. While many of them wait for their end, further ones get no answer (V3). */
+  /** Refuses a connection because there are too many. While many refused connections are still open, further ones get no answer (V3). */
   #refuseMore(socket: TLSSocket): void {
     if (this.#refused.size >= this.#limits.files_connections_max) return void socket.destroy();
     this.#refused.add(socket);
@@ -191,7 +191,7 @@ export class FileServer {
     socket.once("close", () => clearTimeout(timer));
   }
 
-  /** The owner of the job on this host (V2), or the reason why nobody is. */
+  /** Returns the owner of the job on this host (V2), or the reason why there is none. */
   #ownerOf({ user, group }: FilesGrant): Owner | string {
     const owner = ownersOf(this.#options.mode)({ user, group });
     if (owner === null) return `No Password Entry for User ${user}`;
@@ -213,7 +213,7 @@ export class FileServer {
     connect(socket, worker.stdin, worker.stdout, Buffer.concat([encodeFileFrame({ kind: "grant", put, get }), rest]));
   }
 
-  /** The connection has ended. Its worker removes what is not complete, and ends. It counts until then, because a disk may hold it. */
+  /** Called when the connection has ended. Its worker then removes incomplete files, and ends. The session counts until then, because a slow disk may delay the worker. */
   #over(session: Session): void {
     if (session.worker === null) this.#sessions.delete(session);
     else session.worker.once("close", () => this.#sessions.delete(session));
@@ -222,7 +222,7 @@ export class FileServer {
   }
 }
 
-/** Connects the other host with the worker, in both directions; each waits for the other (V3). */
+/** Connects the other host with the worker, in both directions. Neither gets data faster than it takes them (V3). */
 function connect(socket: TLSSocket, input: Writable, output: Readable, first: Buffer): void {
   for (const stream of [input, output]) stream.on("error", () => socket.destroy());
   input.write(first);

@@ -1,10 +1,11 @@
 // pbs_file_worker: writes and reads the files of one run of a job for another host, as the owner of the job and with no other right. The server of files
 // (file-server.ts) starts it, and connects its stdin and stdout with the other host.
 //
-// W1. The first frame comes from the server of files: the paths that the job states (grant). All others come from the other host, and only these paths count.
+// W1. The first frame (grant) comes from the server of files and has the paths that the job states. All further frames come from the other host, which can use only
+//     these paths.
 // W2. A relative path begins in the home directory of the owner.
 // W3. A file that is not complete when the connection ends is removed.
-// W4. Nothing is read before what came earlier has been written, and nothing is sent faster than it is taken: this process holds one piece of a file.
+// W4. This process reads no further data before it has written the earlier ones, and sends no faster than the other host takes: it holds one piece of a file.
 // W5. A host that goes on to send a file long after this process has refused it is disconnected.
 
 import { readSync, writeSync } from "node:fs";
@@ -31,7 +32,7 @@ function send(frame: FileFrame): void {
 
 const failed = (error: unknown): void => send({ kind: "failed", text: messageOf(error).slice(0, TEXT_CHARS), again: false });
 
-/** What the other host is doing. target null: the tree has failed, and what still comes of it is not used. */
+/** A tree that the other host sends. target null: it could not be written, and its remaining frames are ignored. */
 type Put = { target: TreeTarget | null; refused_bytes: number };
 type State = { put: Put | null };
 type Grant = FileFrame & { readonly kind: "grant" };

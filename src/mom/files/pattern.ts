@@ -1,8 +1,8 @@
-// Patterns of files: `*`, `?` and `[...]` in the names of a path, as stage lists have them. A backslash takes its meaning from the next character.
+// Patterns of files: `*`, `?` and `[...]` in the names of a path, as stage lists have them. After a backslash, the next character has no special meaning.
 //
-// P1. Whether a name fits is found out in at most (length of the name) * (length of the pattern) steps. The pattern comes from a user, and the name perhaps from
-//     another host: the matching of Node.js can take years.
-// P2. A pattern means at most FOUND_MAX files: links to a directory above make any number of paths.
+// P1. Comparing a name with a pattern takes at most (length of the name) * (length of the pattern) steps. The pattern comes from a user, and the name perhaps from
+//     another host; with the matching of Node.js, these two could be such that it takes years.
+// P2. A pattern may match at most FOUND_MAX files: through links to a directory above, it could match any number of paths.
 // P3. A name that begins with a dot fits only a pattern that begins with a dot.
 
 import { lstatSync, readdirSync } from "node:fs";
@@ -14,8 +14,8 @@ const HAS_PATTERN = /[*?[]/;
 const FOUND_MAX = 100_000;
 
 /**
- * The paths that match a pattern. A text without pattern, or one that is the name of an existing file, is returned as it is. Throws an error if nothing matches, or too
- * much does (P2).
+ * The paths that match a pattern. A text without pattern, or one that is the name of an existing file, is returned as it is. Throws an error if no file
+ * matches, or too many do (P2).
  */
 export function matching(path: string): readonly string[] {
   if (!HAS_PATTERN.test(path) || isThere(path)) return [path];
@@ -40,18 +40,18 @@ function isThere(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
   } catch {
-    // It lies in no directory, or in one that is closed to this user.
+    // The path leads through something that is no directory, or through a directory that this user may not enter.
     return false;
   }
 }
 
-/** Whether who asks for the files of a path or pattern can get one of this name. */
+/** Whether a file of this name can be an answer to a request for this path or pattern. */
 export function isAskedFor(path: string, name: string): boolean {
   const last = basename(path);
   return name === last || (HAS_PATTERN.test(last) && fits(partsOf(last), name));
 }
 
-/** directory: with its slash; "": the present one. If it cannot be read, nothing in it matches. */
+/** Returns the paths in a directory that match. directory: ends in a slash; "": the present directory. If it cannot be read, nothing matches. */
 function inDirectory(directory: string, pattern: string): readonly string[] {
   const parts = partsOf(pattern);
   try {
@@ -107,14 +107,14 @@ function partsOf(pattern: string): readonly Part[] {
   return parts;
 }
 
-/** The set `[...]` that begins there, and the place of its last character; null: it has no end, so that the bracket means itself. */
+/** Returns the set `[...]` that begins at `begin`, and the position of its closing bracket; null: there is none, so that the opening bracket means itself. */
 function setAt(
   characters: readonly string[],
   begin: number,
 ): { readonly fits: (character: string) => boolean; readonly end: number } | null {
   const is_other = characters[begin + 1] === "!" || characters[begin + 1] === "^";
   const from = begin + (is_other ? 2 : 1);
-  // A bracket that stands first is a member.
+  // A closing bracket in the first place is a member of the set.
   const end = characters.indexOf("]", from + 1);
   if (end < 0) return null;
   const singles = new Set<string>();

@@ -1,4 +1,4 @@
-// The place of a file: the path of a directory or that of the file itself.
+// A place for a file is the path of a directory or of the file itself: finds the path of the file.
 
 import { statSync } from "node:fs";
 

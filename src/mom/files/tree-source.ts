@@ -2,7 +2,8 @@
 // owner (host/posix.ts P2).
 //
 // R1. Reading never waits for the other end of a FIFO, and reads no device. Links inside a directory stay links; if the top itself is a link, its target is read.
-// R2. A file has the size that its entry states. A file that is shorter by then is a failure; what was added to it meanwhile is not read.
+// R2. Of each file, exactly as many bytes are read as its entry states. If the file has become shorter meanwhile, the copy fails; bytes that were added meanwhile
+//     are not read.
 
 import { closeSync, constants, fstatSync, openSync, readdirSync, readlinkSync, readSync, realpathSync, statSync } from "node:fs";
 import type { FileFrame } from "#protocol/files/link.ts";

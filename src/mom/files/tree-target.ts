@@ -1,10 +1,10 @@
 // Writes a file, or a directory with its contents, from frames (protocol/files/link.ts). All work is synchronous (see tree-source.ts).
 //
-// T1. A file gets its name when it is complete and on the disk. Before, it has a name of its own in the same directory, and is removed if it does not become
-//     complete. Only if the directory cannot be written is an existing file written in its place.
-// T2. A link at the place of a file is followed only if the job states this place itself, and if the link belongs to the user who writes: another user could have
-//     planted it. A link at another place may come from an earlier tree of the same host, which could send the file anywhere; the file takes its place. Nothing is
-//     written into what is no file.
+// T1. A file is written under a temporary name in the same directory, and gets its final name when it is complete and on the disk. If it does not become complete,
+//     it is removed. An existing file is overwritten directly only if the user can make no file in its directory.
+// T2. If there is a link in the place of a file, it is followed only if the job states this very path, and only if the link belongs to the user who writes: another
+//     user could have planted it. Everywhere else the file replaces the link, because the same host may have sent the link in an earlier tree, and it could lead
+//     anywhere. Directories and special files are never replaced or written.
 // T3. A file for which the disk has no room is refused before it is written. No file becomes longer than its entry states.
 // T4. Entries lie in directories that belong to the same tree, never beyond a link in it.
 
@@ -36,7 +36,7 @@ const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
 const CLOSED: ReadonlySet<string | undefined> = new Set(["EACCES", "EPERM", "EROFS"]);
 const NAME_CHARS = 200;
 
-/** A file that is being written. temporary: its present path; null: it is written in its place. */
+/** A file that is being written. temporary: its present path; null: an existing file is overwritten directly (T1). */
 type Writing = {
   readonly fd: number;
   readonly temporary: string | null;
@@ -98,7 +98,7 @@ export class TreeTarget {
     if (this.#is_empty) throw new FileFrameError("a tree without contents");
   }
 
-  /** Removes the file that is not complete. */
+  /** Removes the file that is being written, if there is one. */
   abort(): void {
     const writing = this.#writing;
     this.#writing = null;
@@ -196,6 +196,6 @@ function discard({ fd, temporary }: Writing): void {
   try {
     unlinkSync(temporary);
   } catch {
-    // Somebody has removed it.
+    // It has been removed already, or cannot be removed.
   }
 }

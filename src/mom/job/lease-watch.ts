@@ -4,7 +4,7 @@ import type { Lease, RunKey } from "./starter-link.ts";
 
 export class LeaseWatch {
   #lease: Lease | null = null;
-  /** the runs that were killed because their time was over, by job */
+  /** the runs that were killed because their lease was over, by job */
   readonly #cut_off = new Map<string, number>();
 
   /** The present lease, for the mom. */

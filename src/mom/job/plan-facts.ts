@@ -8,11 +8,11 @@ export type FarFacts = {
   readonly server: string;
   readonly server_host: string;
   readonly servers: readonly { readonly host: string; readonly port: number }[];
-  /** PBS_MANAGER_SERVICE_PORT: where hosts take files */
+  /** PBS_MANAGER_SERVICE_PORT: the port at which hosts accept connections for files of jobs */
   readonly port: number;
   /** user mode */
   readonly own: boolean;
-  /** $copy_patience: how long a copy that failed for a reason that may pass is tried again */
+  /** $copy_patience: how long a copy is tried again if it fails for a reason that may pass */
   readonly patience_s: number;
 };
 

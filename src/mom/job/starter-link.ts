@@ -3,8 +3,8 @@
 // S1. The starter reports an exit only after its journal has it on the disk.
 // S2. At every connect, the starter reports all runs that it knows. It forgets a run only when the mom requests that.
 // S3. `exited` means that nothing of the job's session is left.
-// S4. A run in the lease is killed when its time is over. The mom extends the lease whenever its server has answered, so that
-//     the run also ends if the mom itself is stopped or dead (../run/cut-off.ts). A run is not started after its time.
+// S4. The lease states a time for each of its runs. The starter kills the run at that time, and does not start it later. The mom extends the lease whenever its
+//     server has answered, so that the run also ends if the mom itself is stopped or dead (../run/cut-off.ts).
 
 import type { TerminalTicket } from "#protocol/terminal/link.ts";
 import type { JobLimits } from "./cgroup-limits.ts";
@@ -76,7 +76,7 @@ export type ExitedRun = RunKey & {
   readonly group?: GroupUsage;
   /** the restart script failed before it executed the program that it restores */
   readonly restart_failed?: true;
-  /** the starter killed the run because its time in the lease was over */
+  /** the starter killed the run because its lease was over */
   readonly cut_off?: true;
 };
 
@@ -85,7 +85,7 @@ export type ExitedRun = RunKey & {
  * answered_ms: the time at which the mom sent what was answered.
  */
 export type ServerContact = { readonly answered_ms: number; readonly requeue_s: number; readonly sister_s: number };
-/** The runs that are killed when their time is over. contact: is only kept for the mom, which may have to be started again */
+/** The runs that the starter kills, each at its time (S4). contact: the starter only keeps it, for a mom that is started again */
 export type Lease = { readonly contact: ServerContact; readonly runs: readonly (RunKey & { readonly until_ms: number })[] };
 
 /** A session that was added to a job. owner: only the processes of this uid in the session belong to the job. */

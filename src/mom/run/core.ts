@@ -13,7 +13,7 @@
 // C6. A server on another host may not receive this confirmation, because a network can fail in one direction only. The
 //     server therefore answers it. Before the answer the mom makes files for a run and asks hooks, but starts no process of
 //     the job (mom-link.ts I5).
-// C7. See cut-off.ts: what the mom ends when it does not hear from its server.
+// C7. cut-off.ts says which runs the mom ends when its server does not answer.
 
 import type { MomHello, MomJob, ServerToMom } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -215,7 +215,7 @@ function welcome(cx: Context, data: ServerToMom["mom-welcome"]): void {
   const { state } = cx;
   state.welcomed = true;
   state.confirms = data.confirms === true;
-  // At its welcome the server has compared all runs with its own, so none of them still needs a confirmation.
+  // Before the server welcomed the mom, it compared the mom's runs with its own, so no run needs a confirmation any more.
   state.unconfirmed.clear();
   for (const job of data.kill) withRun(cx, job, null, (run) => discard(cx, run));
   for (const key of data.acknowledged) withRun(cx, key.job, key.run_count, (run) => acknowledged(cx, run));

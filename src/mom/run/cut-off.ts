@@ -1,9 +1,9 @@
-// A mom that is cut off from its server ends its rerunnable jobs before the server starts them elsewhere (protocol/mom-link.ts
-// I7). What cannot be rerun goes on: the server deletes such a job, and the mom ends it when it hears from the server again.
+// A mom that is cut off from its server ends its rerunnable jobs before the server starts them elsewhere (protocol/mom-link.ts I7). Jobs that are not rerunnable go
+// on: the server deletes such a job, and the mom ends it when it hears from the server again.
 //
-// Z1. Time counts from the latest message that the server has answered. A network that carries data in one direction only
-//     therefore counts as cut. Nobody listening at the server's address also counts as an answer: no server runs, so none can
-//     start jobs elsewhere. In a complex with two servers, it counts nothing (shell/known-leader.ts).
+// Z1. Time counts from the latest message that the server has answered. A network that carries data in one direction only therefore counts as cut. If nobody listens
+//     at the server's address, that counts as an answer, too: no server runs, so none can start jobs elsewhere. In a complex with two servers it does not count,
+//     because the other server may run (shell/known-leader.ts).
 // Z2. The mom ends a run a margin before its grace is over. The starter has the lease of the run, which ends half a margin
 //     later, and kills the run if the mom is stopped or dead.
 // Z3. Before the first contact no grace is known, and nothing is ended. A mom that was started again takes over what the
@@ -18,7 +18,7 @@ import { untilOf } from "./server-contact.ts";
 import type { MomState, Run } from "./state.ts";
 import { beginEnding } from "./watch.ts";
 
-/** Reasons for the end of a run with which it has no further run, or is killed already. */
+/** A run that is being ended for one of these reasons need not be cut off: its job will have no further run because of this end, or the run is cut off already. */
 const NO_MORE: ReadonlySet<NonNullable<Run["ending"]>["why"]> = new Set(["cut-off", "discard", "delete"]);
 
 /** Ends the runs that must not go on without an answer of the server. Called before every event. */

@@ -15,7 +15,7 @@ export type MomEvent =
   /** the link to the server is connected: a hello is due */
   | { readonly kind: "connected" }
   | { readonly kind: "disconnected" }
-  /** the server has answered what was sent at this time; grace null: no server runs (cut-off.ts Z1) */
+  /** the server has answered a message that the mom sent at this time; grace null: no server runs (cut-off.ts Z1) */
   | { readonly kind: "contact"; readonly at_ms: number; readonly grace: MomGrace | null }
   | { readonly kind: "welcome"; readonly data: ServerToMom["mom-welcome"] }
   /** a request to start a run. owner null: the user does not exist here */

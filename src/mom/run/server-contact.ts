@@ -14,7 +14,7 @@ const margin_ms = (grace_s: number): number => 1000 * Math.min(MARGIN_S_MAX, MAR
 /** The times until which a run may go on without an answer. own_ms: the mom ends it then; leased_ms: the starter does, if the mom has not */
 type Until = { readonly own_ms: number; readonly leased_ms: number };
 
-/** Returns these times; null: the run may go on for ever. */
+/** Returns these times for a run; null: it may go on for ever. */
 export function untilOf({ contact, config }: MomState, run: Run): Until | null {
   if (contact === null || run.job.attrs["Rerunable"] === false) return null;
   const grace_s = isSister(run.job, config.host) ? contact.sister_s : contact.requeue_s;
@@ -23,7 +23,10 @@ export function untilOf({ contact, config }: MomState, run: Run): Until | null {
   return { own_ms: end_ms - margin_ms(grace_s), leased_ms: end_ms - margin_ms(grace_s) / 2 };
 }
 
-/** Notes that the server has answered what was sent at a time; grace null: no server runs. An answer that is older than the known one changes only the grace. */
+/**
+ * Notes that the server has answered a message that the mom sent at at_ms; grace null: no server runs. If a later message was answered before, this changes
+ * only the grace.
+ */
 export function contacted(state: MomState, at_ms: number, grace: Pick<ServerContact, "requeue_s" | "sister_s"> | null): void {
   const terms = grace ?? state.contact;
   if (terms === null) return;

@@ -1,7 +1,7 @@
 // The newest leader of which the mom has heard (protocol/failover/leader.ts), in the file mom_priv/leader, so that a mom that was started again knows it.
 //
-// K1. A leader shows that the complex has two servers. Then nobody listening at the address of one server does not prove that no server runs: the other one may
-//     lead, and start the jobs of this mom elsewhere (../run/cut-off.ts Z1). This counts, too, for a mom whose pbs.conf does not name the two servers yet.
+// K1. If a leader is known, the complex has two servers. If then nobody listens at the address of one server, this does not prove that no server runs: the other one
+//     may lead, and start the jobs of this mom elsewhere (../run/cut-off.ts Z1). The same is true for a mom whose pbs.conf does not name the two servers yet.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import type { ServerEnd } from "../driver/ports.ts";
 
 const fileIn = (directory: string): string => join(directory, "leader");
 
-/** directory: mom_priv. null: none is known */
+/** Returns the leader in the file; null: none is known. directory: mom_priv */
 export function readLeader(directory: string): Leader | null {
   try {
     return parseLeader(readFileSync(fileIn(directory), "utf8").trim());
@@ -25,13 +25,13 @@ export function readLeader(directory: string): Leader | null {
 /** Notes the leader. Throws the file system's error. */
 export const noteLeader = (directory: string, leader: Leader): void => writeWholeFile(fileIn(directory), `${leaderText(leader)}\n`, 0o644);
 
-/** The leader that a welcome names; null: none. */
+/** Returns the leader that a welcome names; null: it names none. */
 export function leaderIn(data: unknown): Leader | null {
   const text = isRecord(data) ? data["leader"] : undefined;
   return typeof text === "string" ? parseLeader(text) : null;
 }
 
-/** The end of the connection of a mom that knows one server only: keeps what each welcome says about a second one (K1). fault: writes a line into the log. */
+/** Returns the functions of `end` for a mom that knows one server only. They also note the leader that each welcome names (K1). fault: writes a line into the log. */
 export function heedingLeader(directory: string, end: ServerEnd, fault: (text: string) => void): ServerEnd {
   let has_leader = readLeader(directory) !== null;
   const keep = (leader: Leader | null): void => {

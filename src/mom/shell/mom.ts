@@ -212,7 +212,7 @@ export class Mom {
     };
   }
 
-  /** Takes files of jobs on other hosts, if this host has an identity. Of several moms of one host, the one with the complex's PBS_HOME does. */
+  /** Runs pbs_file_server if this host has an identity. If several moms run on this host, only the mom with the PBS_HOME of pbs.conf runs it. */
   #fileServer(): KeptProcess {
     const { home, servers, own_server, port, mode } = this.#conf;
     return keepProcess({

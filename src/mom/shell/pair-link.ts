@@ -1,8 +1,8 @@
 // The mom's connection to the active one of two servers (docs/standby.md). The mom is connected to one server, and asks the
 // other one from time to time whether it leads. The standby listens on no port, so the question costs next to nothing.
 //
-// P1. The mom obeys the welcome of no server that was replaced (protocol/failover/follower.ts). The newest leader that it has heard of
-//     is in mom_priv/leader before it obeys, so that a mom that was started again remembers it.
+// P1. The mom does not obey the welcome of a server that was replaced (protocol/failover/follower.ts). Before the mom obeys a leader, it writes the leader into
+//     mom_priv/leader, so that a mom that is started again remembers it.
 // P2. The core of the mom sees one connection. When the mom goes over to the other server, the connection ends for the core and
 //     is made again.
 
@@ -26,7 +26,7 @@ export type PairLinkOptions = {
   readonly directory: string;
   /** Connects to one of the servers and stays connected. Throws an error for the log while this host has no certificate. */
   dial(at: ServerAt, end: ServerEnd): ServerLink;
-  /** Asks a server whether it leads: the text of its leader. Rejects if it does not answer. */
+  /** Asks a server whether it leads. Resolves with the text of its leader. Rejects if it does not answer. */
   ask(at: ServerAt): Promise<string | null>;
   /** called when the mom goes over to that server */
   moved(at: ServerAt): void;
@@ -45,7 +45,7 @@ class PairLink implements ServerLink {
   #link: ServerLink | null = null;
   #is_open = false;
   #is_welcomed = false;
-  /** whether frames are dropped, because the server of the present connection is not obeyed */
+  /** whether frames are dropped, because the mom does not obey the server of its present connection */
   #is_deaf = false;
   #is_closed = false;
   #said = "";
@@ -135,7 +135,7 @@ class PairLink implements ServerLink {
       judgement === "leave" ? "the server was replaced by the other one" : "the server has another database than the one known",
     );
     if (judgement === "leave") return this.#goOver("the server was replaced by the other one");
-    // Commands may have arrived together with the welcome.
+    // Commands may have arrived together with the welcome: they must be dropped.
     this.#is_deaf = true;
     this.#link?.reconnect();
   }
@@ -163,7 +163,7 @@ class PairLink implements ServerLink {
     const said = (await isReached(other)) ? await this.#leaderAt(other) : undefined;
     if (this.#is_closed || asked !== this.#at) return;
     const { goes, next } = judgeOther(this.#following, said, this.#is_welcomed);
-    // The leader is noted when it has welcomed this mom. Until then a server that says so is only worth a connection.
+    // A server that says that it leads is only a reason to connect to it: its leader is noted when it has welcomed this mom.
     this.#following = { ...this.#following, sought: next.sought };
     if (goes) this.#goOver(`the server at ${other.host}, port ${other.port}, leads now`);
   }

@@ -43,7 +43,7 @@ export function serverPorts(conf: ServerPlace, directory: string, fault: (text: 
       reports: reportsPort(conf, () => first),
       group: groupPort(conf, () => first, fault),
     };
-  // On the hosts of two servers, too, the mom takes the way of other hosts, because the active server may be on another one.
+  // In a complex with two servers, a mom on the host of a server also connects by TLS, because the active server may be on the other host.
   const { primary, secondary } = conf.pair;
   let present: ServerAt = primary;
   const server: ServerPort = {

@@ -1,7 +1,6 @@
 // The starter: parent of all jobs of a mom. It is small and long-lived: it starts runs, waits for their ends, records these, and reports to the mom that is
-// connected. It decides nothing about jobs. job/starter-link.ts has its invariants S1-S3; sockets and start-up are in starter-main.ts. Its other files:
-// children.ts (the runs and their processes), run-starts.ts, run-endings.ts (the remaining processes of ended jobs), run-exits.ts (writes and reports the
-// ends).
+// connected. It decides nothing about jobs. job/starter-link.ts has its invariants S1-S4; sockets and start-up are in starter-main.ts. Its other files: children.ts
+// (the runs and their processes), run-starts.ts, run-endings.ts (the remaining processes of ended jobs), run-exits.ts (writes and reports the ends).
 //
 // T0. The starter survives full disks and errors, because its end would be the end of every job. While the journal accepts no records, no run is started.
 // T1. The process group of an ended top process is killed before the process is reaped, while its number cannot be reused.
@@ -95,7 +94,7 @@ export class Starter {
     this.#awaitLease();
   }
 
-  /** Sets the timer for the first run whose time will be over. */
+  /** Sets the timer for the run whose lease is over first. */
   #awaitLease(): void {
     const next_ms = this.#leases.next_ms();
     if (this.#lease_timer !== null) clearTimeout(this.#lease_timer);
@@ -105,7 +104,7 @@ export class Starter {
     this.#lease_timer = setTimeout(() => this.#endOverdue(), wait_ms);
   }
 
-  /** Kills the runs whose time is over. Timers can be a millisecond early. */
+  /** Kills the runs whose lease is over. Timers can be a millisecond early. */
   #endOverdue(): void {
     const runs = this.#leases.overdue(this.#options.now_ms(), (run) => this.#children.alive(run) !== null);
     for (const { job } of runs) this.#options.complain(`${job} is killed: its host is cut off from the server, and its mom does not act`);
