@@ -13,7 +13,7 @@ import { PBS_VERSION } from "#support/version.ts";
 import type { Command, CommandIo } from "./command.ts";
 import { PBSE_BADHOST, PBSE_NOSUP } from "./errors.ts";
 
-/** What commands use of a connection (protocol/client.ts). */
+/** The part of a connection (protocol/client.ts) that commands use. */
 export type Link = Pick<ServerConnection, "request" | "close">;
 
 export type Complex = {

@@ -15,8 +15,8 @@ let last: Quarter | null = null;
 const QUARTER_S = 900;
 
 /**
- * Writes epoch seconds as `Fri Nov 20 09:26:28 2026`. Date, hour and time zone are computed once for each quarter of an hour, because no zone changes its
- * offset within one.
+ * Writes epoch seconds as `Fri Nov 20 09:26:28 2026`. Date, hour and time zone are computed once for each quarter of an hour, because no
+ * time zone changes its offset within a quarter.
  */
 export function ctime(epoch_s: number): string {
   const start_s = Math.floor(epoch_s / QUARTER_S) * QUARTER_S;

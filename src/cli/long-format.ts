@@ -35,7 +35,7 @@ const TIMES = new Set([
 /** Attributes whose value is always text, even if it looks like a number. */
 const TEXTS = new Set(["Job_Name", "project", "Account_Name"]);
 
-/** Returns a value as it is printed: a time as a date. If the estimated start is 0, the scheduler knows no start. */
+/** Returns a value as it is printed: a time as a date, and an estimated start of 0 as UNKNOWN, because the scheduler knows no start then. */
 function shown(name: string, text: string): string {
   if (!TIMES.has(name)) return text;
   return name === "start_time" && text === "0" ? "UNKNOWN" : ctimeOfText(text);

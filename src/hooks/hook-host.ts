@@ -101,7 +101,7 @@ class HostProcess implements HookHost {
     });
     this.#child.once("error", (error) => this.#die(error.message));
     this.#child.once("exit", (code, signal) => {
-      // Output may still be in the pipe: the run ends when that has been read.
+      // Output may still be in the pipe. It is read in the short time before the run ends.
       const why = signal === null ? `the hook host ended with status ${code}` : `the hook host was ended by ${signal}`;
       setTimeout(() => this.#die(why), 100).unref();
     });

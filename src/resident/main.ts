@@ -20,7 +20,7 @@ import { settingsOf } from "./settings.ts";
 
 const MARK_FD = 3;
 /**
- * when this many bytes of output wait for a launcher, the server's answers to the command of that launcher are not read until the launcher has taken the output
+ * if this many bytes of output wait for a launcher, the resident reads no more answers of the server to that launcher's command until the launcher has taken the output
  */
 const WAITING_BYTES_MAX = 1 << 18;
 /** how often the resident checks its own size, and whether its bundle still exists */

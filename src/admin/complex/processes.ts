@@ -8,7 +8,7 @@ import { AdminError } from "./complex-home.ts";
 /** The longest time for a stop, and the interval of reports about its progress. */
 const STOP_S_MAX = 180;
 const STOP_TELL_S = 10;
-/** How long a zombie is waited for. Tools that check its pid believe that it lives; but if process 1 does not reap it, it stays for ever. */
+/** How long the caller waits until a zombie has disappeared, because tools that check its pid believe that it lives. If process 1 does not reap it, it stays for ever. */
 const BURIAL_S_MAX = 5;
 
 /** The state of a process. A zombie has ended and has no files or locks; only its parent can remove it. */

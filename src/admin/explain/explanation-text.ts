@@ -52,7 +52,7 @@ export function explanationText(told: Explanation): string {
 }
 
 const learnedText = (learned_s: number): string => renderDuration(Math.round(learned_s));
-/** Returns how long similar jobs took. It is shown beside the expected end, which the calculation uses. */
+/** Returns how long similar jobs took. The explanation only shows this time; the scheduler computes starts with the expected end, which is shown before it. */
 const likeIt = ({ learned_s }: Obstacle): string => (learned_s === undefined ? "" : ` (jobs like it took ${learnedText(learned_s)})`);
 
 const row = (name: string, text: string): string => `  ${name.padEnd(17)} ${text}`;

@@ -27,7 +27,7 @@ export type DraftWorld = JobOptionWorld & {
   readonly terminal: boolean;
 };
 
-/** All faults in the words of one source. stop: only this fault is printed, without the usage, and the exit status is 1. */
+/** The text of all faults in the words of one source. stop: qsub prints only this text, without the usage, and exits with 1. */
 export type DraftFaults = { readonly text: string; readonly stop: boolean };
 
 export type SourceWords = {

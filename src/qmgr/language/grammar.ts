@@ -89,7 +89,7 @@ class LazyLookahead extends LLkLookaheadStrategy {
 }
 
 export class RequestParser extends EmbeddedActionsParser {
-  /** the leftmost fault inside a word of a kind that is allowed at its position */
+  /** the leftmost fault in the text of a word, such as a value that is too long. Words of the wrong kind are faults that chevrotain finds */
   fault: SyntaxFault | undefined;
   /** the first name that begins with a character that is not allowed */
   bad_name: IToken | undefined;

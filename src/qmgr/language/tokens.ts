@@ -38,7 +38,7 @@ function token(name: string, pattern: Pattern, { in: categories = [], to, skippe
     pattern: pattern as RegExp,
     categories: [categories].flat(),
     line_breaks: true,
-    // The lexer enters one mode after the other and never returns from one: chevrotain has no other way to change its first mode.
+    // The lexer only enters modes and never leaves one, because chevrotain does not let it leave its first mode.
     ...(to === undefined ? {} : { push_mode: to }),
     ...(skipped === true ? { group: Lexer.SKIPPED } : {}),
   });

@@ -151,7 +151,7 @@ function Shell({ world, onStatus }: { readonly world: ShellWorld; readonly onSta
 
 const CANDIDATES_MAX = 40;
 
-/** Handles keys one by one. While a request is executed, keys wait. Returns the waiting keys; when the shell is left, they must be removed. */
+/** Handles keys one by one. While a request is executed, keys wait. Returns the waiting keys, which the caller must remove when the user leaves the shell. */
 function useKeys(press: (key: ShellKey) => Promise<void>): RefObject<ShellKey[]> {
   const keys = useRef<ShellKey[]>([]);
   const working = useRef(false);

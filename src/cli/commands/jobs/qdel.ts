@@ -10,7 +10,7 @@ const USAGE = `usage:
 	qdel [-W force|suppress_email=X] [-x] job_identifier...
 	qdel --version
 `;
-/** largest number of jobs in one qdel for which mail is sent */
+/** the server sends mail for at most this number of the jobs of one qdel, the first ones */
 const MAILS_MAX = 1000;
 
 export const run: Command = asCommand("qdel", USAGE, qdel);

@@ -40,7 +40,7 @@ export async function qrun(io: CommandIo, complex: Complex): Promise<number> {
   return status === 0 ? 0 : FAILED;
 }
 
-/** Longest line that lists unknown vnodes. */
+/** A line that lists unknown vnodes is cut to this length. */
 const LINE_CHARS_MAX = 255;
 
 function refusal(reply: ErrorReply, id: string, exec_vnode: string | null): string {
