@@ -36,7 +36,7 @@ export type Complex = {
 
 /** Number of process ids for each scheduler, which is started at most that often in one simulation. */
 const PIDS_PER_SCHED = 1000;
-/** The parent of a scheduler that no server has started. */
+/** The number of the parent (SchedProcess.parent) of a scheduler that no server has started. */
 const NO_PARENT = -1;
 
 export function createComplex(world: World, scenario: Scenario, checks: Checks): Complex {

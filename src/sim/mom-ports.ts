@@ -44,7 +44,7 @@ import type { StarterProcess } from "./starter-process.ts";
 import { steadyMs, type World } from "./world.ts";
 
 const RECONNECT_MS = 1000;
-/** How often the other one of two servers is asked who leads: while the mom has a server, and while it has none. */
+/** Intervals in ms at which the mom asks the other one of two servers who leads: while a server has welcomed the mom, and while none has. */
 const ASK_MS = 2000;
 const ASK_SOON_MS = 500;
 
@@ -457,7 +457,7 @@ class VirtualServerLink implements ServerLink {
   readonly #end: ServerEnd;
   #link: Link<"mom-to-server", "server-to-mom"> | null = null;
   #is_closed = false;
-  /** with two servers (../mom/shell/pair-link.ts): the seat of the present server, and what is known about the leader */
+  /** with two servers (src/mom/shell/pair-link.ts): the seat of the server to which the mom connects, and what the mom knows about the leader */
   seat = 0;
   #following: Following;
   #is_welcomed = false;

@@ -24,7 +24,7 @@ import { steadyMs, type World } from "./world.ts";
 const LOOK_MS = 400;
 /** Time in ms between the end of a process that has ended by itself and the start of a new one at its seat. */
 const AGAIN_MS = 1000;
-/** Share of the requests that go to a server that does not lead, if one is there. */
+/** Share of the requests of clients that go to the server that does not lead, if it serves. */
 const ASTRAY = 0.1;
 
 export type PairAround = {

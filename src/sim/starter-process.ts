@@ -124,7 +124,7 @@ export class StarterProcess {
     this.detach();
   }
 
-  /** Lets the host go down with its processes and come up with a new boot id. */
+  /** Kills the starter and all processes of jobs, as when the host goes down. */
   reboot(): void {
     this.kill();
     this.#killProcesses();

@@ -61,7 +61,7 @@ export function startedJobs(universe: Universe, now_s: number): StartedJobs {
       const { job } = candidate.entry;
       jobs.push(job);
       unnoted.push({ candidate, placed });
-      // A job that starts in a reservation uses amounts that the reservation holds until its end.
+      // A job in a reservation is not entered: it uses amounts that the calendar shows as held by the reservation until its end.
       if (job.resv !== undefined) return;
       if (placed.moved.some(([host]) => host.outlook !== null)) enter({ candidate, placed }, lookAhead());
       else unentered.push({ candidate, placed });

@@ -15,7 +15,7 @@ export function logConsidering(cycle: Cycle, entry: JobEntry): void {
   cycle.log({ event: LOG_EVENT.DEBUG, class: "Job", object: entry.job.id, text: "Considering job to run" });
 }
 
-/** A job that cannot start, when its turn comes. tried: the job itself was tried in this cycle, not only another job of its class or a job before it. */
+/** A job whose turn has come and that cannot start. tried: the job itself was tried in this cycle; otherwise `why` comes from another job. */
 export type Blocked = { readonly entry: JobEntry; readonly line: JobLine; readonly why: Why; readonly tried: boolean };
 
 /**

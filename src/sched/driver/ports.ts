@@ -110,7 +110,7 @@ export type SchedPorts = {
   readonly modules: ModulesPort;
   readonly log: LogPort;
   readonly local: LocalTime;
-  /** Called with true before, and with false after, the code of a cycle runs, including the site's modules. Nothing else is done in between. */
+  /** Called with true before the code of a cycle runs (with the site's modules), and with false after it has run. The thread does nothing else in between. */
   busy(is_busy: boolean): void;
   /** Called when the server has sent quit. The program must then call leave() of the scheduler. */
   quit(): void;

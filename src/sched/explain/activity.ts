@@ -15,7 +15,7 @@ export type Activity = {
 
 const CYCLES_MAX = 120;
 const EVENTS_MAX = 200;
-/** Largest number of decisions of one cycle that are kept. Of further decisions only the number is kept. */
+/** Largest number of events of one cycle that are kept. Of its further events only the number is kept. */
 const EVENTS_OF_CYCLE_MAX = 20;
 
 export function createActivity(): Activity {

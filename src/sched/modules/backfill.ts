@@ -123,7 +123,7 @@ export const backfill: PolicyModule = {
   },
 };
 
-/** Returns the planner of a cycle; null: there is none, because jobs need not start in strict order. */
+/** Returns the planner of a cycle; null: the cycle plans nothing (a qrun, or neither strict_ordering nor sched_preempt_enforce_resumption). */
 export function plannerOf(cycle: Cycle): Planner | null {
   return STATES.get(cycle)?.planner ?? null;
 }

@@ -37,7 +37,7 @@ export function queuesInOrder(universe: Universe): readonly Queue[] {
 /** Returns the jobs of started execution queues in their order at this moment. levels: the present preemption levels; null: they do not matter. */
 export function jobsInOrder(ranks: RankContext, policy: Policy, levels: LevelOf | null = null): JobsInOrder {
   const groups = groupsOf(ranks, policy, levels);
-  /** past: the jobs that had their turn. leftovers: for blocked lines, the jobs that have not had it, by track */
+  /** past: the jobs that had their turn. leftovers: for each blocked line, those of its other jobs whose comment differs, by track */
   const past = new Set<JobEntry>();
   const leftovers = new Map<JobLine, Map<Track, Ranked[]>>();
   let group = 0;
@@ -96,7 +96,7 @@ export function jobsInOrder(ranks: RankContext, policy: Policy, levels: LevelOf 
   };
 }
 
-/** Returns, by track, the jobs of a line whose comment differs and that have not had their turn. The last job of each list comes first in the order of jobs. */
+/** Returns, by track, the jobs of a line whose comment differs and that have not had their turn. Each list is reversed: its last job is tried first. */
 function differingOf(line: JobLine, past: ReadonlySet<JobEntry>, ranks: RankContext): Map<Track, Ranked[]> {
   const tracks = new Map<Track, Ranked[]>();
   for (const entry of line.differ) {

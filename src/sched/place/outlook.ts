@@ -104,7 +104,7 @@ function leftAt(universe: Universe, vnode: Vnode, from_s: number): Left {
 
 // --- windows
 
-/** Largest number of windows whose states are kept for a bucket. The windows change as time goes on. */
+/** Largest number of states for windows that a bucket keeps (`during`). If there are more, all are dropped: the windows change as time goes on. */
 const SHOWN_KEPT = 64;
 
 /**
@@ -138,8 +138,8 @@ export function reachesBooked(buckets: Iterable<HostBucket>, window: Window): bo
 }
 
 /**
- * Returns a key of the booked periods that a window contains. The key also says whether the first of these periods began before the window. An empty key: there
- * are none.
+ * Returns a key of the booked periods that overlap a window. The key also says which of the first periods began before the window, and which begin with it.
+ * An empty key: no booked period keeps a job with this window off.
  */
 function keyDuring(outlook: Outlook, window: Window): string {
   if (outlook.seen !== null && isSameWindow(outlook.seen, window)) return outlook.seen_key;

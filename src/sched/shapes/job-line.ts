@@ -29,11 +29,11 @@ export type JobLine = {
   readonly tracks: Map<string, Track>;
   /** number of jobs in the line */
   size: number;
-  /** when its jobs were preempted (all at the same time); undefined: they were not */
+  /** when the jobs of the line were preempted (all at the same time); undefined: they were not */
   readonly preempted_s: number | undefined;
   /** the agreed comment: the comment that jobs of this line (those above the threshold) got last */
   said: string | undefined;
-  /** the kind of reason in the agreed comment, without amounts, and when the comment was decided */
+  /** the kind of the reason that the agreed comment gives (kindOf in reasons.ts), and when the comment was agreed */
   said_kind: string;
   said_s: number;
   /** jobs whose comment differs from the agreed one */

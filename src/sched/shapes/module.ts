@@ -240,7 +240,7 @@ export type Room = {
   readonly occupied: Placed | null;
   /** Puts a job back on its vnodes. Returns false if another job needs what it had. */
   putBack(id: string): boolean;
-  /** Keeps the changes since the last mark. The cycle now starts the job that was placed. */
+  /** Keeps all changes that were not rolled back. The cycle now starts the job that was placed. */
   keep(candidate: Candidate): void;
   /** Counts all jobs that were taken away as running again, on their vnodes. The hosts themselves are moved back by the cycle. */
   close(): void;

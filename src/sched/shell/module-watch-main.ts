@@ -19,7 +19,7 @@ const calls = new Map<number, Omit<Stuck, "alarm_s">>();
 let file = "";
 let alarm_s = 0;
 let looked_ms = performance.now();
-/** the state at the last check, and for how long it has been the same */
+/** `now` of look() at the last check, and for how long it has been the same */
 let seen = "";
 let stood_ms = 0;
 

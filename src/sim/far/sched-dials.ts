@@ -33,7 +33,7 @@ export class SchedDials {
     this.#options = options;
   }
 
-  /** Dials a scheduler, unless that is under way. Returns false if it is not on another host. */
+  /** Dials a scheduler, unless it is already being dialled or is connected. Returns false if it is not on another host. */
   start(sched: string): boolean {
     const host = this.#options.hostOf(sched);
     if (host === null) return false;

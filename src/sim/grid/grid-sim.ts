@@ -43,7 +43,7 @@ export type GridReport = {
   readonly seconds: number;
   readonly cycles: number;
   readonly taken_back: number;
-  /** slot seconds that local users left free while campaigns had work, and the part of them that gave results */
+  /** slot seconds that local users left free while campaigns had work, and the share of them that was used by jobs of campaigns that ended well */
   readonly offered_s: number;
   readonly busy_share: number;
   readonly campaigns: readonly CampaignReport[];

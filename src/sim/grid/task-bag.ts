@@ -1,5 +1,5 @@
-// The tasks of a campaign that are not submitted and not done. Tasks that were never submitted are a number only; tasks that came
-// back stand before them, those with the higher priority first.
+// The tasks of a campaign that are not submitted and not done. Tasks that came back are taken first, those with the higher priority
+// before the others. Then follow the tasks that were never submitted; of these only the next number is kept.
 
 import { heapPop, heapPush } from "#support/heap.ts";
 
