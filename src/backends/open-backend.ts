@@ -20,7 +20,7 @@ const OPEN: Readonly<Record<BackendType, (settings: BackendSettings, tokens: Tok
   slurm: openSlurm,
 };
 
-/** Throws a BackendError of the kind `configuration` if the attributes cannot be right. Whether the backend answers, probe() tells. */
+/** Throws a BackendError of the kind `configuration` if the attributes cannot be right. Does not ask the backend itself: probe() tells whether it answers. */
 export function openBackend(settings: BackendSettings): Backend {
   const tokens = tokenFiles(textSetting(settings.attributes, "token_dir") ?? join(settings.state_dir, "tokens"));
   return OPEN[settings.type](settings, tokens);

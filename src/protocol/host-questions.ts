@@ -35,12 +35,12 @@ export type CertificateCheck = {
   readonly sight: HostSight | undefined;
 };
 
-/** Whether a certificate that ends then must be renewed at this time: less than a third of its time is left. Times are epoch seconds. */
+/** Whether a certificate that ends at until_s must be renewed at now_s: less than a third of its time is left. Times are epoch seconds. */
 const isDue = (until_s: number, now_s: number): boolean => until_s - now_s < TERMS.certificate_s / 3;
 
 /**
- * Renews what is due: both certificates of the host, if its own is due or the complex has a new authority, or only the one for its
- * users. Returns the end of the host's certificate. Throws what checkCertificate throws.
+ * Renews the certificates that are due: both of the host if its own is due or the complex has a new authority; otherwise only that for its users, if it is due.
+ * Returns when the host's certificate ends. Throws what checkCertificate throws.
  */
 export async function renewDue(
   host: AskingHost,
@@ -68,7 +68,7 @@ export async function checkCertificate(host: AskingHost): Promise<CertificateChe
   return { host: own.name, until_s: own.until_s, login_until_s, now_s, current: trusted.join() === authorities.join(), sight };
 }
 
-/** The end of the certificate for this host's users; null: there is none that can be used. */
+/** Returns when the certificate for this host's users ends; null: there is none that can be used. */
 function loginEnd({ home, own }: AskingHost): number | null {
   try {
     const login = readLogin(home, own);
@@ -143,7 +143,7 @@ export async function renewLogin(host: AskingHost): Promise<void> {
   writeLogin(host.home, { key, certificate }, host.own);
 }
 
-/** path: that of the file; until_s: its end, epoch seconds. */
+/** A user's certificate on the disk. path: its file; until_s: when it ends, epoch seconds. */
 export type UserCertificate = { readonly path: string; readonly user: string; readonly until_s: number };
 
 /** Gets and stores a certificate of the caller, with a token that the administrator made for the caller's name. Throws QuestionError, CredentialsError. */

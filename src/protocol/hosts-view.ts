@@ -1,6 +1,9 @@
 // The answer to the request `view-hosts` (`partita hosts`).
 
-/** both: reports arrive, and the mom gets the answers. there: reports arrive, but the answers do not reach the mom. none: no report arrives; reports come over the connection */
+/**
+ * both: datagrams of the mom reach the server, and the answers reach the mom. there: the mom's datagrams arrive, but no answer does. none: no datagram of the
+ * mom arrives, so its reports come over the connection
+ */
 export type Datagrams = "both" | "there" | "none";
 
 /** A host of the complex: one with vnodes, or one whose mom is connected. */

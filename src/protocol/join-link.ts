@@ -49,8 +49,8 @@ export type HostToAuthority = {
   /** asked by such a host: where does another host take files? */
   "files-place": { readonly version: string; readonly host: string };
   /**
-   * asked by a host that takes files: what may this run of a job write and read here? from: the host that says that the run is
-   * there; from_server: it has shown the server's certificate
+   * asked by a host that takes files: what may this run of a job write and read here? from: the host that says that it has the run; from_server: this host has
+   * shown the server's certificate
    */
   "files-grant": {
     readonly version: string;
@@ -74,7 +74,10 @@ export type FilesGrant = {
 };
 /** A mom of another host, and where it accepts connections of other moms. */
 export type OtherMom = { readonly host: string; readonly address: string; readonly port: number };
-/** What the server knows of the host that asks. connected: its mom is; datagrams: as in HostView; others: further moms, on other hosts than the server's. */
+/**
+ * What the server knows of the host that asks. connected: its mom is connected; datagrams: as in HostView; others: the moms of other hosts, without that of the
+ * server's host.
+ */
 export type HostSight = { readonly connected: boolean; readonly datagrams: Datagrams | null; readonly others: readonly OtherMom[] };
 /** A scheduler of a host. port: its sched_port; null: not set. */
 export type HostSched = { readonly name: string; readonly port: number | null };

@@ -6,7 +6,7 @@
 //   server -> client   {"type":"reply","data":{"id":7,"ok":true,"value":...}}       exactly one per request, in any order
 //                      {"type":"reply","data":{"id":7,"ok":false,"code":15001,"text":"Unknown Job Id"}}
 //                      {"type":"part","data":{"id":7,"items":[...]}}                any number before the reply (status requests)
-// I1. No request names its user: the server takes user and groups from the peer credentials of the socket.
+// I1. No request names its user: the server takes user and groups from the peer credentials of the socket, or from the proof of a user on another host (proof/).
 // I2. Attribute values are sent as the text that the user typed; only the server parses them.
 
 import type { IdentityAsk } from "./identity-link.ts";
@@ -167,7 +167,10 @@ export type ViewUnservedRequest = { readonly kind: "view-unserved" };
 export type ViewHostsRequest = { readonly kind: "view-hosts" };
 /** Returns backends and their runners (`partita runners`); the answer is a RunnersView. */
 export type ViewRunnersRequest = { readonly kind: "view-runners" };
-/** `partita confirm-dead`: lost runners count as dead. names: of runners, or of jobs on them; none: all lost ones. age_s: only those lost for so long */
+/**
+ * `partita confirm-dead`: makes lost runners count as dead. names: names of runners, or ids of jobs on them; empty: all lost runners. age_s: only runners that
+ * have been lost for so many seconds
+ */
 export type ConfirmDeadRequest = { readonly kind: "confirm-dead"; readonly names: readonly string[]; readonly age_s: number };
 /** Waits for the end of a job (qsub -W block=true): the reply comes when it ends. The reply value is {exit_status?: number, message?: string}. */
 export type WaitJobRequest = { readonly kind: "wait-job"; readonly job: string };

@@ -13,7 +13,10 @@ export type BackendWork = { readonly name: string; readonly partition: string; r
 /** Jobs of one bucket that wait for a runner. ready: their number. priority: the highest priority among them. */
 export type Demand = { readonly partition: string; readonly bucket: Bucket; readonly ready: number; readonly priority: number };
 
-/** asked: it has not connected yet. idle, busy: it is or was connected, without or with jobs. lost: it is not connected for so long that its backend must be asked. */
+/**
+ * asked: it has not connected yet. idle, busy: it is or was connected, without or with jobs. lost: it has not been connected for so long that the controller
+ * must ask its backend.
+ */
 export type RunnerDoing = "asked" | "idle" | "busy" | "lost";
 
 /** draining: it takes no further job. away: it is not connected now, but was. */
@@ -33,11 +36,11 @@ export type RunnerWork = {
 
 export type RunnersToServer = {
   "runners-hello": { readonly pid: number };
-  /** asks the server to record runners of a bucket. digests: SHA-256 of their tokens, one each. The answer has the same token */
+  /** asks the server to record runners of a bucket. token: a number that the answer repeats. digests: for each runner, the SHA-256 of its secret token */
   "runners-ask": {
     readonly token: number;
     readonly backend: string;
-    /** key of the bucket; it must be among the demands of the server's last picture or the answer is a refusal */
+    /** key of the bucket; if it is not among the demands of the server's last picture, the server refuses */
     readonly bucket: string;
     readonly life_s: number;
     readonly digests: readonly string[];
@@ -65,7 +68,7 @@ export type ServerToRunners = {
     readonly demands: readonly Demand[];
     readonly runners: readonly RunnerWork[];
   };
-  /** serial null: they were not recorded */
+  /** serial null: the server has recorded no runners */
   "runners-asked": { readonly token: number; readonly serial: number | null };
   "runners-quit": Record<string, never>;
 };

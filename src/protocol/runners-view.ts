@@ -16,7 +16,7 @@ export type BackendView = {
   readonly last_error_s: number | null;
 };
 
-/** Waiting jobs of one bucket that limits admit. */
+/** How many jobs of one bucket wait for a runner and are kept back by no limit. */
 export type DemandView = { readonly bucket: string; readonly partition: string; readonly jobs: number };
 
 export type RunnerView = {
@@ -31,7 +31,7 @@ export type RunnerView = {
   /** what the backend says about it while it waits; "": nothing */
   readonly reason: string;
   readonly jobs: readonly string[];
-  /** when it was asked for; when its walltime ends, null: it has not connected. Epoch seconds */
+  /** asked_s: when the backend was asked for it. end_s: when its walltime ends; null: it has not connected. Epoch seconds */
   readonly asked_s: number;
   readonly end_s: number | null;
 };

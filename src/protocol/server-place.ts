@@ -52,7 +52,8 @@ export function serverPlace(conf: PlaceConf): ServerPlace {
   return {
     key: `tls ${server_host} ${port.server} ${own_server} ${home}`,
     keep_ms: KEEP_TLS_MS,
-    // The connection ends together with the server process. A certificate of the server that was revoked since the connection was made must not be trusted on.
+    // The connection itself ends together with the server process. But if the server's certificate was revoked since the connection was made, the connection must
+    // not be used again.
     state: () => identity(`${home}/identity/revoked.json`) ?? "nothing revoked",
     connect: () => connectTo(conf, own_server, { host: server_host, port: port.server }),
   };
@@ -90,7 +91,7 @@ function pairPlace(conf: PairConf): ServerPlace {
       const { connectActive, failoverWait, isNoAnswer } = await import("./failover/active-server.ts");
       const here = (): Promise<Socket> =>
         connectUnix(path).catch((error: unknown) => {
-          // A server that does not run has left its socket, or has none.
+          // If no server runs here, its socket may be missing or left over. Both must mean a refused connection.
           throw codeOf(error) === "ENOENT" ? Object.assign(new Error(messageOf(error)), { code: "ECONNREFUSED" }) : error;
         });
       if (start.server) {

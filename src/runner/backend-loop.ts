@@ -1,12 +1,12 @@
 // Asks one backend for what the plan wants: lists its runners, submits orders, cancels, releases. One call is under way at a time.
 //
 // L1. A backend is asked again for ever: after a fault with a pause (src/backends/contract/backoff.ts), otherwise whenever the picture changes and every runner_resync_interval.
-// L2. The server knows of a fault at once, in the backend's own words, and of its end.
+// L2. The server is told of a fault at once, in the backend's own words, and is also told when the fault is over.
 // L3. Exactly once: the server has recorded the runners before they are submitted. If a submission ends without a clear answer, it is repeated with the same tag, and the backend
 //     looks for the tag first.
-// L4. While the backend fails and its fallback is `local`, new runners are started on this machine. What the failing backend had counts as unknown until it answers again;
-//     then new runners are asked of it again. A backend that takes no more at present (a quota, a number of jobs) works, and its jobs wait for it. The runners on this machine
-//     are looked at as long as there are any, also by a later process.
+// L4. While the backend fails and its fallback is `local`, new runners are started on this machine. The state of the runners that the failing backend has counts as
+//     unknown until it answers again; then it is asked for new runners again. A backend that takes no more runners at present (a quota, a number of jobs) has not
+//     failed: jobs wait for it. The runners on this machine are looked at as long as there are any, also by a later process.
 
 import { createHash, randomBytes } from "node:crypto";
 import { existsSync, mkdirSync } from "node:fs";
@@ -54,10 +54,10 @@ const WALLTIME_S_DEFAULT = 3600;
 const LIFE_SPARE_S = 180;
 /** The life of a runner whose jobs have no limit of time. */
 const LIFE_ENDLESS_S = 366 * 86_400;
-/** How long a bucket that the backend refused is not asked of it again. */
+/** After the backend has refused a bucket, it is asked for no runners of this bucket for this time. */
 const REFUSED_MS = 60_000;
 const TOKEN_BYTES = 32;
-/** How often the runners of the spare are looked at. */
+/** How often the runners of the spare are looked at. The spare is the local backend that is used while the main one fails (L4). */
 const SPARE_MS = 2000;
 
 export class BackendLoop {
@@ -122,7 +122,7 @@ export class BackendLoop {
   update(work: BackendWork, runners: readonly RunnerWork[], plan: () => Plan): void {
     this.#work = work;
     if (this.#closed) return;
-    // A person has changed the backend, perhaps to mend it.
+    // Somebody has changed attributes of the backend object, perhaps to remove the fault.
     if (this.#fault !== null && this.#attributes !== this.#opened_for) this.#next_ms = 0;
     if (this.#busy) {
       this.#again = true;
@@ -391,7 +391,7 @@ export class BackendLoop {
     this.#tools.send("runners-state", { backend: this.#work.name, error });
   }
 
-  /** Called when the server has connected again: it is told everything anew. */
+  /** Called when the link to the server was made again: the server is told everything anew. */
   tellAgain(): void {
     this.#told = undefined;
     this.#said = "";

@@ -1,5 +1,5 @@
-// What a backend can do: a cluster manager, a cloud or this machine, on which runners are started. Each folder beside this one implements `Backend` for one
-// kind of cluster manager. The controller (src/runner) is the only caller. Pure: types only.
+// What every backend can do. A backend is a cluster manager, a cloud or this machine; runners are started on it. Each folder beside this one implements `Backend`
+// for one kind of cluster manager. The controller (src/runner) is the only caller. Pure: types only.
 //
 // B1. Exactly once: the runners of one tag are submitted at most once. The caller records the tag before it calls submit. If a submission ended without a
 //     clear answer (a crash, or an error with `uncertain`), the caller calls submit again with the same tag and isFirst = false. The backend then looks for the
@@ -29,11 +29,11 @@ export type Backend = {
    * distinction itself, it asks again immediately before.
    */
   cancel(runners: readonly RunnerSighting[], options?: { readonly queued_only?: boolean }): Promise<void>;
-  /** Asks whether the backend answers at all. Throws what is wrong. */
+  /** Asks whether the backend answers at all. Throws a BackendError that says what is wrong. */
   probe(): Promise<Probe>;
-  /** The runners of the order have ended and the order is never submitted again: removes what was kept for it, such as files with tokens. */
+  /** Removes what was kept for an order, such as files with tokens. Called when the runners of the order have ended and it will not be submitted again. */
   release(tag: string): Promise<void>;
-  /** Tells the backend that waiting runners are wanted earlier or later than before. Absent: the backend cannot change this; cancel and submit anew. */
+  /** Tells the backend that waiting runners are wanted earlier or later than before. Absent: the backend cannot change this. */
   reschedule?(runners: readonly RunnerSighting[], wish: Wish): Promise<void>;
   /** Ends the use of the backend. Runners continue. */
   close(): Promise<void>;
@@ -96,7 +96,7 @@ export type RunnerSighting = {
   readonly index: number;
   /** the backend's own name of the runner: qstat -f shows it as backend_id */
   readonly id: string;
-  /** unknown: the backend shows the runner in a state that says neither (for example a host that does not answer) */
+  /** unknown: the backend shows the runner in a state that says none of the others (for example a host that does not answer) */
   readonly state: "queued" | "running" | "ended" | "unknown";
   /** the backend's own words for the state or for why the runner waits; "": none */
   readonly reason: string;

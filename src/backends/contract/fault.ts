@@ -38,7 +38,7 @@ export function cleanText(text: string, secrets: readonly string[] = []): string
   return clean.length <= FAULT_TEXT_MAX ? clean : `${clean.slice(0, FAULT_TEXT_MAX - 3)}...`;
 }
 
-/** A rule for texts of a backend: what matches `says` is of this kind. The first rule that matches decides. */
+/** A rule for texts of a backend: a text that matches `says` reports a fault of this kind. The first rule that matches decides. */
 export type FaultRule = readonly [says: RegExp, kind: FaultKind];
 
 /** The kind of a text by the first rule that matches; otherwise `otherwise`. */

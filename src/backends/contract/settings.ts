@@ -22,7 +22,7 @@ export type BackendSettings = {
 
 type Attributes = BackendSettings["attributes"];
 
-/** The values of attributes that are unset. */
+/** The values that are assumed for attributes that are unset. */
 const ASSUMED: ReadonlyMap<string, AttributeValue | undefined> = new Map(
   BACKEND_OPTION_ROWS.map(([name, , , , , options]) => [name, options?.assumed]),
 );
@@ -45,7 +45,7 @@ export function flagSetting(attributes: Attributes, name: string): boolean {
   return typeof value === "boolean" ? value : wrong(name, "true or false");
 }
 
-/** The seconds that a program or request may take, in milliseconds. */
+/** Returns the milliseconds that a program or request may take (command_timeout). */
 export function timeoutOf(attributes: Attributes): number {
   return (numberSetting(attributes, "command_timeout") ?? wrong("command_timeout", "a number")) * 1000;
 }

@@ -20,8 +20,8 @@ export function unreadable(what: string, name: unknown, of: Of): readonly [] {
 }
 
 /**
- * Separates sightings of the same runner, which appear if a cluster manager accepted a submission so late that it was sent again: of each runner the first
- * submission (by `order`) that lives is kept, or the first one if none lives. What lives of the others is surplus.
+ * Keeps one sighting of each runner. A runner has several if the cluster manager accepted a submission so late that it was sent again: the first submission (by
+ * `order`) that lives is kept, or the first one if none lives. The other submissions that live are surplus.
  */
 export function withoutSurplus(
   sightings: readonly RunnerSighting[],
@@ -32,7 +32,7 @@ export function withoutSurplus(
   for (const each of [...sightings].sort(order)) {
     const key = `${each.tag}/${each.index}/${each.user ?? ""}`;
     const before = first.get(key);
-    // A runner that lives may have a job. A submission that has ended needs it no longer.
+    // A living submission takes the place of one that has ended, because its runner may have a job.
     if (before === undefined || (before.state === "ended" && each.state !== "ended")) first.set(key, each);
     else if (each.state !== "ended") surplus.push(each);
   }

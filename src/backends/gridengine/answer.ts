@@ -75,13 +75,13 @@ export function memoryNames(stdout: string): ReadonlySet<string> {
   return new Set([...stdout.matchAll(/^([A-Za-z_]\S*)\s+(\S+)\s+MEMORY\s/gm)].flatMap(([, name = "", short = ""]) => [name, short]));
 }
 
-/** The largest number of tasks of a job in the output of `qconf -sconf`. 0 means without limit there. */
+/** The largest number of tasks of a job in the output of `qconf -sconf`. In this output 0 means that there is no limit. */
 export function tasksMax(stdout: string): number {
   const max = Number(/^max_aj_tasks\s+(\d+)/m.exec(stdout)?.[1] ?? 1);
   return max === 0 ? ORDER_COUNT_MAX : max;
 }
 
-/** The lines of qdel that report a real failure: a job that does not exist has ended. */
+/** Returns the lines of qdel that report a real failure. That a job does not exist is no failure: it has ended. */
 export function qdelFailures(stdout: string, stderr: string): string {
   const lines = `${stdout}\n${stderr}`.split("\n").map((line) => line.trim());
   return lines

@@ -1,6 +1,7 @@
 // Runners as tasks of array jobs of Grid Engine, through its commands.
 //
-// I1. As for Slurm: a tag is looked for before it is submitted again, also among jobs that ended lately; a second submission with one tag is deleted.
+// I1. As with Slurm, before an order is submitted again, jobs with its tag are looked for, also among those that ended lately. A second submission with the same tag
+//     is deleted.
 // I2. qsub, qdel and qalter run as the owner of the runner.
 
 import type { Backend, RunnerOrder, RunnerSighting, Wish } from "../contract/backend.ts";
@@ -16,9 +17,9 @@ import { gridEngineKind } from "./faults.ts";
 import { type GridEngineOptions, gridEngineOptions } from "./options.ts";
 import { type MemoryNames, qalterArgs, qstatArgs, qsubArgs, qsubScript, taskIds } from "./request.ts";
 
-/** Tasks in one command line. */
+/** Largest number of tasks in one command line. */
 const IDS_MAX = 500;
-/** Jobs in error state of which one list() asks the reason. */
+/** Largest number of jobs in error state for which one list() asks the reason. */
 const REASONS_MAX = 3;
 
 export function openGridEngine(settings: BackendSettings, tokens: TokenFiles): Backend {

@@ -24,5 +24,5 @@ const RULES: readonly FaultRule[] = [
   [/SGE_ROOT|SGE_CELL|critical error|error: (?:cell|commd)|act_qmaster|invalid option|invalid priority|submit host/i, "configuration"],
 ];
 
-/** The kind of what a program of Grid Engine said. What is unknown is asked again soon. */
+/** Returns the kind of the fault that a program of Grid Engine reported. An unknown text is transient, so that the backend is asked again soon. */
 export const gridEngineKind = (text: string): FaultKind => kindOf(text, RULES, "transient");

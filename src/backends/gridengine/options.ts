@@ -52,7 +52,7 @@ function required(value: string | null, name: string): string {
   throw new BackendError({ kind: "configuration", text: `a backend of type gridengine needs the attribute ${name}` });
 }
 
-/** Characters that Grid Engine refuses in names, and those that look like them. */
+/** Characters that Grid Engine refuses in names, and the similar characters that replace them. */
 const ALIKE: Readonly<Record<string, string>> = { "/": "|", "\\": "|", ":": ";", "@": "a", "*": "#", "?": "!" };
 
 export const nameOf = (text: string): string => text.replace(/[/\\:@*?]/g, (each) => ALIKE[each] ?? each);

@@ -7,7 +7,7 @@ import { BackendError } from "../contract/fault.ts";
 import { runnerScript } from "../contract/script.ts";
 import type { GridEngineOptions } from "./options.ts";
 
-/** Names of resources that are memory there, so that amounts need the unit M. */
+/** Names of the resources that are memory in Grid Engine, so that their amounts need the unit M. */
 export type MemoryNames = ReadonlySet<string>;
 
 /** The words after `qsub`. */
@@ -18,7 +18,7 @@ export function qsubArgs(order: RunnerOrder, options: GridEngineOptions, memory:
     "-terse",
     ...["-N", `${options.name_prefix}${tag}`, "-t", `1-${count}`, "-S", "/bin/sh", "-wd", "/", "-r", "n", "-j", "y"],
     ...["-o", options.output_dir === null ? "/dev/null" : `${options.output_dir}/${tag}.$TASK_ID.out`],
-    // Refuses what the whole cluster could not run if it were empty.
+    // Makes qsub refuse a job that the whole cluster could not run even if it were empty.
     ...["-w", "e"],
     ...(priority === null ? [] : ["-p", String(priority)]),
     ...(options.project === null ? [] : ["-P", options.project]),
@@ -60,7 +60,7 @@ function resourceValue(name: string, value: number | string): string {
   throw new BackendError({ kind: "impossible", text: `resource ${name}: a name or a value that Grid Engine cannot take` });
 }
 
-/** Options that may follow -hard and -soft in the resources of the same names. Each has one value, -pe has two. */
+/** Options that may be in the resources `hard` and `soft`, whose text follows -hard and -soft. Each option has one value, -pe has two. */
 const ALLOWED: Readonly<Record<"hard" | "soft", readonly string[]>> = { hard: ["-l", "-q", "-masterq", "-pe"], soft: ["-l", "-q"] };
 
 /** The words of the resource hard or soft, such as `-l fast=1 -q a.q`. */
@@ -83,7 +83,7 @@ function requestWords(which: "hard" | "soft", text: string): readonly string[] {
   return words;
 }
 
-/** Users may lower the priority of their jobs only, so a wish above 0 counts as 0. */
+/** Users may only lower the priority of their jobs, so a wish above 0 counts as 0. */
 function priorityOf(request: RunnerRequest, wish: Wish, { default_prio }: GridEngineOptions): number | null {
   const own = request.options["p"];
   if (own !== undefined) return Number(own);

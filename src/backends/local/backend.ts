@@ -1,5 +1,5 @@
-// Runners as processes of this machine. There is no cluster manager to ask, so this file is a small one itself: it keeps orders in files, starts what fits,
-// and finds the processes again after its own end.
+// Runners as processes of this machine. There is no cluster manager to ask, so this file does the work of a small one: it keeps orders in files, starts the runners
+// that fit, and finds their processes again after a restart of the controller.
 //
 // I1. An order is in its file before submit() answers, and before a process of it starts.
 // I2. A process is recorded after it was started. If the controller ends between the two, the next open finds the process by its environment.

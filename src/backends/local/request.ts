@@ -12,7 +12,7 @@ import type { Amounts } from "./options.ts";
 /** A resource of which there is one unit. No resource of a site can have this name. */
 export const SINGLE = "<single>";
 
-/** The amounts that a runner takes. Throws `impossible` with what to do. */
+/** The amounts that a runner takes. Throws `impossible` with a text that says what to do. */
 export function amountsFor(request: RunnerRequest, capacity: Amounts): Amounts {
   const wanted: Record<string, number> = {};
   const wrong: string[] = [];
@@ -46,7 +46,7 @@ export type Waiting<T> = { readonly item: T; readonly amounts: Amounts; readonly
 
 /**
  * The runners that can start now. By priority; of equal priority, those that take the largest share of a resource first, because small ones fit into what is
- * left; otherwise in the order of the list. Whatever fits starts.
+ * left; otherwise in the order of the list. A runner that fits starts, even if one before it does not fit.
  */
 export function startable<T>(waiting: readonly Waiting<T>[], capacity: Amounts, used: Amounts): readonly T[] {
   const free: Record<string, number> = Object.fromEntries(Object.entries(capacity).map(([name, has]) => [name, has - (used[name] ?? 0)]));

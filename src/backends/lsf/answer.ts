@@ -26,7 +26,7 @@ const record = z.object({
 });
 const list = z.object({ COMMAND: z.literal("bjobs"), JOBS: z.number(), RECORDS: z.array(z.unknown()) });
 
-/** Reads the list of bjobs. Throws if it is not whole. An empty list is told on the other stream, as `No job found`. */
+/** Reads the list of bjobs. Throws if it is not whole. If there are no jobs, bjobs prints nothing here, and `No job found` on stderr. */
 export function readBjobs(stdout: string, of: Of): readonly RunnerSighting[] {
   if (stdout.trim() === "") return [];
   try {
@@ -72,7 +72,7 @@ function readJob(value: unknown, of: Of): readonly RunnerSighting[] {
   ];
 }
 
-/** Why a runner ended that has nothing to do with the runner itself. */
+/** Reasons for the end of a runner that have nothing to do with the runner itself. */
 const RETRY =
   /TERM_(?:PREEMPT|REQUEUE|ADMIN|OWNER|FORCE|LOAD|WINDOW|DEADLINE|ZOMBIE|BUCKET)|preempt|host (?:down|failure)|killed by (?:owner|admin)/i;
 
@@ -108,7 +108,7 @@ export function readBqueues(stdout: string): readonly Queue[] {
   });
 }
 
-/** The lines of bkill that report a real failure: a job that has ended needs no kill. */
+/** Returns the lines of bkill that report a real failure. That a job has ended is no failure. */
 export function bkillFailures(stdout: string, stderr: string): string {
   const lines = `${stdout}\n${stderr}`.split("\n").map((line) => line.trim());
   return lines

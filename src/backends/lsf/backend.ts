@@ -1,8 +1,9 @@
 // Runners as elements of job arrays of LSF, through its commands. LSF is not free, so this adapter was written from its reference and is tested against a
 // stand-in (test/backends/lsf/stand-in.mjs), never against a real LSF.
 //
-// I1. As for Slurm: a tag is looked for before it is submitted again, also among jobs that ended lately (CLEAN_PERIOD); a second submission with one tag is
-//     killed. I2. bsub and bkill run as the owner of the runner.
+// I1. As with Slurm, before an order is submitted again, jobs with its tag are looked for, also among those that ended lately (CLEAN_PERIOD). A second submission
+//     with the same tag is killed.
+// I2. bsub and bkill run as the owner of the runner.
 
 import type { Backend, RunnerOrder, RunnerSighting } from "../contract/backend.ts";
 import { BackendError } from "../contract/fault.ts";
@@ -17,9 +18,9 @@ import { lsfKind } from "./faults.ts";
 import { type LsfOptions, lsfOptions } from "./options.ts";
 import { bjobsArgs, bkillArgs, bsubArgs, bsubScript } from "./request.ts";
 
-/** Elements in one command line. */
+/** Largest number of elements in one command line. */
 const IDS_MAX = 500;
-/** Elements in one array: MAX_JOB_ARRAY_SIZE unless the site has changed it. */
+/** Largest number of elements in one array: the default of MAX_JOB_ARRAY_SIZE. */
 const ARRAY_MAX = 1000;
 
 export function openLsf(settings: BackendSettings, tokens: TokenFiles): Backend {

@@ -19,7 +19,7 @@ const RULES: readonly FaultRule[] = [
   ],
 ];
 
-/** The kind of what a program of LSF said. What is unknown is asked again soon. */
+/** Returns the kind of the fault that a program of LSF reported. An unknown text is transient, so that the backend is asked again soon. */
 export const lsfKind = (text: string): FaultKind => kindOf(text, RULES, "transient");
 
 /** Reasons for which a job waits that do not go away by themselves. */

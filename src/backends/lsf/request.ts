@@ -1,6 +1,6 @@
 // What LSF is asked: the command lines of bsub, bjobs and bkill. Pure. The options are those that IBM's reference of LSF 10.1 documents.
 //
-// L1. A value of a resource cannot leave its place in a resource requirement.
+// L1. No value of a resource can add a condition or another resource to the resource requirement.
 // L2. Memory and disk have a unit, so that LSF_UNIT_FOR_LIMITS does not matter.
 
 import type { RunnerOrder, RunnerRequest, RunnerSighting } from "../contract/backend.ts";

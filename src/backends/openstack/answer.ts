@@ -132,8 +132,8 @@ const server = z.object({
 const servers = z.object({ servers: z.array(server), servers_links: z.array(z.object({ rel: z.string() })).optional() });
 
 /**
- * A server of ours. created: for the order of two servers with one tag. over: it has ended and is to be deleted. vcpus, ram_mb: what it takes of the quota.
- * isSilent: it has failed, and the list does not say why
+ * A server of ours. created: shows which of two servers for one runner is older. over: it has ended and is to be deleted. vcpus, ram_mb: what it takes of the
+ * quota. isSilent: it has failed, and the list does not say why
  */
 export type Server = {
   readonly sighting: RunnerSighting;

@@ -91,7 +91,7 @@ class OpenStack {
     return Math.min(room, spawns);
   }
 
-  /** hasSome: other servers of the order exist, so that whatever goes wrong is uncertain. */
+  /** Makes one server. hasSome: other servers of the order exist, so that every failure is uncertain. */
   async #create(parts: Parameters<typeof serverBody>[0], hasSome: boolean): Promise<RunnerSighting> {
     try {
       const id = readCreated(await this.#compute("POST", "/servers", serverBody(parts, this.#options)));
@@ -118,7 +118,7 @@ class OpenStack {
     return (await this.#servers()).map(({ sighting }) => sighting);
   }
 
-  /** All servers of ours, without those that are surplus (I1). Deletes what has ended (I2). */
+  /** Returns all servers of ours, without those that are surplus (I1). Deletes the surplus ones and those that have ended (I2). */
   async #servers(): Promise<readonly Server[]> {
     const servers: Server[] = [];
     const { complex, name: backend } = this.#settings;
@@ -175,7 +175,7 @@ class OpenStack {
     return this.#call(method, `${(await this.#login()).catalog.compute}${path}`, body);
   }
 
-  /** Asks, and throws what is wrong unless the answer is good. */
+  /** Sends a request and returns the text of the answer. Throws a BackendError if the request was not successful. */
   async #call(method: HttpQuestion["method"], url: string, body?: object): Promise<string> {
     const answer = await this.#asked(method, url, body);
     if (answer.status < 200 || answer.status > 299)
@@ -183,7 +183,7 @@ class OpenStack {
     return answer.text;
   }
 
-  /** Asks with a token; if the token was refused, once more with a new one. */
+  /** Sends a request with a token. If the token was refused, sends it once more with a new token. */
   async #asked(method: HttpQuestion["method"], url: string, body?: object): Promise<HttpAnswer> {
     const once = async (): Promise<HttpAnswer> => {
       const { token } = await this.#login();

@@ -53,7 +53,10 @@ export type Credentials = {
   readonly secrets: readonly string[];
 };
 
-/** Reads a file of lines `NAME=VALUE` as OpenStack's openrc files have them (`export`, several on one line, quotes). url: comes before OS_AUTH_URL. */
+/**
+ * Reads a file of lines `NAME=VALUE` as OpenStack's openrc files have them (`export`, several on one line, quotes). url: is used in place of OS_AUTH_URL; null:
+ * OS_AUTH_URL counts.
+ */
 export function readCredentials(text: string, url: string | null): Credentials {
   const values = new Map(
     [...text.matchAll(/(?:^|\s)(OS_[A-Z_]+)=(?:"([^"\n]*)"|'([^'\n]*)'|(\S*))/g)].map(([, name = "", double, single, bare]) => [

@@ -16,7 +16,7 @@ export const tokenBody = ({ identity, scope }: Credentials): object => ({ auth: 
 /** Keys of the metadata of a server. */
 export const META = { TAG: "partita_tag", INDEX: "partita_index" } as const;
 
-/** The smallest flavour that satisfies the request. Throws `impossible` with what there is. */
+/** The smallest flavour that satisfies the request. Throws `impossible` with a text that names the flavours that exist. */
 export function flavorFor(request: RunnerRequest, flavors: readonly Flavor[], options: OpenStackOptions): Flavor {
   const wanted = request.options["flavor"] ?? options.options["flavor"];
   const ram_mb = Math.ceil((request.mem_kb ?? 0) / 1024);

@@ -86,7 +86,7 @@ function waitingFault(state: string, comment: string): Fault | null {
   return null;
 }
 
-/** The lines of qdel that report a real failure: a job that does not exist, or has finished, needs no deletion. */
+/** Returns the lines of qdel that report a real failure. That a job does not exist, or has finished, is no failure. */
 export function qdelFailures(stderr: string): string {
   const lines = stderr.split("\n").map((line) => line.trim());
   return lines

@@ -1,7 +1,7 @@
 // Runners as jobs of another PBS complex (Partita's or OpenPBS's), through its commands.
 //
-// I1. As for Slurm: a tag is looked for before it is submitted again, also among jobs that ended lately if that complex keeps a history; a second submission
-//     with one tag is deleted.
+// I1. As with Slurm, before an order is submitted again, jobs with its tag are looked for, also among those that ended lately if that complex keeps a history. A
+//     second submission with the same tag is deleted.
 // I2. qsub, qdel and qalter run as the owner of the runner.
 
 import type { Backend, RunnerOrder, RunnerSighting, Wish } from "../contract/backend.ts";
@@ -16,9 +16,9 @@ import { pbsKind } from "./faults.ts";
 import { type PbsOptions, pbsEnv, pbsOptions } from "./options.ts";
 import { qalterArgs, qstatArgs, qsubArgs, qsubScript } from "./request.ts";
 
-/** Jobs in one command line. */
+/** Largest number of jobs in one command line. */
 const IDS_MAX = 500;
-/** Subjobs in one array: what servers allow unless max_array_size says otherwise. */
+/** Largest number of subjobs in one array: what servers allow if max_array_size is not set. */
 const ARRAY_MAX = 10_000;
 
 export function openPbs(settings: BackendSettings, tokens: TokenFiles): Backend {
@@ -67,7 +67,7 @@ class Pbs {
     return this.#listed(false);
   }
 
-  /** history: also jobs that ended lately; a complex without history is asked without. */
+  /** history: also asks for jobs that ended lately; a complex that keeps no history must be asked without them. */
   async #listed(history: boolean): Promise<readonly RunnerSighting[]> {
     const { user, complex, name: backend } = this.#settings;
     const stdout = await this.#run("qstat", qstatArgs(history)).catch((error: unknown) => {

@@ -18,5 +18,5 @@ const RULES: readonly FaultRule[] = [
   [/unknown queue|queue is not enabled|not enabled|unauthorized|permission|bad uid|access|pbs\.conf|unknown host|route/i, "configuration"],
 ];
 
-/** The kind of what a program of PBS said. What is unknown is asked again soon. */
+/** Returns the kind of the fault that a program of PBS reported. An unknown text is transient, so that the backend is asked again soon. */
 export const pbsKind = (text: string): FaultKind => kindOf(text, RULES, "transient");

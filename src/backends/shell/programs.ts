@@ -1,9 +1,9 @@
 // Runs the programs of a backend: without a shell, with a time limit, with bounded output, in the locale C, as the user that the caller names.
 //
-// P1. A call ends after timeout_ms and at most twice LAST_WORDS_MS more, also if the program cannot be killed.
-// P2. At most AT_ONCE programs of one backend run at the same time; further calls wait. A backend that hangs is asked little.
+// P1. A call ends after timeout_ms, or at most twice LAST_WORDS_MS later, even if the program cannot be killed.
+// P2. At most AT_ONCE programs of one backend run at the same time; further calls wait. So a backend that hangs gets few calls.
 // P3. An output beyond OUTPUT_MAX is an error: a list that was cut would report living runners as ended.
-// P4. If this process is root's, only programs that root alone can change are run.
+// P4. If this process runs as root, it runs only programs that root alone can change.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -31,14 +31,14 @@ export type Programs = {
 };
 
 export type RunOptions = {
-  /** as whom; null or absent: as this process */
+  /** the user that the program runs as; null or absent: that of this process */
   readonly owner?: Owner | null;
   /** what the program reads from its standard input */
   readonly input?: string;
   readonly timeout_ms?: number;
 };
 
-/** bin: the directory of the programs; null: the usual ones. env: what the programs need beside PATH, HOME and the locale. */
+/** bin: the directory of the programs; null: the usual directories. env: what the programs need beside PATH, HOME and the locale. */
 export function programs(settings: {
   readonly bin: string | null;
   readonly env: Readonly<Record<string, string>>;

@@ -16,7 +16,7 @@ const RUNNING: State = { state: "running", ending: null };
 const UNKNOWN: State = { state: "unknown", ending: null };
 const ended = (ending: RunnerSighting["ending"]): State => ({ state: "ended", ending });
 
-/** States of jobs. retry: the runner was ended by something that has nothing to do with it. */
+/** States of jobs. retry: what ended the runner has nothing to do with the runner itself. */
 const STATES: Readonly<Record<string, State>> = {
   PENDING: QUEUED,
   REQUEUED: QUEUED,
@@ -44,7 +44,7 @@ const STATES: Readonly<Record<string, State>> = {
   OUT_OF_MEMORY: ended("error"),
 };
 
-/** Reads the output of squeue with the format of squeueArgs. Lines without the separator belong to names of others and are ignored. */
+/** Reads the output of squeue with the format of squeueArgs. A line that does not begin with the separator is a part of somebody's job name, and is ignored. */
 export function readSqueue(
   stdout: string,
   separator: string,

@@ -1,7 +1,7 @@
 // Runners as jobs of Slurm, through its commands.
 //
-// I1. A submission that may have happened is looked for by its tag before anything is submitted (B1). If Slurm accepted it later than it was looked for, list()
-//     finds two submissions with one tag, and cancels the later one.
+// I1. If a submission may have happened already, jobs with its tag are looked for before anything is submitted (B1). If Slurm accepts the first submission only
+//     after this look, list() finds two submissions with one tag, and cancels the later one.
 // I2. sbatch, scancel and scontrol update run as the owner of the runner; squeue and scontrol show run as the controller.
 
 import { randomBytes } from "node:crypto";
@@ -19,7 +19,7 @@ import { niceArgs, type SlurmFacts, sbatchArgs, sbatchScript, scancelArgs, squeu
 
 /** How long facts of Slurm's configuration are believed. */
 const FACTS_MS = 60_000;
-/** Jobs in one command line. */
+/** Largest number of jobs in one command line. */
 const IDS_MAX = 1000;
 
 export function openSlurm(settings: BackendSettings, tokens: TokenFiles): Backend {

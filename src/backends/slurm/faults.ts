@@ -15,7 +15,7 @@ const RULES: readonly FaultRule[] = [
   [/permission denied|authentication|munge|credential|entry for --cluster|unrecognized option|Incompatible versions/i, "configuration"],
 ];
 
-/** The kind of what a program of Slurm said. What is unknown is asked again soon. */
+/** Returns the kind of the fault that a program of Slurm reported. An unknown text is transient, so that the backend is asked again soon. */
 export const slurmKind = (text: string): Fault["kind"] => kindOf(text, RULES, "transient");
 
 /** Reasons of waiting jobs that do not go away while nobody changes the job or Slurm's configuration. */

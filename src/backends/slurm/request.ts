@@ -23,7 +23,7 @@ export function niceOf(start_s: number, { origin_s, factor }: SlurmFacts["scale"
   return Math.min(((value % 2 ** 31) + 2 ** 31) % 2 ** 31, NICE_MAX);
 }
 
-/** The names that resources of the document have there, and the options of sbatch for them. */
+/** Resources with an option of their own in sbatch: the name of the resource, and the option. */
 const NAMED: Readonly<Record<string, string>> = {
   excludes: "exclude",
   features: "constraint",
@@ -36,7 +36,7 @@ const NAMED: Readonly<Record<string, string>> = {
   reserv: "reservation",
   wckey: "wckey",
 };
-/** Options whose values of several sources are joined; of the others the strongest source counts. */
+/** Options for which the value of the request is added to that of the backend. For any other option it takes its place. The job's own options replace both. */
 const JOINED = new Set(["gres", "licenses"]);
 
 /** The words after `sbatch`. */
@@ -58,7 +58,7 @@ export function sbatchArgs(order: RunnerOrder, options: SlurmOptions, facts: Slu
   return [...fixed, ...[...optionsOf(request, options, facts)].map(([name, value]) => `--${name}=${value}`)];
 }
 
-/** The options of sbatch from the request, the job's own options (which come before the request's) and the options of the backend. */
+/** The options of sbatch from the request, the job's own options (which replace those of the request and of the backend) and the options of the backend. */
 function optionsOf(request: RunnerRequest, options: SlurmOptions, facts: SlurmFacts): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   const add = (name: string, value: string): void => {

@@ -22,7 +22,7 @@ export const failoverWait = (text: string | undefined): number => (/^\d{1,5}$/.t
 /** Connects to one server. ended: aborted when the connection is no longer wanted. */
 export type ConnectTo = (at: ServerAt, ended: AbortSignal) => Promise<Socket>;
 
-/** Errors that another attempt may not meet: nobody has answered (A2). */
+/** Errors that mean that nobody has answered, so that another attempt may succeed (A2). */
 const NO_ANSWER: ReadonlySet<string> = new Set(["ECONNREFUSED", "ECONNRESET", "EHOSTUNREACH", "ENETUNREACH", "ETIME", "ETIMEDOUT"]);
 
 /** Whether nobody has answered. The code is in the error or in one of its causes. */
@@ -67,7 +67,7 @@ class Lasting {
   }
 }
 
-/** The first success. Rejects at the first lasting refusal, or when all have failed. */
+/** Resolves with the first connection that is made. Rejects at the first lasting refusal, or when all searches have failed. */
 function firstOf(searches: readonly Promise<Socket>[]): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const errors: unknown[] = [];

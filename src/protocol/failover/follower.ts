@@ -1,10 +1,10 @@
-// What a daemon that follows the leader of two servers does when a server says who leads. Pure.
+// What a daemon that follows the leader of two servers does when a server names the leader. Pure.
 //
-// F1. A follower goes over to a server that says a newer leader, whatever its present connection looks like: the server that it is connected
-//     to may have been stopped, or cut off from its database, without noticing it.
+// F1. A follower goes over to a server that names a newer leader, even if its present connection seems to work: the server of this connection may have been stopped,
+//     or cut off from its database, and not know it.
 // F2. A follower obeys no server whose leader is older than the one that it knows (leader.ts L1).
-// F3. Before a follower obeys a leader of another store, it asks the other server (leader.ts L2). If that one does not name the
-//     known store, the complex was moved to another database.
+// F3. Before a follower obeys a leader of another store, it asks the other server (leader.ts L2). If the other server does not name the known store either, the
+//     complex was moved to another database.
 
 import { compareLeaders, type Leader } from "./leader.ts";
 

@@ -4,7 +4,7 @@
 // therefore the number of the database's store and the term in it, written `STORE/TERM`. A complex with a SQLite store has one
 // server and no leader; null stands for it.
 //
-// L1. Who has heard of a leader never follows an older one of the same store: that server was deposed, and may not know it yet.
+// L1. A follower that knows a leader never follows an older leader of the same store: the older one was replaced, and may not know it yet.
 // L2. Terms of different stores cannot be compared. A leader of another store is not followed in place of the known one, unless
 //     the follower has looked for the known store and has not found it (an administrator has moved the complex to that store).
 
@@ -12,8 +12,8 @@
 export type Leader = { readonly store: number; readonly term: number };
 
 /**
- * What a follower finds when it compares what a server said with the leader that it knows. newer: also a first leader. foreign:
- * of another store, or without a leader where one is known.
+ * What a follower finds when it compares what a server said with the leader that it knows. newer: also if no leader was known. foreign: a leader of another
+ * store, or no leader although one is known.
  */
 export type Comparison = "newer" | "same" | "older" | "foreign";
 
@@ -22,7 +22,7 @@ const LEADER = /^([1-9][0-9]{0,14})\/(0|[1-9][0-9]{0,14})$/;
 /** The longest text of a leader has so many characters. */
 export const LEADER_CHARS_MAX = 31;
 
-/** Reads the text of a leader. Returns null if the text is none. */
+/** Reads the text of a leader. Returns null if the text names no leader. */
 export function parseLeader(text: string): Leader | null {
   const [, store, term] = LEADER.exec(text) ?? [];
   return store === undefined || term === undefined ? null : { store: Number(store), term: Number(term) };
@@ -38,5 +38,5 @@ export function compareLeaders(known: Leader | null, said: Leader | null): Compa
   return said.term > known.term ? "newer" : "older";
 }
 
-/** Whether a follower of the known leader goes over to the other one without further ado. */
+/** Whether a follower of the leader `known` goes over to the leader `said` without a question to the other server. */
 export const isNewer = (known: Leader | null, said: Leader | null): boolean => compareLeaders(known, said) === "newer";

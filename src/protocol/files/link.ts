@@ -10,7 +10,7 @@
 
 import { isRecord } from "#support/guards.ts";
 
-/** What the tree of an entry contains. path: relative to the top of the tree; "": the top itself. */
+/** An entry of a tree: a directory, a link or a file. path: relative to the top of the tree; "": the top itself. */
 export type Entry =
   | { readonly kind: "file"; readonly path: string; readonly size: number; readonly mode: number; readonly mtime_s: number }
   | { readonly kind: "dir"; readonly path: string; readonly mode: number; readonly mtime_s: number }
@@ -18,7 +18,7 @@ export type Entry =
 
 export type FileFrame =
   | Entry
-  /** the contents of the last file, in pieces */
+  /** a piece of the contents of the file whose entry came last */
   | { readonly kind: "data"; readonly bytes: Uint8Array }
   /** first frame: the run to which the files belong */
   | { readonly kind: "open"; readonly job: string; readonly run_count: number }
@@ -66,7 +66,7 @@ function withHeader(number: number, bytes: Uint8Array): Buffer {
 export type FileFrameDecoder = {
   /** Takes a piece of the stream. Returns the frames that it completes. Throws FileFrameError. */
   push(piece: Uint8Array): FileFrame[];
-  /** Returns the first frame if it is complete, without reading further ones; what follows stays as it is (rest). */
+  /** Returns the first frame if it is complete, without decoding further ones; rest() returns what follows it. */
   first(piece: Uint8Array): FileFrame | null;
   /** what was pushed after the last frame that was returned */
   rest(): Buffer;

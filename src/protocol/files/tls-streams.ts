@@ -1,7 +1,7 @@
 // Accepts TLS 1.3 connections of other hosts that carry no frames of node-ipc but a stream of bytes: files of jobs. The rules S2 and S4 of tls-listener.ts
 // apply, and this one:
 //
-// B1. A peer needs a certificate of the complex's authority that fault() accepts, and speaks the protocol of the listener. Nothing is read from others.
+// B1. A peer needs a certificate of the complex's authority that fault() accepts, and must speak the protocol of the listener. Nothing is read from others.
 
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";

@@ -24,7 +24,7 @@ const ROOM = TEXT_BYTES_MAX - SIGNATURE_BYTES - FIXED_BYTES;
 export const COMMAND_BYTES_MAX = PARTS_MAX * ROOM;
 /** Members have numbers below this one. */
 export const MEMBERS_MAX = 2 ** 16;
-/** Places are counted modulo this number. */
+/** Positions are counted modulo this number. */
 export const POSITIONS = 2 ** 32;
 
 /** A member that must carry out the command, and the position of the command in its stream. */
@@ -38,7 +38,7 @@ export type CommandPart = {
   readonly text: Uint8Array | null;
 };
 
-/** What both ends of a group know. member: number of this mom in the group. */
+/** What both ends of a group know. */
 export type GroupKeys = Omit<ChannelKeys, "host">;
 /** No host has this name. */
 const GROUP_HOST = "*";

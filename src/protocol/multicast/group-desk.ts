@@ -1,13 +1,13 @@
 // The server's end of a group of moms: sends commands to many moms at once, and makes sure that each mom gets each command.
 //
-// G1. Every command has a position in the stream to each of its moms (stream.ts). Before another frame goes to a mom over its
-//     connection, the mom gets the commands there that it has not acknowledged. So the connection alone carries the whole
-//     stream in its order, and what the mom has got already is recognized by its position.
+// G1. Every command has a position in the stream to each of its moms (stream.ts). Before another frame goes to a mom over its connection, the commands that the mom
+//     has not acknowledged go over this connection. So the connection alone carries the whole stream in its order, and the mom recognizes by its position a command
+//     that it has got already.
 // G2. A command that a mom does not acknowledge is repeated, and goes over the mom's connection in the end.
 // G3. After a member has left, nothing is sealed with a key that it knows. Until the others have the next key, commands go
 //     over connections. Members that leave one after the other cause one new key, not one each.
-// G4. A member that got several successive commands over its connection only counts as deaf: it gets commands there at once.
-//     From time to time a command goes to it in both ways, to find out whether it hears the group again.
+// G4. A member counts as deaf when it got several successive commands only over its connection: it gets further commands there at once. From time to time a command
+//     goes to it in both ways, to find out whether it hears the group again.
 // G5. Numbers of members are not used twice with the same key.
 
 import type { MulticastSettings } from "#model/tables/multicast-attributes.ts";
@@ -73,17 +73,17 @@ type Command = {
 };
 
 /**
- * How long other members may leave before a new key is made (G3), and the shortest time between two keys: a host that connects
- * again and again does not cause frames to all members each time.
+ * A new key is made LEAVE_MS after a member has left, so that it serves for all members that leave meanwhile (G3), but not before the present key is KEY_MS_MIN
+ * old: a host that connects again and again must not cause frames to all members each time.
  */
 const LEAVE_MS = 1000;
 const KEY_MS_MIN = 10_000;
 /** Number of successive unacknowledged commands after which a member counts as deaf, and after what time it is tried again (G4). */
 const MISSES_MAX = 3;
 const RETRY_MS = 60_000;
-/** Number of unacknowledged commands of one member. Further commands go over its connection. */
+/** Largest number of unacknowledged commands of one member. Further commands go over its connection. */
 const UNHEARD_MAX = 64;
-/** Acknowledgements are spread over this time for each member, and over no more than half of the interval of repeats. */
+/** Acknowledgements are spread over this time multiplied by the number of members, but over no more than half of the interval of repeats. */
 const SPREAD_MS_EACH = 0.2;
 /** Number of hosts that one line of the log names. */
 const HOSTS_NAMED = 10;
@@ -217,7 +217,7 @@ export class GroupDesk {
     return member.misses < MISSES_MAX || now_ms >= member.retry_ms;
   }
 
-  /** The command goes to a deaf member in both ways (G4). */
+  /** Tries a deaf member again: the present command goes to it in both ways (G4). */
   #retry(member: Member, now_ms: number): void {
     member.retry_ms = now_ms + RETRY_MS;
     this.#flush(member);
@@ -319,7 +319,7 @@ export class GroupDesk {
   }
 }
 
-/** Notes that a member needs the command no longer by multicast. */
+/** Notes that a member no longer needs the command by multicast. */
 function settle(command: Command, member: Member): void {
   command.waiting.delete(member);
   if (command.waiting.size === 0) command.cancel();

@@ -38,7 +38,7 @@ type Seat = {
   /** a datagram without the server's signature was logged */
   is_warned: boolean;
 };
-/** A command of which parts have come. position null: not known to be for this mom. */
+/** A command of which parts have come. position null: no part has named this mom as an addressee yet. */
 type Partial = { readonly texts: (Uint8Array | undefined)[]; missing: number; position: number | null };
 
 /** Number of datagrams that are decrypted at once, and per second. */

@@ -72,7 +72,7 @@ const refusalOf = (fault: string, { host }: HostIdentity): Refusal => ({
   text: `Invalid credential: ${fault}`,
 });
 
-/** Reads the one frame and determines its user (V1). What a client proves that has gone meanwhile is known when it has been judged (V3). */
+/** Reads the one frame and determines its user (V1). If the client leaves after it has sent its proof, this resolves when the proof has been judged (V3). */
 function proofOf(
   socket: TLSSocket,
   { proof_ms_max, proof_chars_max }: ProofLimits,

@@ -9,7 +9,7 @@ import { codeOf } from "#support/caught.ts";
 const RECEIVE_BYTES = 4 * 1024 * 1024;
 /** How long an address of the server is used before it is looked up again. */
 const ADDRESS_MS = 60_000;
-/** How long it is used further after a lookup that failed. */
+/** How long the former address is used further after a lookup has failed. */
 const RETRY_MS = 5000;
 /** Number of datagrams that wait for the first address. */
 const WAITING_MAX = 64;

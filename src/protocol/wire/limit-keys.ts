@@ -1,6 +1,5 @@
-// Keys of the server's pbs.conf that set limits of connections (docs/limits.md). Limits that a manager sets while the server runs are
-// attributes of the server (src/model/limits/server-limits.ts); these are needed before the server has its attributes, or bound what
-// nobody has proved yet. Pure.
+// Keys of the server's pbs.conf that set limits of connections (docs/limits.md). Limits that a manager sets while the server runs are attributes of the server
+// (src/model/limits/server-limits.ts); these are needed before the server has read its attributes, or limit peers that have not proved themselves yet. Pure.
 
 import { LIMITS, type Limits } from "./limits.ts";
 
@@ -21,7 +20,7 @@ const row = (key: string, limit: keyof Limits, unit: LimitKey["unit"], min: numb
   max,
 });
 
-/** The smallest number of connections leaves room beside the reserved ones. */
+/** The smallest limit that may be set for connections: it leaves room beside the reserved ones. */
 const CONNECTIONS_MIN = 2 * LIMITS.reserved_connections;
 
 // biome-ignore format: one row per key
@@ -44,7 +43,7 @@ export const LIMIT_KEYS: readonly LimitKey[] = [
 
 const PER_UNIT = { "": 1, s: 1000, kb: 1024 } as const;
 
-/** The limits that pbs.conf sets. values: its keys and values. fault: the first value that cannot be used, and what it may be. */
+/** Returns the limits that pbs.conf sets. values: its keys and values. fault: names the first value that cannot be used, and its allowed range. */
 export function confLimits(
   values: Readonly<Record<string, string>>,
 ): { readonly ok: true; readonly limits: Partial<Limits> } | { readonly ok: false; readonly fault: string } {

@@ -95,9 +95,9 @@ export type Limits = {
   /** interval at which a mom checks the certificates of its open links to other moms */
   readonly mom_review_ms: number;
   /**
-   * files of jobs between hosts: time after which a connection over which nothing passes ends; time for its first frame; time that a
-   * peer has to close a connection that was refused; largest numbers of connections, in total and of one host; intervals at which a host says where it takes files,
-   * at which the server is asked again what a run may do whose connection is open, and at which the host looks what of this is due
+   * files of jobs between hosts: time after which a connection over which nothing passes ends; time for its first frame; time that a peer has to close a
+   * connection that was refused; largest numbers of connections, in total and of one host; intervals at which a host tells the server where it takes files, at
+   * which it asks the server again what the runs with open connections may do, and at which it checks whether one of these is due
    */
   readonly files_silent_ms: number;
   readonly files_open_ms: number;

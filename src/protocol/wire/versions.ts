@@ -20,7 +20,7 @@ export type Versions = { readonly oldest: number; readonly newest: number };
  */
 export const SPOKEN: Versions = Object.freeze({ oldest: 1, newest: 2 });
 
-/** What a peer speaks that says nothing. */
+/** The versions of a peer that does not say its versions. */
 const UNSAID: Versions = { oldest: 1, newest: 1 };
 
 const VERSION_MAX = 1_000_000;
@@ -46,7 +46,7 @@ export function versionTalk(options: { readonly own?: Versions; readonly reserve
       return `{"protocol":[${own.oldest},${own.newest}],${text.slice(1)}`;
     },
     incoming(frame) {
-      // The other end has decided already, and says why.
+      // With `refused` the other end has decided already, and says why.
       if (is_heard || frame.type === "refused") return null;
       is_heard = true;
       if (frame.protocol === undefined) return disagreement(own, UNSAID);
