@@ -2,7 +2,7 @@
 // of a job (docs/reference/qmgr.md 5, docs/reference/attributes.md 1).
 //
 // I1. An access list is used only while its *_enable attribute is True. Such a list refuses whoever matches no entry.
-// I2. Access lists of the server never refuse requests from the server's own host, or of managers and operators.
+// I2. The server's list of hosts (acl_hosts) never refuses the server's own host. Its list of users (acl_users) never refuses managers and operators.
 // I3. Root on the server's host is always a manager; in user mode, so is the user of the complex.
 // I4. The attributes managers and operators have entries `[+|-]name[@host]`; the first entry that matches decides. A host
 //     may begin with `*`.
@@ -57,8 +57,8 @@ export function checkOperator(who: Identity): void {
 }
 
 /**
- * Checks the access lists of the server, for every request: refuses by host with 15008, by user with 15007. The server's own
- * host is always admitted. So are managers and operators, because otherwise they could not correct the lists.
+ * Checks the access lists of the server, for every request. Refuses with 15008 a host, but never the server's own host. Refuses
+ * with 15007 a user, but never a manager or operator. So a manager on the server's host can always correct the lists.
  */
 export function checkAccess(state: ServerState, server_host: string, who: Identity): void {
   const { server } = state;
@@ -97,7 +97,7 @@ export function isOwner(tx: Transaction, owner: string): boolean {
   return tx.state.server["flatuid"] === true || owner.slice(at + 1).toLowerCase() === tx.who.host.toLowerCase();
 }
 
-/** Whether the caller may learn the ids of all jobs (query_other_jobs). */
+/** Whether the caller may see the jobs of all users (query_other_jobs). */
 export function seesOthers(tx: Transaction): boolean {
   return tx.who.level !== "user" || tx.state.server["query_other_jobs"] !== false;
 }

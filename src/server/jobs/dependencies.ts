@@ -58,7 +58,7 @@ const itemsOf = (dependencies: Dependencies): string[] | undefined =>
 
 // --- requests for dependencies
 
-/** Ids of the named jobs that are not live. Their records of the history must be read before (Transaction.historyOf). */
+/** Ids of the named jobs that are not live. Their records must be read from the history (Transaction.historyOf) before askDependencies is called. */
 export function recordsOfDependencies(tx: Transaction, items: readonly string[] | undefined): string[] {
   if (items === undefined) return [];
   return parseDependencies(items, tx.state.name, limitOf(tx.state, "max_depend_jobs"))

@@ -324,7 +324,7 @@ const OF_A_RUN_OWN = without(
 const NOT_OF_HISTORY: OwnChange = { ...OF_A_RUN_OWN, output_on: null, terminal: null };
 
 /**
- * Marks a run that is being ended in order to be repeated: substate 60 until the obit. A run that the mom has not confirmed
+ * Called when the server ends a run in order to queue the job again: sets substate 60 until the obit. A run that the mom has not confirmed
  * counts as begun, so that an S record precedes the R record. A suspended job stays suspended until its mom has ended it,
  * because other jobs may use its vnodes.
  */
@@ -342,7 +342,7 @@ export function requeueOrAbort(tx: Transaction, job: Job, otherwise = NOT_RERUNA
   else abort(tx, job, otherwise);
 }
 
-/** What is set at a requeue. hold: a hold for the job. Execution_Time: the earliest time of the next attempt if files could not be staged in. */
+/** What is set at a requeue. hold: a hold for the job. Execution_Time: the earliest time of the next run, if files could not be staged in or a job on a runner failed. */
 export type Requeue = {
   readonly hold?: "s" | "p";
   readonly comment?: string;
@@ -393,7 +393,7 @@ export function requeue(tx: Transaction, job: Job, more: Requeue = {}): void {
   tx.apply({ kind: "job-changed", id: job.id, set, unset, own });
 }
 
-/** If the job is a subjob, holds its array instead and returns true. */
+/** If the job is a subjob, holds its array in place of the subjob and returns true. */
 function holdArray(tx: Transaction, subjob: Job, hold: "s" | "p", why: string | undefined): boolean {
   const array = arrayOf(tx.state, subjob);
   if (array === undefined) return false;

@@ -5,7 +5,7 @@
 //
 // I1. A waiting job is in the first state that applies: H while a hold is set, W while Execution_Time lies in the future,
 //     else Q. An array that has begun is B or H.
-// I2. etime is set if and only if the job is eligible (Q or B in an execution queue).
+// I2. A job that does not run has etime if and only if it is eligible (Q or B in an execution queue).
 // I3. topjob marks a job whose start a scheduler may plan. A job that is held, starts, resumes or changes its queue loses the mark.
 
 import { isDependent } from "#model/depend.ts";

@@ -11,8 +11,8 @@
 // P2. If the mom is not connected, the preemption fails at once and no other method is tried, because the failure says nothing about the job.
 // P3. The job records that the mom was asked (suspension.ts I4). After a crash of the server, the mom's report says what has
 //     become of the job.
-// P4. A preemption ends when the mom answers, when the mom is lost, or after job_requeue_timeout. An answer that comes later
-//     still has its effect.
+// P4. A preemption ends when the mom answers, when the mom is lost, or after a time limit (job_requeue_timeout for the methods C, R
+//     and D). An answer that comes later still has its effect.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { Decision, PreemptMethod, Verdict } from "#protocol/sched-link.ts";

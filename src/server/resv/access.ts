@@ -10,7 +10,7 @@ import type { Resv } from "../state/state.ts";
 
 /**
  * Refuses a caller who may not make reservations: with 15094 and a text if reservations are switched off, with 15092 to
- * 15094 a caller whom an access list excludes, with 15095 root.
+ * 15094 a caller whom an access list excludes, with 15095 root, unless acl_roots admits it.
  */
 export function checkMayReserve(tx: Transaction): void {
   const { state, who, config } = tx;

@@ -49,8 +49,8 @@ function readResource(
 export type Times = { readonly start_s: number; readonly end_s: number; readonly duration_s: number };
 
 /**
- * Computes the third of start, end and duration from two of them. Refuses with 15086 if fewer than two are given, if
- * a time is in the past, or if the end is not after the start.
+ * Computes the third of start, end and duration from two of them. Refuses with 15086 if fewer than two are given, if the
+ * three contradict each other, if a time is in the past or after LAST_S, or if the end is not after the start.
  */
 export function timesOf(start: number | undefined, end: number | undefined, duration: number | undefined, now_s: number): Times {
   const start_s = start ?? (end !== undefined && duration !== undefined ? end - duration : undefined);

@@ -1,8 +1,9 @@
 // Finds the queue that a destination names, and checks whether that queue accepts a job: at submission, at qmove, and
 // from a routing queue (docs/reference/commands.md 1.2, docs/reference/errors.md 3).
 //
-// Order: 1. enabled 15021  2. from_route_only 15022  3. lists of hosts, users and groups 15007  4. numbers of jobs 15046, 15142
-//        5. size of an array 15107  6. bounds of resources 15036  7. amounts of resources 15143.
+// Order: 1. enabled 15021  2. from_route_only 15022  3. lists of hosts, users and groups 15007  4. size of an array 15107
+//        5. exclusiveness in a reservation 15156  6. bounds of resources 15036  7. max_queuable 15046, then limits on numbers of jobs
+//        15142 and on amounts of resources 15143.
 //
 // I1. The job must be within all limits, of the old and the new style, for numbers of jobs and amounts of resources. The
 //     limits of the queue are checked first, then those of the complex (docs/reference/errors.md 3).

@@ -1,8 +1,8 @@
 // Alterations of a job by qalter or by a hook (docs/reference/commands.md 3).
 //
-// Order of checks: 1. attributes one by one: does it exist, may the user set it, may it change while the job runs, is the
-// value legal
-//                  2. resources together  3. bounds and limits of the queue.
+// Order of checks: 1. attributes one by one: does it exist, may the user set it, may it change while the job runs, is its
+//                     value legal
+//                  2. dependencies  3. resources together  4. bounds and limits of the queue.
 // I1. For a running job, or an array that has begun, only run-alterable attributes and resources can be changed. Users may
 //     lower a limit of a running job; only operators may raise one.
 // I2. Either all attributes are changed or none.
@@ -116,7 +116,7 @@ function newValue(tx: Transaction, def: AttributeDef, old: AttributeValue | unde
   return value ?? def.default;
 }
 
-/** Rules for single attributes that depend on other attributes. */
+/** Applies the rules for single attributes whose new value depends on more than the requested value, and checks them. */
 function finishPlain(tx: Transaction, job: Job, after: Attrs, touched: Set<string>): void {
   if (touched.has("Hold_Types")) checkHoldRight(tx.who, job.attrs.Hold_Types, String(after["Hold_Types"]));
   const owner_host = job.attrs.Job_Owner.slice(job.attrs.Job_Owner.lastIndexOf("@") + 1);

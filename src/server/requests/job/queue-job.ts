@@ -1,7 +1,7 @@
 // Submission of a job (docs/reference/commands.md 1).
 //
 // Order of checks: 1. the queue exists  2. attributes, one by one  3. hooks  4. resources together  5. user and group  6. the queue accepts it  7. size of
-// the script.
+// the script and of the job's texts  8. dependencies.
 
 import type { QueueJobRequest } from "#protocol/messages.ts";
 import type { Answer, Transaction } from "../../engine/transaction.ts";

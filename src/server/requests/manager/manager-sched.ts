@@ -80,7 +80,7 @@ function changedSched(tx: Transaction, name: string, before: Attrs, ops: readonl
   return changed;
 }
 
-/** Replaces `partition = None` by unset (docs/reference/differences.md). */
+/** Removes `None` from the value of partition. `partition = None` thus means unset (docs/reference/differences.md). */
 function withoutNone(op: AttrOp): AttrOp {
   if (SCHED_ATTRIBUTES.byName(op.name)?.name !== "partition" || op.op === "unset") return op;
   const names = splitList(op.value);

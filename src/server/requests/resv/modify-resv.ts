@@ -2,7 +2,7 @@
 // reservation decides about times and chunks, unless a manager forces them. Until the scheduler has answered, the
 // reservation keeps its times and vnodes.
 //
-// Order of checks: 1. the reservation  2. the caller  3. its state  4. attributes  5. times  6. chunks.
+// Order of checks: 1. the reservation  2. the caller  3. its state  4. attributes  5. hooks  6. times  7. chunks.
 
 import type { ResourceValues } from "#model/attribute.ts";
 import { PBSE, reject } from "#model/pbse.ts";

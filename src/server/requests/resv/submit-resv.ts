@@ -2,7 +2,7 @@
 // as-soon-as-possible reservations. A reservation that is made from a running job and a maintenance reservation are
 // confirmed at once.
 //
-// Order of checks: 1. right to reserve  2. attributes  3. the job that it is made from  4. times  5. resources  6. partition.
+// Order of checks: 1. right to reserve  2. attributes  3. the job from which the reservation is made  4. times  5. resources  6. partition.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { SubmitResvRequest } from "#protocol/messages.ts";
