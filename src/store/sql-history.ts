@@ -13,10 +13,10 @@ export type Reader = { readonly name: string; all<T>(sql: string, ...parameters:
 
 /** The parts of SQL statements in which databases differ. */
 export type HistoryDialect = {
-  /** a query for the elements of a JSON list of texts or numbers, which is its one parameter */
+  /** queries for the elements of a JSON list, of texts and of numbers; the list is the only parameter */
   readonly texts: string;
   readonly numbers: string;
-  /** a condition for a row of history: its Resource_List has the resource that is the one parameter */
+  /** a condition that holds for a row of history if its Resource_List has a resource; the resource is the only parameter */
   readonly uses_resource: string;
 };
 

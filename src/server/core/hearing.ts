@@ -155,7 +155,7 @@ const HEARERS: { readonly [K in keyof News]: readonly Hearer<News[K]>[] } = {
         for (const timer of ["wait", "route"]) timers.clear(`${timer}:${id}`);
       },
     },
-    // If the sisters left the job before its end, its crew still exists.
+    // The crew of the job's last run may still exist, because the job has given up its sisters before its end.
     { hears: ({ moms }, _tx, { id }) => void moms.crews.delete(id) },
     { hears: (kernel, _tx, job) => cycles.jobGone(kernel, job) },
     { hears: jobOfWaiters },

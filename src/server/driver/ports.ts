@@ -134,7 +134,7 @@ export type ProcessesPort = {
 
 /** The process of pbs_runners. */
 export type RunnersPort = {
-  /** starts it unless it runs. exited: called when it has ended. why null: nothing is wrong, for example another one runs */
+  /** starts the process unless it runs. exited: called when it has ended. why null: there is no fault, for example because another such process runs */
   start(exited: (why: string | null) => void): void;
 };
 

@@ -7,11 +7,11 @@
 //     state is loaded again from the store.
 // I3. While the store accepts no writes (a full disk), requests that only read are answered from the stored state, changes
 //     are refused, and schedulers and moms are kept out.
+// I4. Requests of clients are served in turns by user and connection, for a slice of time. Then schedulers, moms and the store get their turn.
 // I5. If another server may take over (ports.ts LeasePort), nothing leaves, not even an answer that needs no write, before it is
 //     certain that this server still leads.
 // I6. Whenever a state is loaded, the accounting records of its last batch that the accounting file lacks are written before
 //     anything else is committed (accounting-recovery.ts).
-// I4. Requests of clients are served in turns by user and connection, for a slice of time. Then schedulers, moms and the store get their turn.
 
 import { limitOf } from "#model/limits/server-limits.ts";
 import { PBSE, pbseText } from "#model/pbse.ts";

@@ -81,7 +81,7 @@ export function startFrames(options: StartFramesOptions): StartFrames {
     if (found.ok) deliver(some, textsOf(some, found.value));
     else {
       complain(`scripts cannot be read: ${found.error.message}`);
-      // Moms that should get a script are disconnected; after their next hello they get the starts again. The other moms stay connected.
+      // The moms of jobs with a script are disconnected; after their next hello they get the starts again. The other moms stay connected.
       const without = new Set(some.filter(needsScript).map((waiting) => waiting.link));
       for (const number of without) link(number)?.destroy();
       const ready = some.filter((waiting) => !without.has(waiting.link));
@@ -93,7 +93,7 @@ export function startFrames(options: StartFramesOptions): StartFrames {
       else counts.delete(number);
     }
     head += some.length;
-    // The sent entries are removed already now, because the queue may not become empty for a long time.
+    // The sent entries are removed here and not when the queue is empty, because it may not become empty for a long time.
     if (2 * head >= queue.length) {
       queue = queue.slice(head);
       head = 0;

@@ -5,7 +5,7 @@ import type { Bucket } from "#model/request/bucket.ts";
 export type RunnersRuntime = {
   /** the connection of pbs_runners; null: it is not connected */
   link: number | null;
-  /** the process was started, and the server does not know of its end */
+  /** the process was started, and the server has not learned of its end */
   started: boolean;
   /** times at which the process of pbs_runners crashed */
   crashes: number[];

@@ -50,7 +50,7 @@ export type SchedRuntime = {
   host: string | null;
   /** the scheduler has been connected to this server */
   met: boolean;
-  /** the process was started, and the server does not know of its end; for a scheduler on another host: it is dialled or connected */
+  /** the process was started, and the server has not learned of its end; for a scheduler on another host: the server dials it or is connected to it */
   started: boolean;
   /** why the scheduler on another host could not be reached at the last attempt; null: it is connected or on this host, or no attempt has ended yet */
   unreached: string | null;

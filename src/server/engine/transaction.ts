@@ -140,8 +140,8 @@ export type Action =
     };
 
 /**
- * What the hooks of an event are asked. key: identifies this question within the request. input: makes the input of the hooks; called
- * only if they run.
+ * The question to the hooks of an event. key: identifies this question within the request. input: makes the input of the hooks;
+ * called only if they run.
  */
 export type HookAsk = { readonly key: string; readonly event: HookEvent; readonly input: () => HookInput };
 

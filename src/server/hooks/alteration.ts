@@ -18,7 +18,7 @@ export function eventBase(tx: Transaction, event: HookEvent): Base {
   return { event, requestor: who.user, requestor_host: who.host, server: state.name, node: config.host };
 }
 
-/** What the modifyjob hooks are asked. after: the job's attributes with the user's changes. */
+/** The question to the modifyjob hooks. after: the job's attributes with the user's changes. */
 export function modifyjobAsk(tx: Transaction, job: Job, after: Attrs): HookAsk {
   return {
     key: "modifyjob",
@@ -32,7 +32,7 @@ export function modifyjobAsk(tx: Transaction, job: Job, after: Attrs): HookAsk {
   };
 }
 
-/** What the movejob hooks are asked. destination: the destination that the qmove names. */
+/** The question to the movejob hooks. destination: the destination that the qmove names. */
 export function movejobAsk(tx: Transaction, job: Job, destination: string): HookAsk {
   return {
     key: "movejob",

@@ -73,7 +73,7 @@ function hookFiles({ hooks }: MomHooks): ReadonlyMap<string, string> {
   return files;
 }
 
-/** Writes a log line that site tools wait for: one for each file that is new to the mom, although the hooks travel in one frame. */
+/** Writes a log line for which site tools wait: one line for each file that is new to the mom, although one frame carries all hooks. */
 function logSent({ config, out }: Kernel, file: string, host: string): void {
   const text = `successfully sent hook file ${config.home}/server_priv/hooks/${file} to ${host}`;
   out.logs.push({ event: LOG_EVENT.DEBUG2, class: "Hook", object: `Server@${config.host}`, text });

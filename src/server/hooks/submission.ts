@@ -17,7 +17,7 @@ import { jobObject, QUEUEJOB_WRITABLE } from "./objects.ts";
 
 export type Draft = Omit<QueueJobRequest, "kind">;
 
-/** What the queuejob hooks are asked about a submission. Refuses input that is illegal or that the user may not give. */
+/** The question to the queuejob hooks about a submission. Refuses input that is illegal or that the user may not give. */
 export function queuejobAsk(tx: Transaction, key: string, { destination, attrs }: Draft): HookAsk {
   const queue = localQueue(tx, destination);
   checkAttributes(tx, queue, attrs);

@@ -332,8 +332,8 @@ function catchUp(kernel: Kernel, tx: Transaction, job: Job, entry: HeldJob): voi
 }
 
 /**
- * Whether the run must be ended so that the job can run again. A suspended job keeps its substate (end.ts beginRerun); for
- * it, this follows from the failure of its run on a sister.
+ * Whether the run must be ended so that the job can run again. A suspended job keeps its substate (end.ts beginRerun); it
+ * must be ended if its run has failed on a sister.
  */
 const isToRunAgain = (kernel: Kernel, job: Job): boolean =>
   isIn(job, "rerunning") || (isSuspended(job) && crewOf(kernel, job)?.failed === true);

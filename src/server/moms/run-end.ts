@@ -16,7 +16,7 @@ import { logJob } from "../jobs/life.ts";
 import { hostOfJob } from "../state/job-hosts.ts";
 import type { Job } from "../state/state.ts";
 
-/** Does what `over` says must be done after the end of a run. crew: null for a job on one host. */
+/** Does what must follow the end of a run, according to `over`. crew: null for a job on one host. */
 export function afterRun(kernel: Kernel, job: Job, crew: Crew | null, over: AfterRun): void {
   switch (over.kind) {
     case "start-taken-back":

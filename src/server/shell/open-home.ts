@@ -121,8 +121,9 @@ async function beginStore(
 }
 
 /**
- * The name under which a server holds the database. Only processes that exclude each other by a lock may have the same name, because one takes over from another
- * one of its name at once. Two servers have two locks; they may well have the same PBS_HOME, on hosts whose names are equal (copies of one machine).
+ * The name under which a server holds the database. Only processes that exclude each other by a lock may have the same name, because a server takes over at once
+ * from a server with its own name. The two servers of a complex have two locks, although PBS_HOME and even the names of their hosts may be equal (copies of one
+ * machine).
  */
 export const holderOf = (host: string, home: string, role: PairRole | null): string =>
   role === null ? `${host}:${home}` : `${host}:${home}:${role}`;

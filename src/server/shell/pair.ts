@@ -78,7 +78,7 @@ export class Pair {
     return this.leader;
   }
 
-  /** What the standby server needs; null: the host is not that of PBS_SECONDARY, or is this one. */
+  /** The secrets that the standby server needs; null: the host is not that of PBS_SECONDARY, or this server has no key of the two servers. */
   standbyFor(host: string): StandbySecrets | null {
     const key = readPairKey(this.#conf.home);
     const secondary = this.#conf.pair?.secondary.host.toLowerCase();
@@ -99,7 +99,7 @@ export class Pair {
       const now_s = Date.now() / 1000;
       utimesSync(path, now_s, now_s);
     } catch {
-      // The file is for people. A full disk or a missing directory shows elsewhere.
+      // The file is only for people. The server reports a full disk or a missing directory elsewhere.
     }
   }
 }

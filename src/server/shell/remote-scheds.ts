@@ -139,7 +139,7 @@ class Dial {
   /** the ports of this round (R1), and the index of the present one */
   #ports: readonly number[];
   #at = 0;
-  /** the most informative fault of this round; null: at all ports nobody listens, or other schedulers do */
+  /** the most informative fault of this round; null: at each port, nobody listens or another scheduler answers */
   #fault: string | null = null;
   #side: OwnSide | null = null;
   #hangUp: (() => void) | null = null;

@@ -1,5 +1,6 @@
 // Applies events to the state: changes attributes, updates derived values, and notes which rows must be written and what
-// schedulers must be told. The events of queues, vnodes, schedulers and reservations are in named-objects.ts.
+// schedulers must be told. The events of queues, vnodes, schedulers, reservations, backends and runners are in
+// named-objects.ts.
 //
 // I1. The cost of an event does not depend on the number of jobs, queues and vnodes.
 // I2. An event that cannot be applied (unknown object, name taken) is a programmer's error, because whoever emits an event

@@ -16,11 +16,11 @@ type Column = { readonly name: string; readonly of: (batch: Batch) => readonly u
 type Part = { readonly when: string; readonly columns: readonly Column[]; readonly statement: string };
 
 const elements = (column: string): string => `json_array_elements_text(a_${column})`;
-/** The rows that columns form. names: those of the columns in the statement. */
+/** The SQL for the rows whose values are in these columns. names: the names of the columns in the statement. */
 const rows = (columns: readonly Column[], names: string): string =>
   `ROWS FROM (${columns.map(({ name }) => elements(name)).join(", ")}) AS r (${names})`;
 
-/** PostgreSQL has no character U+0000, and UTF-8 no lone surrogates. Names have neither; if one has, it must not make the batch fail. */
+/** A name without U+0000 and lone surrogates, which PostgreSQL refuses. Legal names have neither, but no name may make a whole batch fail. */
 const name = (text: string): string => text.toWellFormed().replaceAll("\0", "\ufffd");
 
 function drop(table: string, key: string, column: string, of: Column["of"]): Part {
