@@ -5,8 +5,11 @@
 import type { Revocation } from "#identity/revocations.ts";
 import type { Datagrams } from "./hosts-view.ts";
 
-/** certificates that hosts must refuse */
-export type Revoked = { readonly certificates: readonly Revocation[] };
+/**
+ * certificates that hosts must refuse. leader: in the first frame of a server to a scheduler on another host, the leader that the
+ * server follows (failover/leader.ts); absent: in all other frames, and where the complex has one server
+ */
+export type Revoked = { readonly certificates: readonly Revocation[]; readonly leader?: string };
 /** The type of the frame with this data. */
 export const REVOKED = "revoked";
 

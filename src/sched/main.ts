@@ -97,7 +97,7 @@ async function serve(conf: Conf, options: SchedOptions, isDaemon: boolean): Prom
   });
   const note = (event: number, text: string): void => log.record(event, "Svr", "pbs_sched", text);
   note(LOG_EVENT.SYSTEM, `pbs_sched startup pid ${process.pid}`);
-  const way = await openServerWay({ conf, port: options.port, note }).catch((error: unknown) => messageOf(error));
+  const way = await openServerWay({ conf, port: options.port, sched_priv, note }).catch((error: unknown) => messageOf(error));
   if (typeof way === "string") {
     note(LOG_EVENT.ERROR, `cannot listen: ${way}`);
     closeLog(log);

@@ -9,10 +9,10 @@
 import { connect } from "node:net";
 import { type Following, followNobody, judgeOther, judgeWelcome } from "#protocol/failover/follower.ts";
 import { type Leader, leaderText, parseLeader } from "#protocol/failover/leader.ts";
+import { leaderIn, noteLeader, readLeader } from "#protocol/failover/leader-file.ts";
 import { messageOf } from "#support/caught.ts";
 import type { ServerAt } from "#support/conf.ts";
 import type { ServerEnd, ServerLink } from "../driver/ports.ts";
-import { leaderIn, noteLeader, readLeader } from "./known-leader.ts";
 
 /** How often the other server is asked: while the mom has a server, and while it has none. */
 const ASK_MS = 2000;

@@ -5,6 +5,8 @@
 // F2. A follower obeys no server whose leader is older than the one that it knows (leader.ts L1).
 // F3. Before a follower obeys a leader of another store, it asks the other server (leader.ts L2). If the other server does not name the known store either, the
 //     complex was moved to another database.
+// F4. A scheduler on another host is dialled by servers and cannot ask. It has looked for the known store in vain when no server
+//     has had its link for some time: a leader of that store would have dialled it (src/sched/shell/leaders.ts).
 
 import { compareLeaders, type Leader } from "./leader.ts";
 

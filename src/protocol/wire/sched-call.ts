@@ -33,6 +33,8 @@ export type SchedCall = {
   readonly port: number;
   /** the server's own */
   readonly credentials: Credentials;
+  /** sent at once, before the scheduler says hello */
+  readonly first?: { readonly type: string; readonly data: unknown };
   /** accepted frame types */
   readonly types: readonly string[];
   /** why a host is refused, in words for the log; null: it is welcome */
@@ -82,7 +84,13 @@ export function callScheduler(call: SchedCall, handlers: CallHandlers): () => vo
     client.socket.setKeepAlive(true, limits.keepalive_ms);
     const peer = { pid: 0, uid: NO_UID, gid: NO_UID, host: identity, sched: call.sched };
     const writer = { parser: client.parser, write: (_socket: unknown, text: string) => client.send(text) };
-    link = new ServerConnection(writer, client.socket, peer, limits, [], handlers);
+    const { first } = call;
+    if (first === undefined) {
+      link = new ServerConnection(writer, client.socket, peer, limits, [], handlers);
+      return;
+    }
+    link = new ServerConnection(writer, client.socket, peer, limits, [], { ...handlers, speaks_first: true });
+    link.send(first.type, first.data);
   });
   client.on("disconnect", () => {
     clearTimeout(timer);

@@ -3,6 +3,7 @@
 //
 // L1. Only the server gets a link: the peer's certificate has the role `server` and the name in PBS_SERVER.
 // L2. The server has one link. If it connects again, it has given up the former link, which is closed.
+//     Where the complex has two servers, a server that was replaced gets no link (leaders.ts), and the scheduler keeps the one that it has.
 // L3. Without a port of its own, the scheduler listens on the first free one of the ports in pbs.conf (#protocol/sched-ports.ts).
 
 import { existsSync } from "node:fs";
@@ -11,7 +12,10 @@ import { type Credentials, CredentialsError, readCredentials } from "#identity/f
 import { revokedSerials } from "#identity/files/revoked.ts";
 import { type HostIdentity, serverFault } from "#identity/peer.ts";
 import { keepRenewed, keepsRevoked } from "#protocol/certificate-care.ts";
+import type { Leader } from "#protocol/failover/leader.ts";
+import { leaderIn } from "#protocol/failover/leader-file.ts";
 import { REVOKED } from "#protocol/join-link.ts";
+import { PBSE_PERM } from "#protocol/proof/unreachable.ts";
 import { schedPorts } from "#protocol/sched-ports.ts";
 import { frameTypes } from "#protocol/schema-link.ts";
 import { ALPN } from "#protocol/wire/alpn.ts";
@@ -22,6 +26,7 @@ import { codeOf, messageOf } from "#support/caught.ts";
 import type { Conf } from "#support/conf.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { LinkPort } from "../driver/ports.ts";
+import { Leaders } from "./leaders.ts";
 
 /** Functions by which the driver learns of the connection. */
 export type ServerEnd = {
@@ -39,11 +44,20 @@ export type WayOptions = {
   readonly conf: Conf;
   /** the port of option -S; undefined: any free port (L3) */
   readonly port: number | undefined;
+  /** the directory in which the newest leader is kept (leaders.ts) */
+  readonly sched_priv: string;
   readonly note: (event: number, text: string) => void;
+  /** differ from WAITS in tests */
+  readonly waits?: Partial<typeof WAITS>;
 };
 
 /** How often the files of the host's identity are read, because the mom may have renewed the certificate or learned of revoked ones. */
 const LOOK_MS = 60_000;
+/**
+ * first: how long a server has to name its leader, where one is known; less than dial_ms_max, after which the server gives up. absent: how long a scheduler has
+ * had no server when it obeys one that has another database (leaders.ts O2); longer than a take-over lasts.
+ */
+const WAITS = { first_ms: 3000, absent_ms: 30_000 };
 
 /** Whether the server connects to the schedulers of this host, and not they to the server: the host has joined a complex whose server is elsewhere. */
 export const isDialled = (conf: Conf): boolean => !conf.start.server && existsSync(join(conf.home, "identity", "host.pem"));
@@ -62,32 +76,65 @@ export async function openServerWay(options: WayOptions): Promise<ServerWay> {
     });
 }
 
-async function listenForServer({ conf, port, note }: WayOptions): Promise<ServerWay> {
+async function listenForServer({ conf, port, sched_priv, note, waits }: WayOptions): Promise<ServerWay> {
+  const { first_ms, absent_ms } = { ...WAITS, ...waits };
+  const leaders = new Leaders(sched_priv, absent_ms, (text) => note(LOG_EVENT.ERROR, text));
   let end: ServerEnd | null = null;
   let link: ServerLink | null = null;
+  /** the servers that have not named their leader yet */
+  const unjudged = new Map<ServerLink, NodeJS.Timeout>();
+  let refusal = "";
+
+  /** Gives the server the link, in place of a former one (L2). */
+  const take = (next: ServerLink): void => {
+    const former = link;
+    link = next;
+    refusal = "";
+    if (former !== null) {
+      former.destroy();
+      end?.lost("the server has connected again");
+    }
+    next.welcome();
+    end?.opened();
+  };
+  /** Decides about the server of a connection that has named this leader; null: none. */
+  const judge = (from: ServerLink, said: Leader | null): void => {
+    const fault = leaders.judge(said, link !== null && link !== from);
+    if (fault === null) return from === link ? undefined : take(from);
+    // The server dials again every second.
+    if (fault !== refusal) note(LOG_EVENT.SECURITY, `connection refused: ${fault}`);
+    refusal = fault;
+    from.send("refused", { code: PBSE_PERM, text: fault });
+    from.end();
+  };
+  const isFirstOf = (from: ServerLink): boolean => {
+    clearTimeout(unjudged.get(from));
+    return unjudged.delete(from);
+  };
   const handlers: LinkHandlers = {
     speaks_first: true,
     onLink(next) {
       if (end === null) return next.destroy();
-      const former = link;
-      link = next;
-      if (former !== null) {
-        former.destroy();
-        end.lost("the server has connected again");
-      }
-      next.welcome();
-      end.opened();
+      if (!leaders.isOneKnown) return take(next);
+      const late = (): void => {
+        if (isFirstOf(next)) judge(next, null);
+      };
+      unjudged.set(next, setTimeout(late, first_ms).unref());
     },
     onFrame(from, type, data) {
-      if (from !== link) return;
+      const said = type === REVOKED ? leaderIn(data) : null;
+      if (isFirstOf(from) || (from === link && said !== null)) judge(from, said);
+      if (from !== link || !from.open) return;
       if (type !== REVOKED) return end?.frame(type, data);
       keepsRevoked(conf.home, data, (text) => note(LOG_EVENT.ERROR, text));
       // A link to a server whose certificate was revoked must end.
       listener.review();
     },
     onClose(closed) {
+      isFirstOf(closed);
       if (closed !== link) return;
       link = null;
+      leaders.serverLost();
       end?.lost("the connection has ended");
     },
     onProblem: (text) => note(LOG_EVENT.SECURITY, `connection ended: ${text}`),
@@ -103,6 +150,7 @@ async function listenForServer({ conf, port, note }: WayOptions): Promise<Server
         link?.end();
         link = null;
         end = null;
+        for (const each of unjudged.keys()) each.destroy();
         void listener.close();
       },
     };

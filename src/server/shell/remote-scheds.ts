@@ -5,11 +5,14 @@
 // R2. Attempts on one scheduler follow one another; after all ports were tried without success, the next round begins after
 //     sched_retry_ms.
 // R3. A scheduler that was told to end keeps its link for its last cycle, but not longer than LEAVE_MS.
+// R4. In a complex with two servers, the first frame names the leader, so that the scheduler gives up no link for a server that was
+//     replaced. The frame is `revoked`, with no certificates, because schedulers of all releases take it before all others.
 
 import { connect } from "node:net";
+import { REVOKED, type Revoked } from "#protocol/join-link.ts";
 import type { LinkHandlers, ServerLink } from "#protocol/wire/ipc-transport.ts";
 import { LIMITS } from "#protocol/wire/limits.ts";
-import { callScheduler, WrongScheduler } from "#protocol/wire/sched-call.ts";
+import { callScheduler, type SchedCall, WrongScheduler } from "#protocol/wire/sched-call.ts";
 import { nth } from "#support/assert.ts";
 import { codeOf, messageOf } from "#support/caught.ts";
 import type { ProcessesPort } from "../driver/ports.ts";
@@ -26,6 +29,8 @@ export type RemoteSchedsOptions = {
   ownSide(): OwnSide | null;
   /** whether it is certain that this server leads; otherwise it dials nobody, because a scheduler gives up its link for a new one */
   leads(): boolean;
+  /** the leader that this server names to schedulers (R4), in a complex with two servers; null: the complex has one server */
+  leader(): string | null;
   /** frame types of schedulers */
   readonly types: readonly string[];
   readonly handlers: Pick<LinkHandlers, "onFrame" | "onProblem"> & Required<Pick<LinkHandlers, "onLink" | "onClose">>;
@@ -204,7 +209,8 @@ class Dial {
   #call({ credentials, fault }: OwnSide): void {
     const { types, handlers } = this.#options;
     const began_ms = performance.now();
-    const call = { sched: this.#sched, host: this.place.host, port: nth(this.#ports, this.#at), credentials, fault, types };
+    const first = firstFrame(this.#options.leader());
+    const call = { sched: this.#sched, host: this.place.host, port: nth(this.#ports, this.#at), credentials, fault, types, ...first };
     try {
       this.#hangUp = callScheduler(call, {
         onLink: (link) => {
@@ -264,6 +270,11 @@ class Dial {
     this.#timer = null;
     this.#gone();
   }
+}
+
+/** What the server says at once on a new connection (R4). */
+function firstFrame(leader: string | null): Pick<SchedCall, "first"> {
+  return leader === null ? {} : { first: { type: REVOKED, data: { certificates: [], leader } satisfies Revoked } };
 }
 
 /** Whether a connection to that port succeeds. It does even if the process is busy or suspended, because the kernel of its host answers. */

@@ -323,7 +323,7 @@ function fileCopies(directory: string, complain: (text: string) => void) {
 
 /** The schedulers on other hosts. handlers: those of the server's listeners; they may be called only after the driver has been made. */
 function remoteScheds(
-  { conf, config, log }: ServiceOptions,
+  { conf, config, log, pair }: ServiceOptions,
   identity: OpenIdentity,
   handlers: LinkHandlers,
   driver: () => ServerDriver,
@@ -337,6 +337,7 @@ function remoteScheds(
     isDown: (name) => schedOf(name)?.attrs["state"] === "down",
     ownSide: () => identity.ownSide(),
     leads: () => driver().leads,
+    leader: () => pair?.leader ?? null,
     types: frameTypes("sched-to-server"),
     handlers: {
       onLink: (link) => handlers.onLink?.(link),

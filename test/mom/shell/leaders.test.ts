@@ -6,8 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import type { ServerEnd, ServerLink } from "#mom/driver/ports.ts";
-import { heedingLeader, noteLeader } from "#mom/shell/known-leader.ts";
+import { heedingLeader } from "#mom/shell/known-leader.ts";
 import { connectPair } from "#mom/shell/pair-link.ts";
+import { noteLeader } from "#protocol/failover/leader-file.ts";
 import { freePort } from "../../protocol/wire/tls-bed.ts";
 
 const root = mkdtempSync(join(tmpdir(), "partita-leaders-"));

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { serverFault } from "#identity/peer.ts";
+import { REVOKED } from "#protocol/join-link.ts";
 import { ALPN } from "#protocol/wire/alpn.ts";
 import type { ServerLink } from "#protocol/wire/ipc-transport.ts";
 import { listenTls, type TlsLinkServer } from "#protocol/wire/tls-listener.ts";
@@ -27,6 +28,10 @@ type Bed = {
   readonly told: string[];
   readonly revoked: Set<string>;
   authority: boolean;
+  /** the leader that the server names */
+  leader: string | null;
+  /** frames that schedulers have received, with their data */
+  readonly received: string[];
   listen(sched: string, port: number): Promise<TlsLinkServer>;
 };
 
@@ -43,11 +48,13 @@ async function inBed(work: (bed: Bed) => Promise<void>): Promise<void> {
     told: [],
     revoked: new Set(),
     authority: true,
+    leader: null,
+    received: [],
     async listen(sched, port) {
       const server = await listenTls({
         port,
         address: "127.0.0.1",
-        types: ["sched-quit"],
+        types: ["sched-quit", REVOKED],
         protocol: ALPN.sched,
         credentials: HERE,
         questions: null,
@@ -56,7 +63,10 @@ async function inBed(work: (bed: Bed) => Promise<void>): Promise<void> {
           link.welcome();
           link.send("sched-hello", { name: sched, pid: 1, version: "1" });
         },
-        onFrame: (link) => link.end(),
+        onFrame(link, type, data) {
+          bed.received.push(`${type} ${JSON.stringify(data)}`);
+          if (type === "sched-quit") link.end();
+        },
       });
       servers.push(server);
       return server;
@@ -68,6 +78,7 @@ async function inBed(work: (bed: Bed) => Promise<void>): Promise<void> {
     isDown: (sched) => !bed.up.has(sched),
     ownSide: () => (bed.authority ? { credentials: HEAD, fault } : null),
     leads: () => true,
+    leader: () => bed.leader,
     ports,
     types: ["sched-hello"],
     handlers: {
@@ -191,5 +202,19 @@ test("remote scheduler: whether its host answers", async () => {
     const closing = server.close();
     assert.equal(await look(), "0 none");
     await closing;
+  });
+});
+
+test("remote scheduler: the first frame names the leader of two servers, and a complex with one server sends none (R4)", async () => {
+  await inBed(async (bed) => {
+    await bed.listen("s1", bed.ports[0] ?? 0);
+    bed.remote.start("s1");
+    await until("the hello", () => bed.frames.length === 1);
+    bed.leader = "7/3";
+    bed.links[0]?.send("sched-quit", {});
+    await until("the next hello", () => bed.frames.length === 2);
+    bed.links[1]?.send("sched-quit", {});
+    await until("all frames", () => bed.received.length === 3);
+    assert.deepEqual(bed.received, ["sched-quit {}", 'revoked {"certificates":[],"leader":"7/3"}', "sched-quit {}"]);
   });
 });
