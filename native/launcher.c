@@ -172,7 +172,7 @@ static bool is_of_process(const char *variable) {
 
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-// Adds these variables, sorted, because a shell may pass the same variables in another order.
+// Adds the variables for which is_of_process() is true, sorted, because a shell may pass the same variables in another order.
 static bool add_variables(void) {
   char *found[OF_PROCESS_MAX];
   size_t count = 0;
@@ -264,9 +264,9 @@ static void __attribute__((noreturn)) become_resident(int mark) {
   _exit(1);
 }
 
-// The second command within a minute starts a resident for later commands, and itself runs without one. Inside a job no resident is started, because it would
-// belong to the job. The modification time of the mark is that of the last command without a resident. When a resident is started, this time is set to a moment
-// in the future. If the start fails, no command repeats it before that moment.
+// The second command within a minute starts a resident for later commands, and itself runs without one. Inside a job no resident is started, because it would belong
+// to the job. The mark is a file whose modification time is that of the last command without a resident. When a resident is started, this time is set to a moment in
+// the future. If the start fails, no command repeats it before that moment.
 void maybe_start(void) {
   if (getenv("PBS_JOBID") != NULL || getenv("PBS_ENVIRONMENT") != NULL) return;
   int mark = open(mark_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);

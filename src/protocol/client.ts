@@ -37,10 +37,7 @@ export type ConnectOptions = {
   readonly flow?: Flow | undefined;
 };
 
-/**
- * Lets the owner of a connection control it from outside: it limits the flow of data and ends the connection. Used when a
- * resident runs a command for a launcher.
- */
+/** Functions by which the owner of a connection limits its flow of data and ends it. Used when a resident runs a command for a launcher. */
 export type Flow = {
   /** ends the connection when nobody needs its data any more */
   readonly ended: AbortSignal;

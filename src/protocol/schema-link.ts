@@ -23,8 +23,8 @@ import { LIMITS } from "./wire/limits.ts";
 const name = z.string().max(LIMITS.name_chars_max);
 const text = z.string().max(LIMITS.attr_value_chars_max);
 /**
- * Text for people: comments, mails, answers. It may quote what a user chose (such as a file name). Control characters could
- * control the terminal on which it is read. All except newline and tab are therefore replaced.
+ * Text for people: comments, mails, answers. It may quote what a user chose (such as a file name). Control characters in it could control the reader's
+ * terminal, so all of them except newline and tab are replaced.
  */
 const told = text.transform((words) => (isPrintableText(words) ? words : printableText(words)));
 const whole = z.number().int();

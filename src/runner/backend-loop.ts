@@ -238,7 +238,7 @@ export class BackendLoop {
     return sightings;
   }
 
-  /** Whether a sighting is a runner of this backend. Anybody may give a job of his a name like a tag. */
+  /** Whether a sighting is a runner of this backend. Any user can give a job a name that looks like a tag. */
   #isOurs({ tag, user }: RunnerSighting): boolean {
     const { complex, user: own } = this.#tools;
     return isTagOf(tag, { complex, backend: this.#work.name }) && (user === null || user === own);
@@ -287,7 +287,7 @@ export class BackendLoop {
         await this.#submit({ ...pending, source, order: { ...pending.order, isFirst: false } });
       } catch (error) {
         if (!this.#mayFallBack) throw error;
-        // Other buckets go to the spare meanwhile.
+        // Meanwhile the spare is asked for runners.
         return this.#failed(error);
       }
     }

@@ -1,10 +1,13 @@
-// How many runners of each bucket are wanted, and from which backend they are asked. Pure: the answer follows from the present picture alone, never from earlier answers.
+// Computes how many runners of each bucket are wanted, and which backend is asked for them. Pure: the plan follows from the present picture alone, never from
+// earlier plans.
 //
-// P1. The runners of a backend that exist or are asked for are never more than its max_runners; of each bucket, at most n_max_queued_jobs have not connected.
-// P2. A bucket wants a runner for each waiting and each running job. If all buckets together want more than there may be, runners are dealt out one by one, the bucket with
-//     the highest priority first, so that no bucket is left without one because of the size of another. Of the same priority, owners take turns.
-// P3. Runners beyond that number are cancelled while they wait. Those that are connected are only drained when another bucket waits for their place; otherwise they leave by
-//     themselves.
+// P1. A backend never has more than max_runners runners, including those that have not connected yet; of each bucket, at most n_max_queued_jobs runners have not
+//     connected.
+// P2. A bucket wants a runner for each waiting and each running job. If all buckets together want more than there may be, runners are dealt out one by one, the
+//     bucket with the highest priority first, so that no bucket is left without one because of the size of another. Among buckets of the same priority, the owners
+//     of the jobs take turns.
+// P3. Runners beyond that number are cancelled if they have not connected yet. Connected ones are drained only if another bucket waits for their place; otherwise
+//     they leave by themselves.
 
 import { type Bucket, inTurns } from "#model/request/bucket.ts";
 import type { Demand, RunnerWork } from "#protocol/runner-link.ts";
@@ -112,7 +115,7 @@ function deal(lines: readonly Line[], places: number): void {
   }
 }
 
-/** The runners of a line that are cancelled: those that have not connected, the newest first. */
+/** Returns the runners of a line that are cancelled: some that have not connected, the newest first. */
 function surplusOf({ useful, target }: Line): string[] {
   const asked = useful.filter(({ doing }) => doing === "asked").sort((a, b) => b.serial - a.serial || b.index - a.index);
   return asked.slice(0, Math.max(0, useful.length - target)).map(({ name }) => name);
@@ -124,7 +127,7 @@ function roomAt({ asks, refused, max_runners, n_max_queued, name }: PlanBackend,
   return Math.min(max_runners - count, n_max_queued - queued);
 }
 
-/** Connected runners that must make room for `starved` others (P3): idle ones first. */
+/** Returns the connected runners that are drained to make room for `starved` others (P3): idle ones first. */
 function drainsOf(lines: readonly Line[], starved: number): string[] {
   let wanted = starved;
   const drains: string[] = [];

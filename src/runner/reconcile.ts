@@ -1,9 +1,9 @@
 // Compares the runners that the server has recorded with those that a backend shows. Pure.
 //
 // R1. A recorded runner that the backend does not show any more is gone, unless it is connected or its order is just being submitted.
-// R2. A runner that the backend shows and the server has not recorded is cancelled when that has been so for LEAVE_MS: until then it may be leaving, or the server's picture
-//     may be older than the backend's list.
-// R3. A tag without recorded runners, of which the backend shows no living runner, is released.
+// R2. A runner that the backend shows and the server has not recorded is cancelled, but only after LEAVE_MS: before that, the runner may be leaving, or the server's
+//     picture may be older than the backend's list.
+// R3. A tag is released if the server has recorded no runner of it and the backend shows no living one.
 
 import type { RunnerSighting } from "#backends/contract/backend.ts";
 import type { RunnerWork } from "#protocol/runner-link.ts";

@@ -22,11 +22,11 @@ export type Backend = {
    * Throws `impossible` if the backend can never run such a runner, `limit` if it takes no more at present.
    */
   submit(order: RunnerOrder): Promise<readonly RunnerSighting[]>;
-  /** All runners of this complex and this backend object that have not ended, and those that ended lately if the backend still shows them. */
+  /** Returns all runners of this complex and this backend object that have not ended, and those that ended lately if the backend still shows them. */
   list(): Promise<readonly RunnerSighting[]>;
   /**
-   * Ends runners. Runners that no longer exist are no error. queued_only: a runner that has started meanwhile continues; where a backend cannot make this
-   * distinction itself, it asks again immediately before.
+   * Ends runners. Runners that no longer exist are no error. queued_only: a runner that has started meanwhile continues; if the cluster manager cannot spare
+   * such runners itself, the adapter asks for the states of the runners immediately before.
    */
   cancel(runners: readonly RunnerSighting[], options?: { readonly queued_only?: boolean }): Promise<void>;
   /** Asks whether the backend answers at all. Throws a BackendError that says what is wrong. */

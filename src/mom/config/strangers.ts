@@ -9,7 +9,7 @@ export type RestrictUser = { readonly on: boolean; readonly exceptions: readonly
 
 export const RESTRICT_NOBODY: RestrictUser = { on: false, exceptions: [], maxsysid: 999 };
 
-/** Returns the pids to kill. owners: users with a job here. uidOf: returns null if the user does not exist. */
+/** Returns the pids of processes to kill. owners: users with a job here. uidOf: returns null if the user does not exist. */
 export function strangersOf(
   processes: readonly { readonly pid: number; readonly uid: number }[],
   owners: ReadonlySet<number>,

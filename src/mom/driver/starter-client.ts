@@ -28,7 +28,7 @@ export class StarterClient {
   #starts: StartSpec[] = [];
   #signals: (RunKey & { readonly signal: number })[] = [];
   #forgets: RunKey[] = [];
-  /** messages made of earlier requests of this turn */
+  /** messages that were made from requests of this turn and have not left */
   #messages: Message[] = [];
   #is_scheduled = false;
   /** whether the starter answers pings, and when the unanswered ping was sent */

@@ -1,8 +1,7 @@
 // Reports of a mom to a server on another host: by datagrams, and over the connection while datagrams are not answered
 // (mom-link.ts I6). A mom on the server's own host sends no reports.
 //
-// R1. Every report shows that the mom is alive, and contains all usage of runs that is not known to have arrived. No usage
-//     is therefore lost when a datagram is lost.
+// R1. Every report shows that the mom is alive, and contains all usage of runs for which no report was answered yet. So a lost datagram loses no usage.
 // R2. Every datagram is a report of its own. If the usage needs several, each has a part of it.
 // R3. After MISSED_MAX reports whose datagrams were not answered, reports also go over the connection, until a datagram is answered.
 

@@ -21,7 +21,7 @@ export class LeaseWatch {
     if (this.#lease !== null) this.#lease = { ...this.#lease, runs: [...this.#lease.runs.filter(({ job }) => job !== run.job), run] };
   }
 
-  /** The time at which overdue() must be called next; null: there is none. */
+  /** Returns the time at which overdue() must be called next; null: no run has a lease that can end. */
   next_ms(): number | null {
     const times = this.#open().map(({ until_ms }) => until_ms);
     return times.length === 0 ? null : Math.min(...times);

@@ -37,7 +37,7 @@ export type Carriage = "accepted" | "refused" | "unreachable";
 export type TaskOutput = {
   /** sends all output that exists now */
   drain(job: string): Promise<Carriage>;
-  /** does the same as drain, but gives up after some time. Resolves with false if the mother superior could not be reached */
+  /** does the same as drain, but gives up after LAST_DRAIN_MS. Resolves with false if the mother superior could not be reached */
   drainLast(job: string): Promise<boolean>;
   /** looks for new output of all runs for which this mom is a sister */
   tick(): void;

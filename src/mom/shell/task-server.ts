@@ -64,13 +64,13 @@ export type TaskServerOptions = {
 
 export class TaskServer {
   readonly path: string;
-  /** called for requests of the moms of other hosts, which come to their own port */
+  /** called for the links of moms of other hosts, which come to the mom's TCP port (task-port.ts) */
   readonly handlers: LinkHandlers;
   readonly #options: TaskServerOptions;
   readonly #questions = new Map<number, Question>();
   /** number of requests forwarded to other hosts, by job */
   readonly #forwarded = new Map<string, number>();
-  /** length of the text of those whose tasks have not been started, by job and by owner (task-bounds.ts) */
+  /** length of the text of the forwarded requests whose tasks have not been started, by job and by owner (task-bounds.ts) */
   readonly #job_chars = new Map<string, number>();
   readonly #user_chars = new Map<number, number>();
   /** makes the names of this mom's requests differ from those of a mom that ran here before */

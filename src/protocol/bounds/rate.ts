@@ -1,5 +1,5 @@
-// Limits how often something happens per second, by waiting. A bucket holds what may happen in one second; while it is empty, its
-// members wait.
+// Limits how often something happens per second, by waiting. A bucket holds as many tokens as events may happen in one second, and each event takes one. While the
+// bucket is empty, its members wait.
 
 /** Interval at which an empty bucket is refilled. */
 const REFILL_MS = 50;

@@ -1,6 +1,5 @@
-// How a command finds the active one of two servers. The standby listens on no port, so it refuses at once; a host that is gone
-// or a process that was stopped does not answer at all. Therefore a further server is tried while the first one has not answered yet, and
-// the first that takes the command wins.
+// How a command finds the active one of two servers. The standby listens on no port, so it refuses at once; a host that is gone or a process that was stopped does
+// not answer at all. Therefore the second server is tried while the first one has not answered yet, and the command goes to the server that accepts it first.
 //
 // A1. A command waits for a take-over for a limited time. Meanwhile nobody answers, and nothing of the command has been sent.
 // A2. A refusal that another attempt cannot change (a certificate that is not accepted, for example) ends the search.

@@ -1,8 +1,8 @@
 // How a user's commands connect to a server on another host: by TLS 1.3. The server is proved by the authority that this
 // host trusts, the user by a certificate or by MUNGE (docs/identity.md).
 //
-// C1. Nothing about the user is sent before the server has shown a certificate of that authority with the role `server` and
-//     the name in PBS_SERVER, which is not in the list of revoked certificates that this host keeps.
+// C1. Nothing about the user is sent before the server has shown a certificate of that authority. The certificate must have the role `server` and the name in
+//     PBS_SERVER, and must not be in the list of revoked certificates that this host keeps.
 // C2. A credential is made for this connection alone (claim.ts).
 
 import { existsSync } from "node:fs";

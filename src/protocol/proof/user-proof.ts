@@ -82,7 +82,7 @@ function proofOf(
     let text = "";
     let is_judged = false;
     let is_gone = false;
-    // A proof that was sent is checked by the server's host, which alone is slow then.
+    // Once the client has sent its proof, the server's host checks it, and only this host can be slow then.
     const late = (): void => end({ ok: false, fault: "the proof took too long", ...(is_judged ? { is_own: true } : {}) });
     const timer = setTimeout(late, proof_ms_max).unref();
     const end = (verdict: UserVerdict): void => {

@@ -99,7 +99,7 @@ export function keepConnected(options: DaemonLinkHandlers, makeCarrier: (limits:
   let closed = false;
   /** the server has sent something on this connection (D1) */
   let heard = false;
-  /** Lets the attempt after this connection wait. node-ipc sets its timer when the connection closes, which is next. */
+  /** Delays the next attempt to connect. node-ipc will set its timer when this connection closes, which happens next. */
   const waitLonger = (): void => void (ipc.config.retry = Math.max(limits.refused_retry_ms, Number(ipc.config.retry)));
 
   const open = (): void => {

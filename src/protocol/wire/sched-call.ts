@@ -46,7 +46,7 @@ export type CallHandlers = Pick<LinkHandlers, "onProblem"> & {
   /** the scheduler has said hello; the frame follows */
   onLink(link: ServerLink): void;
   onFrame(link: ServerLink, type: string, data: unknown): void;
-  /** called once, when the connection has ended or could not be made. why null: it counted before (C2) */
+  /** called once, when the connection has ended or could not be made. why null: the connection had counted (C2) before it ended */
   onEnd(link: ServerLink | null, why: Error | null): void;
 };
 

@@ -313,7 +313,7 @@ export class ServerConnection implements ServerLink, Member {
       ({ pending_chars, waiting_chars, limits }) => pending_chars + waiting_chars > limits.pending_chars_max,
     );
     if (full.some(({ waiting_chars }) => waiting_chars > 0)) return false;
-    // The reader of a host waits for no reader of its user, which could wait for the reader of the host.
+    // The connection that is read for its host does not wait for the one that is read for its user, because that one could be waiting for this one.
     const reads_for_host = this.#shares.some(({ of, reader }) => of === "host" && reader === this);
     const needed = reads_for_host ? full.filter(({ of }) => of === "host") : full;
     if (needed.some(({ reader }) => reader !== null && reader !== this)) return false;
