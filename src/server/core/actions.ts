@@ -102,6 +102,7 @@ export function carryOut(kernel: Kernel, action: Action): void {
       break;
     }
     case "backup":
+    case "order-other":
     case "stop-secondary":
     case "ask-authority":
       kernel.out.actions.push(action);

@@ -15,7 +15,7 @@ import { type Batch, emptyOutbox, isEmptyOutbox } from "../engine/batch.ts";
 import type { Peer } from "../engine/identity.ts";
 import { joinAnswers } from "../engine/joint-answers.ts";
 import { createKernel, type Kernel } from "../engine/kernel.ts";
-import type { ServerConfig } from "../engine/transaction.ts";
+import type { ServerConfig, ShutdownManner } from "../engine/transaction.ts";
 import { watchVnodes } from "../hooks/afterwards.ts";
 import { hookEnded } from "../hooks/chain.ts";
 import { answerQuery } from "../hooks/objects.ts";
@@ -37,7 +37,7 @@ import { carryOut } from "./actions.ts";
 import { clockSet } from "./clock-jump.ts";
 import { consequences } from "./hearing.ts";
 import { forgetClients, historyPage, historyRead, hostResolved, serveRequest, slice } from "./serve.ts";
-import { endWhenReady } from "./shutdown.ts";
+import { endWhenReady, otherOrdered } from "./shutdown.ts";
 import { armAll, tick } from "./tick.ts";
 
 export type Core = {
@@ -56,6 +56,8 @@ export type Core = {
   historyCounted(count: number): void;
   /** the answer to resolve-host: the name of the host; null: the host is unknown */
   hostResolved(token: number, host: string, name: string | null, now_ms: number): void;
+  /** order-other was carried out: the server begins to end */
+  otherOrdered(token: number, how: ShutdownManner, now_ms: number): void;
   /** the answer to run-hook */
   hookEnded(run: number, outcome: HookOutcome, now_ms: number): void;
   /** returns the objects that a running hook asks for */
@@ -109,6 +111,7 @@ export function createCore(state: ServerState, config: ServerConfig, now_ms: num
     request: (peer, request, token, time_ms, sock = 0) => serveRequest(at(time_ms), peer, request, token, sock),
     historyRead: (token, jobs, time_ms) => historyRead(at(time_ms), token, jobs),
     hostResolved: (token, host, name, time_ms) => hostResolved(at(time_ms), token, host, name),
+    otherOrdered: (token, how, time_ms) => otherOrdered(at(time_ms), token, how),
     hookEnded: (run, outcome, time_ms) => hookEnded(at(time_ms), run, outcome),
     hookQuery: (query) => answerQuery(kernel, query),
     historyPage: (token, jobs, last, time_ms) => historyPage(at(time_ms), token, jobs, last),

@@ -6,21 +6,23 @@
 // I1. While the server ends, it starts no job and accepts only status requests (it refuses all other requests with 15060).
 // I2. A second qterm -t immediate ends the server at once. Jobs that could not be ended because their mom is not connected
 //     are handled after the next start.
+// I3. If the other server of the complex must end or stay idle too (qterm -f, -i), the other server gets its order first, because it
+//     takes over as soon as this one has ended. If the order cannot be given, the request is refused, and this server goes on.
 
 import type { Kernel } from "../engine/kernel.ts";
+import type { ShutdownManner } from "../engine/transaction.ts";
 import { endRun } from "../jobs/last-runs.ts";
 import { setServerState } from "../scheds/state.ts";
 import { isWithMom } from "../state/job-phase.ts";
 
-export function beginShutdown(
-  kernel: Kernel,
-  how: {
-    readonly manner: "quick" | "delay" | "immediate";
-    readonly scheds: boolean;
-    readonly moms: boolean;
-    readonly other?: "stop" | "idle";
-  },
-): void {
+/** Begins the end that waited for the order to the other server, and answers its request. */
+export function otherOrdered(kernel: Kernel, token: number, how: ShutdownManner): void {
+  beginShutdown(kernel, how);
+  kernel.out.clients.push({ kind: "ok", token });
+}
+
+export function beginShutdown(kernel: Kernel, { manner, scheds, moms }: ShutdownManner): void {
+  const how = { manner, scheds, moms };
   if (kernel.ending.how !== null && kernel.ending.stopping === how.manner) {
     if (how.manner === "immediate") kernel.ending.how = { ...how, manner: "quick" };
     return endWhenReady(kernel);

@@ -135,12 +135,13 @@ export class Delivery {
           else this.#driver.refuse(action.token, result.error.message);
         });
       case "shutdown":
-        return this.#shutDown(action);
+        return this.#driver.end(action.scheds);
+      case "order-other":
+        return this.#order(action.order, action.order === "idle" ? "secondary" : null, action.token, () =>
+          this.#driver.do((core, now_ms) => core.otherOrdered(action.token, action.how, now_ms)),
+        );
       case "stop-secondary":
-        return this.#order("stop", "secondary", (fault) => {
-          if (fault === null) this.#ports.clients.answer([{ kind: "ok", token: action.token }]);
-          else this.#driver.refuse(action.token, fault.message);
-        });
+        return this.#order("stop", "secondary", action.token, () => this.#ports.clients.answer([{ kind: "ok", token: action.token }]));
       default: {
         const unreachable: never = action;
         return unreachable;
@@ -148,16 +149,14 @@ export class Delivery {
     }
   }
 
-  /** Ends the server. The other server gets its order first, because it takes over as soon as this one has ended. */
-  #shutDown({ scheds, other }: Extract<ShellAction, { kind: "shutdown" }>): void {
-    if (other === undefined) return this.#driver.end(scheds);
-    this.#order(other, other === "idle" ? "secondary" : null, (fault) => {
-      if (fault !== null) this.#ports.log.note(LOG_EVENT.ERROR, `the other server cannot be told to ${other}: ${fault.message}`);
-      this.#driver.end(scheds);
-    });
-  }
-
-  #order(order: "stop" | "idle", role: "secondary" | null, done: (fault: Error | null) => void): void {
+  /** Gives the other server an order. If that fails, the request is refused. */
+  #order(order: "stop" | "idle", role: "secondary" | null, token: number, then: () => void): void {
+    const done = (fault: Error | null): void => {
+      if (fault === null) return then();
+      const text = `the other server cannot be told to ${order === "idle" ? "stay idle" : "end"}: ${fault.message}`;
+      this.#ports.log.note(LOG_EVENT.ERROR, text);
+      this.#driver.refuse(token, `${pbseText(PBSE.SYSTEM) ?? ""}${text}`);
+    };
     const { lease } = this.#ports.store;
     if (lease === undefined) done(new Error("the complex has one server"));
     else lease.order(order, role, done);

@@ -29,7 +29,7 @@ export type HistoryWalk = { readonly queue?: string; readonly seqs?: readonly nu
 
 /** Actions that only the shell can carry out. */
 export type ShellAction =
-  | Extract<Action, { kind: "backup" | "ask-authority" | "shutdown" | "stop-secondary" | "start-sched" }>
+  | Extract<Action, { kind: "backup" | "ask-authority" | "shutdown" | "order-other" | "stop-secondary" | "start-sched" }>
   /** make the scheduler's directories that have default names */
   | { readonly kind: "prepare-sched"; readonly sched: string }
   /** write this into the log of a scheduler that does not run */

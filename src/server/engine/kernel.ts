@@ -19,7 +19,7 @@ import { noResvs, type ResvRuntime } from "./resv-runtime.ts";
 import { noRunners, type RunnersRuntime } from "./runner-runtime.ts";
 import { noScheds, type Scheds } from "./sched-runtime.ts";
 import { createTimers, type Timers } from "./timers.ts";
-import type { Action, Answer, HookAsk, Identity, ServerConfig, Transaction, Unserved } from "./transaction.ts";
+import type { Action, Answer, HookAsk, Identity, ServerConfig, ShutdownManner, Transaction, Unserved } from "./transaction.ts";
 
 /**
  * Functions of higher folders that the kernel calls: consequences of an event, effects of an action, and whether a scheduler is at work. core/core.ts
@@ -59,12 +59,7 @@ export type Kernel = {
  */
 export type Ending = {
   stopping: "no" | "quick" | "delay" | "immediate";
-  how: {
-    readonly manner: "quick" | "delay" | "immediate";
-    readonly scheds: boolean;
-    readonly moms: boolean;
-    readonly other?: "stop" | "idle";
-  } | null;
+  how: ShutdownManner | null;
   told: boolean;
 };
 

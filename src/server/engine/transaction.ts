@@ -79,6 +79,9 @@ export type Unserved = {
 /** The outcome of a reservation request, as pbs_rsub and pbs_ralter print it. */
 export type ResvWord = "CONFIRMED" | "DENIED" | "UNCONFIRMED" | "ALTER REQUESTED" | "delete, wait period expired";
 
+/** How the server ends (qterm). scheds, moms: whether they end with the server */
+export type ShutdownManner = { readonly manner: "immediate" | "delay" | "quick"; readonly scheds: boolean; readonly moms: boolean };
+
 /** Work to do after the commit. Repeating it does no harm. */
 export type Action =
   | { readonly kind: "trigger-sched"; readonly sched: string; readonly command: number }
@@ -120,14 +123,9 @@ export type Action =
   /** a person says that a runner does not exist any more */
   | { readonly kind: "runner-dead"; readonly runner: string; readonly by: string }
   | { readonly kind: "ask-authority"; readonly ask: IdentityAsk; readonly token: number }
-  | {
-      readonly kind: "shutdown";
-      readonly manner: "immediate" | "delay" | "quick";
-      readonly scheds: boolean;
-      readonly moms: boolean;
-      /** the order that this server gives to the other server of the complex before it ends */
-      readonly other?: "stop" | "idle";
-    }
+  | ({ readonly kind: "shutdown" } & ShutdownManner)
+  /** gives the other server of the complex an order; then this one begins to end, and the request is answered. Without the order, this server goes on */
+  | { readonly kind: "order-other"; readonly order: "stop" | "idle"; readonly how: ShutdownManner; readonly token: number }
   /** tells the secondary server, which waits, to end; the request is answered when the secondary has the order */
   | { readonly kind: "stop-secondary"; readonly token: number }
   | {

@@ -25,6 +25,10 @@ export function shutdownRequest(tx: Transaction, request: ShutdownRequest): Answ
     tx.act({ kind: "stop-secondary", token: tx.token });
     return "deferred";
   }
-  tx.act({ kind: "shutdown", manner, scheds, moms, ...(other === undefined ? {} : { other }) });
+  if (other !== undefined) {
+    tx.act({ kind: "order-other", order: other, how: { manner, scheds, moms }, token: tx.token });
+    return "deferred";
+  }
+  tx.act({ kind: "shutdown", manner, scheds, moms });
   return {};
 }

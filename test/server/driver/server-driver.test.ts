@@ -3,15 +3,17 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { ShutdownRequest } from "#protocol/messages.ts";
 import { HandClock } from "#server/driver/hand-clock.ts";
 import { immediatePorts } from "#server/driver/immediate-ports.ts";
-import type { Done, HistoryPort, LoadedState } from "#server/driver/ports.ts";
+import type { Done, HistoryPort, LeasePort, LoadedState } from "#server/driver/ports.ts";
 import { ServerDriver } from "#server/driver/server-driver.ts";
+import type { ServerConfig } from "#server/engine/transaction.ts";
 import { freshState } from "#server/state/load.ts";
 import { addJob, CONFIG, HOST, harness, holdCommits, outcome, ROOT, release, START_S, settle, stateOf } from "../harness.ts";
 
 /** A server whose commits and loads wait for the test. */
-function world() {
+function world(lease?: LeasePort) {
   const clock = new HandClock(START_S * 1000);
   const commits: ((fault: Error | null) => void)[] = [];
   const answers = new Map<number, string>();
@@ -44,6 +46,7 @@ function world() {
   const store = {
     ...ports.store,
     history: { ...ports.store.history, read: failedRead },
+    ...(lease === undefined ? {} : { lease }),
     commit(_rows: unknown, done: (fault: Error | null) => void): void {
       assert.equal(commits.length, 0, "one commit at a time");
       seen.commits++;
@@ -57,7 +60,8 @@ function world() {
       done({ ok: true, value: { state, due: [] } });
     },
   };
-  const driver = new ServerDriver({ ...ports, store }, CONFIG, freshState(HOST, CONFIG));
+  const config: ServerConfig = lease === undefined ? CONFIG : { ...CONFIG, pair: { role: "primary", host: HOST } };
+  const driver = new ServerDriver({ ...ports, store }, config, freshState(HOST, CONFIG));
   let tokens = 0;
   /** a change of the server, whose token is returned */
   const change = (value: string, chars = value.length): number => {
@@ -83,9 +87,11 @@ function world() {
     clock.ring();
     clock.settle();
   };
-  const terminate = (): void => {
-    driver.request(ROOT, { kind: "shutdown", manner: "quick", scheds: false, moms: false }, ++tokens);
+  const terminate = (pair: Pick<ShutdownRequest, "other" | "secondary_only"> = {}): number => {
+    const token = ++tokens;
+    driver.request(ROOT, { kind: "shutdown", manner: "quick", scheds: false, moms: false, ...pair }, token);
     clock.settle();
+    return token;
   };
   const statusOfJob = (id: string): number => {
     const token = ++tokens;
@@ -122,6 +128,48 @@ test("a server that gives way to another one has not been told to end; qterm tel
   const told = world();
   told.terminate();
   assert.equal(told.driver.isToldToEnd, true);
+});
+
+for (const other of ["stop", "idle"] as const)
+  test(`qterm with the order to ${other} for the other server: without the order it fails and the server goes on; with it the server ends`, () => {
+    const orders: string[] = [];
+    let tell = (_fault: Error | null): void => assert.fail("no order");
+    const { driver, clock, answers, change, terminate, written } = world({
+      holds: () => true,
+      confirm: (done) => done(null),
+      order(order, role, done) {
+        orders.push(`${order} ${role}`);
+        tell = done;
+      },
+    });
+    const first = terminate({ other });
+    assert.deepEqual([answers.has(first), driver.isToldToEnd], [false, false], "the order comes first");
+    tell(new Error("the database does not answer"));
+    clock.settle();
+    const what = other === "idle" ? "stay idle" : "end";
+    assert.equal(answers.get(first), `15010 System error: the other server cannot be told to ${what}: the database does not answer`);
+    const goes_on = change("still here");
+    written(null);
+    assert.deepEqual([answers.get(goes_on), driver.isToldToEnd, driver.isOver], ["ok", false, false]);
+
+    const second = terminate({ other });
+    tell(null);
+    clock.settle();
+    written(null);
+    assert.deepEqual([answers.get(second), driver.isToldToEnd, driver.isOver], ["ok", true, true]);
+    const order = other === "idle" ? "idle secondary" : "stop null";
+    assert.deepEqual(orders, [order, order]);
+  });
+
+test("qterm -F fails if the secondary cannot be told to end", () => {
+  const { driver, answers, terminate } = world({
+    holds: () => true,
+    confirm: (done) => done(null),
+    order: (_order, _role, done) => done(new Error("away")),
+  });
+  const token = terminate({ secondary_only: true });
+  assert.equal(answers.get(token), "15010 System error: the other server cannot be told to end: away");
+  assert.equal(driver.isToldToEnd, false);
 });
 
 test("a commit that fails refuses its batch and all open requests; the state is loaded again, daemons are dropped", () => {
