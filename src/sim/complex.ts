@@ -50,7 +50,7 @@ export function createComplex(world: World, scenario: Scenario, checks: Checks):
   const schedOptions = () => ({ book, cycle_ms_max: scenario.cycle_ms_max, first_pid: PIDS_PER_SCHED * (1 + scheds_made++) });
   /** for each scheduler on another host: the latest term of a leader that it has heard of */
   const terms = new Map<string, number>();
-  /** The schedulers on the host of the server at a seat. */
+  /** Returns the schedulers on the host of the server at a seat. */
   const processesAt = (seat: number): SchedProcesses => {
     const makeSched = (name: string): SchedProcess =>
       new SchedProcess(world, name, {
@@ -136,7 +136,7 @@ export function createComplex(world: World, scenario: Scenario, checks: Checks):
   return Object.defineProperty(made, "scheds", { get: () => present().byName });
 }
 
-/** A scheduler on another host than the server: a service of that host starts it, and starts it again whenever it has ended. */
+/** Makes a scheduler on another host than the server. A service of that host starts the scheduler, and starts it again whenever it has ended. */
 function serviced(world: World, name: string, options: Omit<SchedOptions, "dial" | "ended">): SchedProcess {
   const random = world.random.split(`service/${name}`);
   const begin = (): void => sched.start(NO_PARENT);

@@ -169,7 +169,7 @@ export function createNetwork(world: World, options: NetworkOptions): Network {
   };
 }
 
-/** The name of the way between a host and one of two servers. */
+/** Returns the name of the way between a host and one of two servers. */
 export const wayTo = (host: string, seat: number): string => `${host}@${seat}`;
 
 /** Returns whether no connection over these ways can be made now: a connection needs both directions of each way, and one of them is cut. */

@@ -32,7 +32,7 @@ export type PairAround = {
   readonly options: readonly [Surroundings["options"], Surroundings["options"]];
 };
 
-/** The name of the way between a seat and the database. */
+/** Returns the name of the way between a seat and the database. */
 export const databaseWay = (seat: number): string => `database@${seat}`;
 
 export class PairedServers implements Servers {

@@ -101,7 +101,7 @@ export type ServerObserver = {
 };
 
 export type ServerOptions = {
-  /** whether a host is not the server's own */
+  /** Returns whether a host is not the server's own. */
   isFar(host: string): boolean;
   readonly commit_ms_max: number;
   /** Called when a running server wants a process of a scheduler. */
@@ -272,7 +272,7 @@ export type PairSeat = {
   readonly term: number;
   /** makes the port to the store in the database, where the other server may take the lead (store/database.ts) */
   store(work: PairWork): StorePort;
-  /** the text of the leader; null: it is not certain that this process leads */
+  /** returns the text with which this process says that it leads; null: it is not certain that it does */
   leader(): string | null;
 };
 /** committed: called when a commit of the process has taken effect */

@@ -184,7 +184,7 @@ export class StandIn {
     driver.opened();
   }
 
-  /** The name of the other host to which a scheduler belongs; null: it belongs to the server's host. */
+  /** Returns the name of the other host to which a scheduler belongs; null: it belongs to the server's host. */
   #hostOf(name: string): string | null {
     const { state, kernel } = this.#driver.core;
     const sched = state.scheds.get(name);

@@ -8,7 +8,7 @@ const WAITING_MAX_S = 900;
 
 export type TakenBack = { readonly job: LiveJob; readonly why: "excess" | "too old" };
 
-/** waiting: the waiting jobs of a campaign on a cluster, in the order of submission. allowed: how many of them may stay. */
+/** Returns the jobs that are taken back. waiting: the waiting jobs of a campaign on a cluster, in the order of submission. allowed: how many of them may stay. */
 export function takenBack(waiting: readonly LiveJob[], allowed: number, now_s: number, waiting_max_s = WAITING_MAX_S): TakenBack[] {
   const old = waiting.filter(({ submitted_s }) => now_s - submitted_s > waiting_max_s);
   const rest = waiting.filter(({ submitted_s }) => now_s - submitted_s <= waiting_max_s);

@@ -17,14 +17,14 @@ export type StrategyName = (typeof STRATEGIES)[number];
 export type Standing = {
   /** clusters that take jobs now */
   readonly open: ReadonlySet<string>;
-  /** the clusters that a user's jobs prefer, for example those of the user's own site */
+  /** returns the clusters that a user's jobs prefer, for example those of the user's own site */
   readonly affinity: (user: string) => ReadonlySet<string>;
-  /** priority of a user; a user with a larger number comes first. 0 for most */
+  /** returns the priority of a user, 0 for most; a user with a larger number comes first */
   readonly priority: (user: string) => number;
-  /** what the jobs of a user, and those of a campaign, have used lately, in resource seconds */
+  /** return what the jobs of a user, and those of a campaign, have used lately, in resource seconds */
   readonly userUsage: (user: string) => number;
   readonly campaignUsage: (campaign: Campaign) => number;
-  /** whether a campaign has results already. Under fairshare, campaigns without any get their first jobs early */
+  /** returns whether a campaign has results already. Under fairshare, campaigns without any get their first jobs early */
   readonly hasResults: (campaign: Campaign) => boolean;
 };
 

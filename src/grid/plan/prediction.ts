@@ -67,7 +67,7 @@ function adapted(predictor: "slow-start" | "two-way" | "exponential-up", ratio: 
 }
 
 /**
- * The growth of the two-way predictor. The first term exceeds 1 if a part of the batch has already ended: the jobs are short. The second term exceeds 1 if
+ * Returns the growth of the two-way predictor. The first term exceeds 1 if a part of the batch has already ended: the jobs are short. The second term exceeds 1 if
  * resources were left that the batch did not use.
  */
 function growth(batch: Batch, { running, waiting, used }: Observation): number {

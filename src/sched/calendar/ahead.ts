@@ -33,7 +33,7 @@ export type Ahead = {
   close(): void;
 };
 
-/** Whether jobs are limited by anything except vnodes, time and order. */
+/** Returns whether jobs are limited by anything except vnodes, time and order. */
 export function hasLimits(universe: Universe): boolean {
   const { limits, server_available, queues } = universe;
   if (limits.run.size > 0 || limits.resources.size > 0 || server_available.size > 0) return true;

@@ -4,10 +4,10 @@
 //
 // Q1. A kept plan is booked before any job is tried, if its place is still free at its time. Otherwise it is dropped, and the job is planned anew when its
 //     turn in the cycle comes.
-// Q2. If nothing has become free since the last cycle, a job whose planned start lies in the future is not tried, except in the periodic cycle
-//     (scheduler_iteration). In that cycle a plan moves to an earlier time if a plan before it has moved or is gone, or if its job now requests less.
-// Q3. The fact that something became free is forgotten only by a cycle that has tried all jobs, not by one that was given up, and not by one that only answers
-//     `partita explain`.
+// Q2. A job whose planned start lies in the future is tried only if something has become free since the last cycle, if its plan is late (Q4), or in the
+//     periodic cycle (scheduler_iteration). In that cycle a plan moves to an earlier time if a plan before it has moved or is gone, or if its job now requests less.
+// Q3. Only a cycle that has tried all jobs forgets what became free. A cycle that was given up, or that only answers `partita explain`, leaves it to the next
+//     cycle.
 // Q4. If a running job leaves its vnodes later than expected, a plan for these vnodes is booked from that later end on. The plans of later jobs on these
 //     vnodes are booked after it, so that they cannot delay it further. When the turn of its job comes, the late plan is made anew.
 

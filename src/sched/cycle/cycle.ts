@@ -57,7 +57,7 @@ export function* cycleInParts(universe: Universe, book: PolicyBook, input: Cycle
 
 function* go(run: Run, { job = "", again }: CycleInput): InParts<void> {
   if (again !== undefined) {
-    // A further pass: it tries only the jobs for which not all preemptions succeeded. The first pass has published the top
+    // A further pass: it tries only the jobs that got no room because a preemption failed. The first pass has published the top
     // jobs.
     if (begin(run) === "go on") tryAgain(run, again);
     close(run);

@@ -108,7 +108,7 @@ export function createPlaces({ universe, policy, now_s, startedOn, last_host, tr
   };
 }
 
-/** The position before the first host: the round begins with the first host. */
+/** Returns the position before the first host, so that the round begins with the first host. */
 const FIRST_HOST = (): number => -1;
 
 /** Returns log records with the chunks of a job's request, as requested. */

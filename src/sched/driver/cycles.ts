@@ -188,7 +188,7 @@ export class Cycles {
     return result;
   }
 
-  /** Makes another pass for jobs for which not all preemptions succeeded. Returns false if what has happened meanwhile does not allow it. */
+  /** Makes another pass for the jobs that got no room because a preemption failed. Returns false if what has happened meanwhile does not allow it. */
   #passAgain(work: Work, again: readonly string[]): boolean {
     const { ports, mirror, book, catchUp } = this.#options;
     const universe = mirror();

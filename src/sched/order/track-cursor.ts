@@ -2,7 +2,7 @@
 //
 // Values change slowly (eligible_time grows), but an upper bound for the values of a strand until a later time is known
 // (src/model/formula/formula-bounds.ts). Strands are kept in a heap by that bound, which stays valid for many cycles. A cycle evaluates the formula only for
-// strands whose bound is not below the best value found so far.
+// strands whose bound is at least as high as the best value found so far.
 //
 // T1. A cursor gives all jobs of its track above the threshold, in the order of comesBefore.
 // T2. Bounds are computed again after BOUNDS_S seconds, or when shares or priorities of queues have changed. A cycle leaves heap and strands as they were.

@@ -1,5 +1,5 @@
 // Checks together the chunks that name the same vnode or host, or that place=pack puts on one host: each of them may fit
-// there alone, although all of them never fit there. A job that can never run must not count as waiting, because under strict_ordering
+// there alone, although they never fit there together. A job that can never run must not count as waiting, because under strict_ordering
 // without backfilling such a job would hold back every job behind it.
 
 import type { Why } from "#protocol/sched-link.ts";

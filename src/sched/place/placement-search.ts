@@ -390,7 +390,7 @@ export class Search implements SearchView {
 
   // --- what fits
 
-  /** Returns whether no host can take the chunk. A suspended job that kept its cpus is not checked: it can resume although no cpu is free. */
+  /** Returns true if no host can take the chunk. Returns false for a suspended job that kept its cpus: it can resume although no cpu is free. */
   #isBeyond(chunk: Chunk): boolean {
     return this.request.keeps_cpus !== true && isBeyond(this.checks, this.set, chunk);
   }

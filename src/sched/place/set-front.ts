@@ -27,7 +27,7 @@ export function frontOf(set: NodeSet): SetFront {
   return (set.front ??= makeFront(set));
 }
 
-/** Returns whether a chunk requests more than any open host has left. Returns false if that is not known, because there is no front. */
+/** Returns true if a chunk requests more than any open host has left. Returns false also if there is no front, so that this is not known. */
 export function isBeyond(checks: Checks, { front }: NodeSet, chunk: Chunk): boolean {
   return front !== null && !front.corners.some((left) => isWithin(checks, chunk, left));
 }

@@ -88,7 +88,7 @@ export type Universe = {
   readonly shares: FairshareTree | null;
   /** the clocks of eligible time, by id */
   readonly clocks: Map<string, SchedClock>;
-  /** jobs with new usage, and jobs that have ended, until their usage is counted (order/usage-count.ts). all: every running job must be counted */
+  /** used: ids of the jobs with new usage; ended: the jobs that have ended; both until usage is counted (order/usage-count.ts). all: every job is counted */
   readonly used: { readonly ids: Set<string>; all: boolean };
   readonly ended: { readonly job: SchedJob; readonly resources_used: NonNullable<SchedJob["resources_used"]> }[];
   /** the share of the whole tree of each entity that resource_group names */

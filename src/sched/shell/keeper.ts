@@ -69,7 +69,7 @@ const endOf = (child: ChildProcess): Promise<End> =>
     child.once("exit", (status, signal) => resolve({ status, signal }));
   });
 
-/** What a process reports on its descriptor, until it closes the descriptor. */
+/** Returns what a process reports on its descriptor, until it closes the descriptor. */
 async function saidBy(child: ChildProcess, fd: number): Promise<string> {
   const stream = child.stdio[fd];
   return stream instanceof Readable ? text(stream).catch(() => "") : "";

@@ -33,7 +33,7 @@ export type ServerEnd = {
   opened(): void;
   frame(type: string, data: unknown): void;
   lost(why: string): void;
-  /** an attempt to connect has failed */
+  /** Called when an attempt to connect has failed. */
   unreachable(why: string): void;
 };
 
@@ -42,7 +42,7 @@ export type ServerWay = (end: ServerEnd) => LinkPort;
 
 export type WayOptions = {
   readonly conf: Conf;
-  /** the port of option -S; undefined: any free port (L3) */
+  /** the port of option -S; undefined: the first free one of the ports in pbs.conf (L3) */
   readonly port: number | undefined;
   /** the directory in which the newest leader is kept (leaders.ts) */
   readonly sched_priv: string;
@@ -51,7 +51,7 @@ export type WayOptions = {
   readonly waits?: Partial<typeof WAITS>;
 };
 
-/** How often the files of the host's identity are read, because the mom may have renewed the certificate or learned of revoked ones. */
+/** Interval in ms at which the files of the host's identity are read: the mom may have renewed the certificate or learned of revoked ones. */
 const LOOK_MS = 60_000;
 /**
  * first: how long a server has to name its leader, where one is known; less than dial_ms_max, after which the server gives up. absent: how long a scheduler has
@@ -59,7 +59,7 @@ const LOOK_MS = 60_000;
  */
 const WAITS = { first_ms: 3000, absent_ms: 30_000 };
 
-/** Whether the server connects to the schedulers of this host, and not they to the server: the host has joined a complex whose server is elsewhere. */
+/** Returns true if the server connects to the schedulers of this host, and not they to the server: the host has joined a complex whose server is elsewhere. */
 export const isDialled = (conf: Conf): boolean => !conf.start.server && existsSync(join(conf.home, "identity", "host.pem"));
 
 /** Prepares the connection. Rejects if the scheduler must listen and cannot; the message says why. */
@@ -208,7 +208,7 @@ function keepShown(conf: Conf, listener: TlsLinkServer, note: WayOptions["note"]
   if (!conf.start.mom) keepRenewed({ home: conf.home, places: conf.servers, server: conf.own_server, own: conf.mode === "user" }, fault);
 }
 
-/** Why a peer gets no link (L1); null: it is the server. A host that cannot read its list of revoked certificates lets nobody in. */
+/** Returns why a peer gets no link (L1); null: the peer is the server. A host that cannot read its list of revoked certificates lets nobody in. */
 function peerFault({ home, own_server }: Conf, identity: HostIdentity): string | null {
   try {
     return serverFault(identity, own_server, revokedSerials(home));

@@ -17,7 +17,7 @@ export class Committed {
     this.#invariant = invariant;
   }
 
-  /** Whether the object was ever committed. */
+  /** Returns whether the object was ever committed. */
   has(id: string): boolean {
     return this.#live.has(id);
   }

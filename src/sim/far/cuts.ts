@@ -11,9 +11,9 @@ export type Cuts = {
   cut(host: string, ways: readonly Way[], for_ms: number): void;
   /** Slows a direction down for a time: each frame takes up to delay_ms longer, and datagrams are lost with this probability. */
   slow(host: string, ways: readonly Way[], slowness: Slowness, for_ms: number): void;
-  /** how slow the direction is now; null: not at all */
+  /** Returns how slow the direction is now; null: it is not slow. */
   slowness(host: string, way: Way): Slowness | null;
-  /** the time in ms for which the direction is still cut; 0: it is not */
+  /** Returns the time in ms for which the direction is still cut; 0: it is not cut. */
   left_ms(host: string, way: Way): number;
   /** Ends all cuts, and makes all directions fast again. */
   mend(): void;

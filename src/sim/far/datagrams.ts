@@ -17,7 +17,7 @@ export type Hears = (bytes: Uint8Array) => void;
 export type Datagrams = {
   /** Connects a mom, which then receives datagrams. seat: the server to which it sends them. Returns its end of the connection. */
   mom(host: string, hears: Hears, seat?: () => number): { send(bytes: Uint8Array): void; close(): void };
-  /** A mom receives the datagrams of the server's group from now on; null: it receives them no longer. */
+  /** Lets a mom receive the datagrams of the server's group from now on. hears null: the mom receives them no longer. */
   listen(host: string, hears: Hears | null): void;
   /** Sends a datagram of the server to all moms that listen. Each gets it, or loses it, independently of the others. */
   toGroup(bytes: Uint8Array, seat?: number): void;

@@ -5,13 +5,13 @@
 export type FarLink = { readonly introduced: boolean; destroy(): void };
 
 export type SchedDialsOptions = {
-  /** whether no connection with the host can be made now */
+  /** Returns whether no connection with the host can be made now. */
   isCutOff(host: string): boolean;
   /** Does work after a delay, in the server's process. */
   after(delay_ms: number, work: () => void): void;
-  /** the host of a scheduler; null: it is the server's host, or there is no such scheduler */
+  /** Returns the host of a scheduler; null: it is the server's host, or there is no such scheduler. */
   hostOf(sched: string): string | null;
-  /** whether the scheduler has no connection, as far as the server knows */
+  /** Returns whether the scheduler has no connection, as far as the server knows. */
   isDown(sched: string): boolean;
   /** Makes a connection; null: nobody listens. gone: called when it has ended */
   connect(sched: string, host: string, gone: () => void): FarLink | null;

@@ -17,7 +17,7 @@ export const toyCipher: Cipher = {
   },
 };
 
-/** A signature that anybody can make. It proves that the ends agree about what is signed. */
+/** Returns a signature that anybody can make. It proves that the ends agree about what is signed. */
 export const toySignature = (bytes: Uint8Array): Uint8Array => {
   const signature = new Uint8Array(SIGNATURE_BYTES);
   signature.set(tagOf([bytes]));
@@ -26,7 +26,7 @@ export const toySignature = (bytes: Uint8Array): Uint8Array => {
 export const isToySignature = (bytes: Uint8Array, signature: Uint8Array): boolean =>
   toySignature(bytes).every((byte, at) => byte === signature[at]);
 
-/** FNV-1a of all bytes, with the length of each part. */
+/** Returns the FNV-1a hash of all bytes, with the length of each part. */
 function tagOf(parts: readonly Uint8Array[]): Uint8Array {
   const tag = new Uint8Array(TAG_BYTES);
   const view = new DataView(tag.buffer);

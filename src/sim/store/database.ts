@@ -22,9 +22,9 @@ const SENT_AGAIN_MS = 1000;
 const STORE = 7;
 
 export type DatabaseOptions = {
-  /** the time in ms for which a way is still cut. up: from the server at this seat to the database; down: back */
+  /** Returns the time in ms for which a way is still cut. up: from the server at this seat to the database; down: back. */
   cut_ms(seat: number, way: "up" | "down"): number;
-  /** the time that a message takes */
+  /** Returns the time in ms that a message takes. */
   delay_ms(): number;
   after(delay_ms: number, act: () => void | Promise<void>): void;
 };

@@ -16,7 +16,7 @@ export type Disk = {
 
 export const emptyDisk = (): Disk => ({ store: memoryStore(), accounting: [] });
 
-/** The accounting file of a disk. */
+/** Returns the port to the accounting file of a disk. */
 export function accountingOf({ accounting }: Disk): AccountingPort {
   const line = (type: string, id: string, text: string, at_s: number): string => `${at_s};${type};${id};${text}`;
   return {
