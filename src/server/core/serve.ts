@@ -38,7 +38,7 @@ export function hostResolved(kernel: Kernel, token: number, host: string, name: 
   goOn(kernel, token, ({ known }) => known.hosts.set(host, name));
 }
 
-/** Serves a waiting request again, because an answer has arrived. learn: adds the answer to what the request knows. */
+/** Serves a waiting request again, because an answer has arrived. learn: adds the answer to those that the request already has. */
 function goOn(kernel: Kernel, token: number, learn: (waiting: WaitingRequest) => void): void {
   const waiting = kernel.requests.waiting.get(token);
   if (waiting === undefined) return;

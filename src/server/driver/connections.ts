@@ -189,7 +189,7 @@ export function isListing(request: Request): boolean {
 }
 
 export type Shares<Owner> = {
-  /** Calls start when the user may begin one more listing: at once if possible. Returns whether it was called at once. */
+  /** Calls `start` when the user may begin one more listing: at once if possible. Returns whether `start` was called at once. */
   take(uid: number, owner: Owner, start: () => void): boolean;
   /** a listing of the user has ended */
   over(uid: number): void;

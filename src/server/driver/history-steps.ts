@@ -41,7 +41,7 @@ const READS_PER_USER = 2;
 export function historySteps({ history, core, turn, taken, uidOf, rows_max, failed }: Surroundings): HistorySteps {
   const reads = createShares<number>(() => READS_PER_USER);
 
-  /** Reads records by id. over: called when the core has the answer, or when it will get none. */
+  /** Reads records by id. over: called when the core has the answer, or when the core will get no answer. */
   const readNow = (token: number, ids: readonly string[], over: () => void): void => {
     const tell = (result: Result<Parameters<Core["historyRead"]>[1]>): void => {
       if (!result.ok) {

@@ -55,7 +55,7 @@ export type Kernel = {
 
 /**
  * The end of the server. stopping: whether it has begun, and in which manner. how: what qterm requested; null: the server
- * does not end. told: whether the shell has been informed.
+ * does not end. told: whether the core has told the shell to end.
  */
 export type Ending = {
   stopping: "no" | "quick" | "delay" | "immediate";

@@ -89,7 +89,7 @@ export type Sister = {
   away_since_ms: number | null;
   /** the sister has suspended the processes of the run, or has been asked to do so */
   stands: boolean;
-  /** the loss of this sister has been handled */
+  /** the server has handled the loss of this sister */
   missed: boolean;
   used: Usage;
 };
@@ -141,7 +141,7 @@ export type Moms = {
   next_question: number;
   /** runs over several hosts, by job */
   readonly crews: Map<string, Crew>;
-  /** true while the vnodes of a mom's report are being entered: vnodes created then do not count as made by an administrator */
+  /** true while the server enters the vnodes of a mom's report: vnodes created then do not count as made by an administrator */
   reporting: boolean;
 };
 

@@ -77,7 +77,7 @@ export type SchedRuntime = {
   readonly begun: Map<string, SchedJob>;
   /** frames of decisions that have not been answered: the first may wait for preemptions, the others wait for the first */
   deciding: Deciding[];
-  /** jobs whose runjob hooks are under way and whose verdict was sent without waiting for them */
+  /** jobs whose runjob hooks still run, although the scheduler has got the verdict about the job already */
   readonly asking: Set<string>;
   /** a trigger that came during the cycle */
   pending: SchedCommand | null;

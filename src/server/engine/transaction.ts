@@ -17,7 +17,10 @@ import type { Event } from "../state/event.ts";
 import type { Attrs, Job, Queue, ServerState } from "../state/state.ts";
 import type { ConnectedMom } from "./mom-runtime.ts";
 
-/** The user who makes a request, from the peer credentials of the socket. level: computed from managers and operators when the request begins. */
+/**
+ * The user who makes a request, from the peer credentials of the socket. level: the rights of the user, computed from the
+ * attributes managers and operators when the request begins.
+ */
 export type Identity = {
   readonly user: string;
   readonly uid: number;
@@ -36,7 +39,7 @@ export type ServerConfig = {
   /** the operating system's name of the machine, if the server has another name */
   readonly machine?: string;
   readonly home: string;
-  /** the complex has two servers: which of them this one is, and the name of its host; absent: the complex has one server */
+  /** in a complex with two servers: the role of this server, and the name of its host; absent: the complex has one server */
   readonly pair?: { readonly role: PairRole; readonly host: string };
   readonly pbs_version: string;
   /** user mode: all jobs run as this user, who is a manager; null: system mode */

@@ -16,7 +16,7 @@ import type { Kernel } from "../engine/kernel.ts";
 import type { HookVerdict } from "../engine/transaction.ts";
 import { resourceTypes } from "./objects.ts";
 
-/** The verdict if no hook has changed anything. `by` is otherwise the last hook that changed something, or the hook that rejected the event. */
+/** The verdict if no hook has changed anything. In other verdicts, `by` is the last hook that changed something, or the hook that rejected the event. */
 const NOTHING_CHANGED: HookVerdict = { kind: "accept", changes: {}, by: "" };
 
 /** Whether the event has a hook that would run. */

@@ -86,7 +86,7 @@ export function heartbeat(kernel: Kernel): MomRuntime[] {
   return silent;
 }
 
-/** Called by the timer `reports`: pings each mom on another host than the server's whose report is overdue. Returns those that count as lost. */
+/** Called by the timer `reports`: pings the moms of other hosts whose reports are overdue. Returns those that count as lost. */
 export const unreported = (kernel: Kernel): MomRuntime[] => missedReports(kernel, (mom) => ping(kernel, mom));
 
 const words = (silent_ms: number): string => `the mom has not answered for ${Math.round(silent_ms / 1000)} seconds`;

@@ -66,7 +66,7 @@ function reportVnodes(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
   if (was_down) tx.log({ event: LOG_EVENT.SYSTEM, class: "Node", object: mom.host, text: "node up" });
 }
 
-/** The reported vnodes, with the values that are accepted. The log names the values that are not. */
+/** The reported vnodes, with the values that the server accepts. The log names the values that it does not accept. */
 function checkedVnodes(kernel: Kernel, tx: Transaction, mom: MomRuntime): MomVnode[] {
   return mom.vnodes.flatMap((reported) => {
     const { vnode, refused } = checkVnode(kernel.state, mom.host, reported);

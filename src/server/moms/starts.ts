@@ -8,7 +8,7 @@ import { killDelayOf } from "../jobs/queue-defaults.ts";
 import { hostOfJob, hostsOfJob, isSpread } from "../state/job-hosts.ts";
 import type { Job } from "../state/state.ts";
 
-/** Adds the start of a job to the frame for its mom. All jobs that are started in a batch go to a mom in one frame. */
+/** Adds the start of a job to the frame for its mom. A mom gets all starts of a batch in one frame. */
 export function orderStart(kernel: Kernel, job: Job, mom: MomRuntime): void {
   if (mom.sent.size === 0) mom.sent_ms = kernel.now_ms;
   if (isAsked(mom)) mom.sent.set(job.id, job.attrs.run_count ?? 1);

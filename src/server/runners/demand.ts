@@ -3,7 +3,7 @@
 //
 // D1. A job counts if it waits only for a place: it is queued in a started execution queue of a partition with an enabled backend.
 // D2. The limits on running jobs of queue and server bound the number of runners of a bucket: a job that a limit keeps from running needs no runner.
-// D3. However many buckets there are, a picture has a bounded size: owners take turns, and what finds no room waits for a later picture.
+// D3. However many buckets there are, a picture has a bounded size: owners take turns, and demands that find no room wait for a later picture.
 
 import { type Bucket, bucketOf, inTurns } from "#model/request/bucket.ts";
 import type { Demand, RunnerWork, ServerToRunners } from "#protocol/runner-link.ts";

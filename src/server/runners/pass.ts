@@ -25,7 +25,7 @@ const BLOCKED_WAIT_MS = 30_000;
 const HELD_MAX = 100;
 const RESYNC_S_DEFAULT = 60;
 
-/** Called when something has changed that may change the number of runners: a pass follows soon (P1). */
+/** Called after each change that may change the number of runners: a pass follows soon (P1). */
 export function passSoon(kernel: Kernel): void {
   if (!hasRunners(kernel)) return;
   const { state, timers, runners, now_ms } = kernel;

@@ -215,7 +215,7 @@ export class CertificateAuthority {
     return revocationsIn(this.#ledger, this.#options.now_s());
   }
 
-  /** Gives a host that has shown its own good certificate the one that the commands of its users show. Throws AuthorityError. */
+  /** Gives a host that has shown its own valid certificate another certificate, which the commands of its users show. Throws AuthorityError. */
   login(identity: HostIdentity, text: string): Signed {
     if (identity.role !== "host") throw new AuthorityError(`the certificate of ${identity.host} is none of a host`);
     const request = this.#requestOf(identity, text);

@@ -49,7 +49,7 @@ export async function serve(options: ServerOptions, conf: Conf, home: OpenHome):
   let starting = true;
   let service: Service | null = null;
   let has_signal = false;
-  /** Whether this process, which another server replaces, is started again as the standby (pair.ts A3). */
+  /** Whether this process starts itself again as the standby if another server has replaced it (pair.ts A3). */
   const standsBy = (): boolean => !options.foreground && !has_signal && service?.isToldToEnd() !== true;
   hear(
     (text) => {

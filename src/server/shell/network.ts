@@ -117,7 +117,7 @@ export class HostNetwork implements Door {
     const authority = this.#authority;
     if (authority === null) return;
     this.#options.reviewed();
-    // What needs no disk comes first, and a fault of the disk prevents none of the other steps (N3).
+    // The steps that need no disk come first, and a fault of the disk in one step prevents no other step (N3).
     this.#try(() => this.#listener?.review());
     this.#try(() => this.#tellRevoked(authority));
     this.#try(() => this.#writeRevoked());
@@ -168,7 +168,7 @@ export class HostNetwork implements Door {
 
   /** Called when a host has sent a frame: sends it the list, unless it has it (N2). */
   heard(link: ServerLink): void {
-    // The list is not sent to users' commands, which read the one that their host keeps.
+    // The list is not sent to users' commands, which read the list that their host keeps.
     if (!link.open || this.#told.has(link) || isRemoteUser(link.peer)) return;
     this.#told.add(link);
     if (this.#revoked.certificates.length > 0) link.send(REVOKED, this.#revoked);

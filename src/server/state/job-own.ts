@@ -66,7 +66,7 @@ export function changedOwn(own: JobOwn, change: OwnChange): JobOwn {
   return left.length === 0 ? NOTHING_OWN : (Object.fromEntries(left) as JobOwn);
 }
 
-/** The names whose values a change really changes. */
+/** The names in a change whose new values differ from the present values. */
 export function namesChanged(own: JobOwn, change: OwnChange): readonly (keyof JobOwn)[] {
   return (Object.keys(change) as (keyof JobOwn)[]).filter((name) => (own[name] ?? null) !== change[name]);
 }

@@ -44,7 +44,7 @@ export function checkChunkCount(state: ServerState, { nodect }: ResourceValues):
     throw exceeds(PBSE.BADATVAL, `Resource_List.select of more than ${max} chunks`, "max_job_chunks");
 }
 
-/** Refuses with 15014 a job whose attributes have too much text together, and with 15036 one with which all jobs of its user would have too much. */
+/** Refuses a job: with 15014 if its attributes together have too much text, with 15036 if all jobs of its user, including this one, would have too much. */
 export function checkJobText(state: ServerState, attrs: JobAttrs): void {
   let [all, fresh] = [0, 0];
   const { refs, chars } = textOf(state, attrs);

@@ -44,7 +44,7 @@ export type PostgresStoreOptions = {
   readonly onNotice?: (text: string) => void;
   /** called when the store can write nothing more: another server leads, or commits are missing. The server must end at once */
   readonly onEnd?: (error: StoreError) => void;
-  /** ends the waiting */
+  /** a signal that ends the waiting */
   readonly stop?: AbortSignal;
 };
 
