@@ -3,7 +3,7 @@
 //   T --> Q <--> H, W          submission; holds; wait for Execution_Time
 //   Q --> R --> E --> F        a run and its end
 //   R <--> S, U                suspended and resumed
-//   R, S, E --> Q, H, W        rerun; H after too many failed starts; W if Execution_Time was set during the run
+//   R, S, E --> Q, H, W        rerun; H after too many failed starts; W if Execution_Time lies in the future
 //   Q, H, W, R, S --> F        deletion; M in place of F: moved to another server
 //   Q, H --> B <--> H; B --> F a job array, from its first start to its end
 //   X                          a subjob that has ended while its array is still live

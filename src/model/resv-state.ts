@@ -8,7 +8,7 @@
 //                                 |   v                v
 //                                 +- DEGRADED --begins--> RUNNING (substate degraded)
 //
-// I1. While a reservation is being altered, its substate says what its state was before: confirmed, running or degraded.
+// I1. While a reservation is being altered, its substate says what it was before: confirmed, running, degraded or in conflict.
 // I2. If a running reservation loses a vnode, its state is still RUNNING, and its substate becomes degraded.
 
 export const RESV_STATE = {

@@ -183,8 +183,8 @@ export function makeConf(file: string, text: string, env: Env, machine: Machine)
 }
 
 /**
- * Parses lines `NAME=value`. `#` begins a comment. Blanks around name and value are removed, and so are quotes around a value. If a name occurs several times,
- * its last line counts.
+ * Parses lines `NAME=value`, also with `export` before the name. Lines that begin with `#` are comments. Blanks around name and value are removed, and so are
+ * quotes around a value. If a name occurs several times, its last line counts.
  */
 export function parseConfText(text: string): Record<string, string> {
   const values: Record<string, string> = {};

@@ -120,7 +120,8 @@ function chunkResources(list: ResourceChanges, resources: Resources): string[] {
 
 /**
  * Adds defaults for resources that the job does not request. Chunk resources are added only if the job requests neither
- * select nor nodes; select and nodes are added only if the job requests neither of them and no chunk resource.
+ * select nor nodes; select and nodes are added only if the job requests neither of them and no chunk resource. If a default
+ * select or nodes is added, no job-wide chunk resources are.
  */
 function applyDefaults(list: { [resource: string]: ResourceValue }, { queue, server }: RequestDefaults, resources: Resources): void {
   const plain = list["select"] === undefined && list["nodes"] === undefined;

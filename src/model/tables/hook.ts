@@ -2,8 +2,8 @@
 // the hooks of which event.
 //
 // I1. Every refusal here is PBSE 15136; qmgr then prints `hook error returned from server` (docs/reference/qmgr.md 5).
-// I2. event, fail_action and freq are consistent: provision is the only event of its hook, and every fail_action has an event
-//     to which it applies.
+// I2. Every fail_action of a hook has an event to which it applies. The event provision is refused, because this release does
+//     not provision vnodes.
 
 import type { AttributeValue } from "../attribute.ts";
 import { PBSE, Reject } from "../pbse.ts";

@@ -12,8 +12,8 @@ export type Asked = { readonly start: unknown; readonly end: unknown; readonly d
 /**
  * The times of the present occurrence after an alteration, including the time for cleaning up; null: they do not change. If
  * only the start is new, the end stays; if only the duration is new, the start stays. Refuses with 15086 times in the past
- * and contradictions, with 15178 another start while a running reservation has jobs, with 15179 times that touch the next
- * occurrence.
+ * and contradictions, with 15178 another start while a running reservation has jobs, with 15179 times that reach into the
+ * next occurrence.
  */
 export function alteredTimes(resv: Resv, asked: Asked, now_s: number, jobs: number): Times | null {
   const { reserve_start, reserve_end: last_s, reserve_index, standing, post_processing: post_s = 0 } = resv.attrs;

@@ -64,8 +64,8 @@ function variables(owner: string, given: unknown): readonly string[] {
 
 /**
  * Makes a reservation of the resources of a running job: for the job's owner, until the end of the job's walltime. Refuses
- * with 15075 a job without walltime, because the end would be unknown, and with 15044 a job that uses amounts that were
- * promised to other reservations.
+ * with 15075 a job without walltime, because the end would be unknown, and a job whose walltime is over. Refuses with 15044 a
+ * job that uses amounts that were promised to other reservations.
  */
 export function createFromJob(tx: Transaction, job: Job, given: Attrs): Resv {
   const { attrs } = job;
@@ -73,7 +73,7 @@ export function createFromJob(tx: Transaction, job: Job, given: Attrs): Resv {
   const start_s = attrs.stime ?? tx.now_s;
   if (typeof walltime !== "number" || start_s + walltime <= tx.now_s) throw reject(PBSE.RESV_NO_WALLTIME);
   const queue = mustGet(tx.state.queues, attrs.queue);
-  // A job that was placed with qrun -H, or that runs longer than its walltime, may use what is promised to other reservations.
+  // checkPromises is called because a job that an operator has placed (qrun -H) may use what is promised to other reservations.
   const post_s = postProcessing_s(tx);
   const duration_s = walltime + post_s;
   const promised = { occurrences: [{ start_s, end_s: start_s + duration_s, place: 0 }], places: [attrs.exec_vnode ?? ""] };

@@ -25,7 +25,7 @@ export function deleteJobs(tx: Transaction, resv: Resv, which: "all" | "running"
   }
 }
 
-/** Deletes the waiting subjobs of an array. Running subjobs are in the queue as jobs of their own; with the last of them the array ends. */
+/** If all jobs are to be deleted, deletes the waiting subjobs of an array. Running subjobs are jobs of their own in the queue; the array ends with the last of them. */
 function deleteArray(tx: Transaction, array: Job, which: "all" | "running"): void {
   if (which === "running") return;
   if (array.own.termination === undefined) {
@@ -56,8 +56,8 @@ function deleteRunning(tx: Transaction, job: Job): void {
 
 /**
  * Returns the job that a reservation is made from. running: the job must run (--job); otherwise it must wait (qmove).
- * Refuses with 15001 an unknown job, with 15007 a job of another user, with 15182 an array, with 15181 a job in a
- * reservation, with 15016 a job in another state.
+ * Refuses with 15001 an unknown job, with 15007 another user's job (unless the caller is an operator or manager), with 15182 an
+ * array, with 15181 a job in a reservation, with 15016 a job in another state.
  */
 export function sourceJob(tx: Transaction, id: string, running: boolean): Job {
   const job = tx.state.jobs.get(id);

@@ -98,8 +98,8 @@ export function followQueue(tx: Transaction, { attrs }: Resv): void {
 }
 
 /**
- * Called when no scheduler has found a place. A new reservation is deleted, an alteration is taken back, and for a degraded
- * reservation the search is repeated later.
+ * Called when no scheduler has found a place, or none has answered in time. A new reservation is deleted, an alteration is
+ * taken back, and for a degraded reservation the schedulers search again later.
  */
 export function deny(tx: Transaction, resv: Resv): void {
   switch (resv.attrs.reserve_state) {

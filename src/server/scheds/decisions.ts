@@ -58,7 +58,7 @@ function decideFrame(kernel: Kernel, tx: Transaction, runtime: SchedRuntime, fra
 
 /**
  * Examines one decision. The verdict on a start may have to wait for hooks or for the mom; later decisions do not wait for
- * it. If the link breaks during that wait, the decision has no effect.
+ * it. If the link breaks while the hooks are asked, the job is not started.
  */
 function decideOne(
   kernel: Kernel,

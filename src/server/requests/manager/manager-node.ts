@@ -93,8 +93,8 @@ function changeNodes(tx: Transaction, request: ManagerRequest, verb: "set" | "un
     try {
       return [{ vnode, changed: changedNode(tx, vnode, request.attrs) }];
     } catch (error) {
-      // If the request is for one node, the refusal is the reply. If it is for all nodes, each node that can be changed is changed; but an attribute that no
-      // node may have is refused at once.
+      // If the request is for one node, the refusal is the reply. If it is for all nodes, each node that can be changed is changed; but an unknown attribute, or
+      // one that the caller may not set, is refused at once.
       if (request.name !== "" || !(error instanceof Reject) || error.code === PBSE.NOATTR || error.code === PBSE.ATTRRO) throw error;
       failed.push(vnode.name);
       return [];

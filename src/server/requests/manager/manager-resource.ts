@@ -4,6 +4,7 @@
 // I2. While a job (also a finished one in the history) or reservation requests a resource, the resource cannot be deleted,
 //     and its type and flags cannot be changed. While any object has a value of it, its type cannot be changed (15174). When
 //     a resource is deleted, its values are removed from server, queues and vnodes.
+// I3. A resource that a formula or restrict_res_to_release_on_suspend names cannot be deleted.
 
 import { checkObjectName } from "#model/object-names.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
@@ -104,7 +105,7 @@ function deleteResources(tx: Transaction, name: string): Answer {
   });
 }
 
-/** Deletes all custom resources that no job or reservation requests. The history is not searched: while it has records, no resource is deleted. */
+/** Deletes all custom resources that may be deleted (I2, I3). The history is not searched: while it has records, no resource is deleted. */
 function deleteAll(tx: Transaction): Answer {
   const names = [...tx.state.resources.values()].filter((def) => def.builtin !== true).map((def) => def.name);
   const held = names.filter((each) => usedByJob(tx.state, each) !== null || tx.state.history_count > 0 || isNamed(tx, each));
