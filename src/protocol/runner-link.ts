@@ -73,7 +73,7 @@ export type ServerToRunners = {
   "runners-quit": Record<string, never>;
 };
 
-/** The name of a runner, which is also the name of its host and of its vnode. */
+/** Returns the name of a runner, which is also the name of its host and of its vnode. */
 export const runnerName = (backend: string, serial: number, index: number): string => `${backend}-${serial}-${index}`;
 
 /** Exit status of pbs_runners if another one has the lock. */

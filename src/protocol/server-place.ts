@@ -29,7 +29,7 @@ const KEEP_LOCAL_MS = 5000;
 /** Longer, because a connection over TLS costs a handshake and a munge credential. */
 const KEEP_TLS_MS = 60_000;
 
-/** The server on this host. path: its socket. */
+/** Returns the place of the server on this host. path: its socket. */
 export const socketPlace = (path: string): ServerPlace => ({
   key: path,
   keep_ms: KEEP_LOCAL_MS,
@@ -41,7 +41,7 @@ export const socketPlace = (path: string): ServerPlace => ({
 export const isServerElsewhere = ({ home, start }: Pick<PlaceConf, "home" | "start">): boolean =>
   start !== undefined && !start.server && !existsSync(serverSocketPath(home)) && existsSync(`${home}/identity`);
 
-/** The place of a complex's server. */
+/** Returns the place of a complex's server. */
 export function serverPlace(conf: PlaceConf): ServerPlace {
   const { home, own_server, server_host, port } = conf;
   const { pair, servers, start } = conf;
@@ -79,7 +79,7 @@ async function connectTo(conf: PlaceConf, server: string, at: ServerAt, ended?: 
 
 type PairConf = PlaceConf & Required<Pick<PlaceConf, "servers" | "own_server" | "start">>;
 
-/** The active one of two servers (failover/active-server.ts): the server of this host over its socket, any other over TLS. */
+/** Returns the place of the active one of two servers (failover/active-server.ts): the server of this host over its socket, any other over TLS. */
 function pairPlace(conf: PairConf): ServerPlace {
   const { home, servers, own_server, start } = conf;
   const path = serverSocketPath(home);

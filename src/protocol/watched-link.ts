@@ -65,7 +65,7 @@ export async function connectWatched(
   return watchedLink(await connectServer(conf, { flow }), { ...watch, probe: (ended) => probePlace(place, ended) });
 }
 
-/** The message of a command whose server does not answer. */
+/** Returns the message of a command whose server does not answer. */
 export const silentServer = (command: string, server: string): string => `${command}: server ${server} does not answer, still waiting\n`;
 
 /** Returns the connection with the watch around it. */

@@ -93,7 +93,7 @@ export class BackendLoop {
     this.#tools = tools;
   }
 
-  /** The backend as the plan sees it. */
+  /** Returns what the plan must know of the backend. */
   planned(now_ms: number): PlanBackend {
     const { name, partition, attrs } = this.#work;
     for (const [key, until_ms] of this.#refused) if (until_ms <= now_ms) this.#refused.delete(key);
@@ -175,7 +175,7 @@ export class BackendLoop {
     }
   }
 
-  /** The attributes that were set by people, as text. */
+  /** Returns the attributes that people have set, as one text for comparisons. */
   get #attributes(): string {
     const { state: _state, last_error: _error, last_error_time: _time, ...attributes } = this.#work.attrs;
     return JSON.stringify(attributes);

@@ -101,7 +101,7 @@ function complexKey({ own_server, home }: Conf): string {
   return `p${createHash("sha256").update(`${own_server}\0${home}`).digest("hex").slice(0, 11)}`;
 }
 
-/** The path of pbs_runner, which is beside this program: the bundle in dist/, or the source file. */
+/** Returns the path of pbs_runner, which is beside this program: the bundle in dist/, or the source file. */
 function runnerProgram(): string {
   const from = import.meta.url;
   return fileURLToPath(new URL(from.endsWith(".ts") ? "./pilot-main.ts" : "./pbs_runner.mjs", from));

@@ -9,7 +9,7 @@ export const BACKOFF_FIRST_MS = 1000;
 export const BACKOFF_MAX_MS = 60_000;
 
 /**
- * The pause (ms) before a backend is asked again. failures: how often it has failed in succession, at least 1. share: a random number from 0 to 1, so that many
+ * Returns the pause (ms) before a backend is asked again. failures: how often it has failed in succession, at least 1. share: a random number from 0 to 1, so that many
  * complexes do not ask at the same moment.
  */
 export function pauseAfter(kind: FaultKind, failures: number, share: number): number {

@@ -1,4 +1,4 @@
-// What can go wrong with a backend, in four kinds, and the error that carries it. Also cleans the texts of other programs, which may contain anything. Pure.
+// The four kinds of faults that a backend can have, and the error that carries a fault. Also cleans the texts of other programs, which may contain anything. Pure.
 //
 // F1. A text is one line of at most FAULT_TEXT_MAX characters without control characters, and has none of the secrets that the caller names.
 
@@ -41,7 +41,7 @@ export function cleanText(text: string, secrets: readonly string[] = []): string
 /** A rule for texts of a backend: a text that matches `says` reports a fault of this kind. The first rule that matches decides. */
 export type FaultRule = readonly [says: RegExp, kind: FaultKind];
 
-/** The kind of a text by the first rule that matches; otherwise `otherwise`. */
+/** Returns the kind of fault that a text reports, by the first rule that matches; `otherwise` if none does. */
 export function kindOf(text: string, rules: readonly FaultRule[], otherwise: FaultKind): FaultKind {
   return rules.find(([says]) => says.test(text))?.[1] ?? otherwise;
 }

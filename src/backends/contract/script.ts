@@ -27,7 +27,7 @@ export function runnerScript({ order, token_dir, index }: ScriptParts): string {
   ].join("\n");
 }
 
-/** A text as one word of the shell. */
+/** Quotes a text so that it is one word of the shell. */
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 function nameOf(name: string): string {

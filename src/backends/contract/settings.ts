@@ -1,4 +1,5 @@
-// What an adapter is opened with: the backend object and where the controller keeps its files. Reads the attributes of the object. Pure.
+// The settings with which an adapter is opened: the backend object, and the directory in which the controller keeps files for it. Reads the attributes of the
+// object. Pure.
 
 import type { AttributeValue } from "#model/attribute.ts";
 import { BACKEND_OPTION_ROWS } from "#model/tables/backend-options.ts";
@@ -27,13 +28,13 @@ const ASSUMED: ReadonlyMap<string, AttributeValue | undefined> = new Map(
   BACKEND_OPTION_ROWS.map(([name, , , , , options]) => [name, options?.assumed]),
 );
 
-/** A text; null: the attribute is unset and nothing is assumed. */
+/** Returns the value of an attribute that is a text; null: it is unset, and nothing is assumed for it. */
 export function textSetting(attributes: Attributes, name: string): string | null {
   const value = attributes[name] ?? ASSUMED.get(name) ?? null;
   return value === null || typeof value === "string" ? value : wrong(name, "a text");
 }
 
-/** A number; null: the attribute is unset and nothing is assumed. */
+/** Returns the value of an attribute that is a number; null: it is unset, and nothing is assumed for it. */
 export function numberSetting(attributes: Attributes, name: string): number | null {
   const value = attributes[name] ?? ASSUMED.get(name) ?? null;
   return value === null || typeof value === "number" ? value : wrong(name, "a number");
@@ -50,7 +51,7 @@ export function timeoutOf(attributes: Attributes): number {
   return (numberSetting(attributes, "command_timeout") ?? wrong("command_timeout", "a number")) * 1000;
 }
 
-/** The amounts of a resource list: sizes in kilobytes. */
+/** Returns the amounts of an attribute that is a resource list; sizes are in kilobytes. */
 export function amountsSetting(attributes: Attributes, name: string): Readonly<Record<string, number>> {
   const value = attributes[name];
   if (value === undefined) return {};
@@ -60,7 +61,7 @@ export function amountsSetting(attributes: Attributes, name: string): Readonly<R
   );
 }
 
-/** A number, or the kilobytes of a size with a unit; null: neither. */
+/** Returns a value that is a number, or the kilobytes of a value that is a size with a unit; null: the value is neither. */
 export function amountOf(value: unknown): number | null {
   if (typeof value === "number") return Number.isFinite(value) ? value : null;
   if (typeof value === "boolean") return value ? 1 : 0;

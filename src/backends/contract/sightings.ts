@@ -44,12 +44,12 @@ export function batchesOf<T>(list: readonly T[], size: number): readonly (readon
   return Array.from({ length: Math.ceil(list.length / size) }, (_, at) => list.slice(at * size, (at + 1) * size));
 }
 
-/** The runners of an order among all that a backend shows. A job of another user with the tag as its name is none. */
+/** Returns the runners of an order among all that a backend shows. A job of another user is no runner, even if the tag is its name. */
 export function runnersOf({ tag, owner }: RunnerOrder, all: readonly RunnerSighting[]): readonly RunnerSighting[] {
   return all.filter((each) => each.tag === tag && (owner === null || each.user === owner.name));
 }
 
-/** The runners of an order that was just submitted. user: the user of the complex (user mode). idOf: the backend's name of each runner. */
+/** Returns the runners of an order that was just submitted. user: the user of the complex (user mode). idOf: the backend's name of each runner. */
 export function newRunners(order: RunnerOrder, user: string | null, idOf: (index: number) => string): readonly RunnerSighting[] {
   const common = {
     tag: order.tag,

@@ -23,7 +23,7 @@ export function makeTag({ complex, backend, serial }: TagParts): string {
   return tag;
 }
 
-/** The parts of a tag; null: the text is not a tag. */
+/** Returns the parts of a tag; null: the text is not a tag. */
 export function parseTag(text: string): TagParts | null {
   const match = TAG.exec(text);
   if (match === null || text.length > TAG_MAX) return null;

@@ -1,10 +1,10 @@
-// What Grid Engine answers: the output of qsub -terse, qstat -xml, qstat -j, qconf and qdel. Pure.
+// Reads what Grid Engine answers: the output of qsub -terse, qstat -xml, qstat -j, qconf and qdel. Pure.
 
 import { ORDER_COUNT_MAX, type RunnerSighting } from "../contract/backend.ts";
 import { BackendError, cleanText } from "../contract/fault.ts";
 import { isTagOf } from "../contract/tag.ts";
 
-/** The job's number in the output of `qsub -terse`: `5` or `4.1-6:1`. null: none. */
+/** Returns the job's number in the output of `qsub -terse`: `5` or `4.1-6:1`. null: none. */
 export function submittedJob(stdout: string): string | null {
   return /^([1-9][0-9]{0,9})(?:\.[0-9]+-[0-9]+:[0-9]+)?\s*$/m.exec(stdout)?.[1] ?? null;
 }
@@ -48,7 +48,7 @@ function stateOf(letters: string): RunnerSighting["state"] {
   return /[rtsSTd]/.test(letters) ? "running" : "unknown";
 }
 
-/** The tasks of a text such as `1-6:2,9`; at most ORDER_COUNT_MAX. */
+/** Returns the tasks of a text such as `1-6:2,9`; at most ORDER_COUNT_MAX. */
 export function indicesOf(text: string): readonly number[] {
   const found: number[] = [];
   for (const part of text.split(",")) {
@@ -64,18 +64,18 @@ const ENTITIES: Readonly<Record<string, string>> = { lt: "<", gt: ">", amp: "&",
 
 const textOf = (xml: string): string => xml.replace(/&(lt|gt|amp|quot|apos);/g, (whole, name: string) => ENTITIES[name] ?? whole);
 
-/** Why a job is in error state, in the output of `qstat -j`; null: it does not say. */
+/** Returns why a job is in error state, in the output of `qstat -j`; null: the output does not say why. */
 export function errorReason(stdout: string): string | null {
   const reason = /^error reason\s+\d*:\s*(.*)$/m.exec(stdout)?.[1];
   return reason === undefined ? null : cleanText(reason);
 }
 
-/** Names (and short names) of the resources of type MEMORY in the output of `qconf -sc`. */
+/** Returns names (and short names) of the resources of type MEMORY in the output of `qconf -sc`. */
 export function memoryNames(stdout: string): ReadonlySet<string> {
   return new Set([...stdout.matchAll(/^([A-Za-z_]\S*)\s+(\S+)\s+MEMORY\s/gm)].flatMap(([, name = "", short = ""]) => [name, short]));
 }
 
-/** The largest number of tasks of a job in the output of `qconf -sconf`. In this output 0 means that there is no limit. */
+/** Returns the largest number of tasks of a job in the output of `qconf -sconf`. In this output 0 means that there is no limit. */
 export function tasksMax(stdout: string): number {
   const max = Number(/^max_aj_tasks\s+(\d+)/m.exec(stdout)?.[1] ?? 1);
   return max === 0 ? ORDER_COUNT_MAX : max;

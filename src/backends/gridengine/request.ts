@@ -1,4 +1,4 @@
-// What Grid Engine is asked: the command lines of qsub, qstat, qdel and qalter. Pure.
+// Makes the requests to Grid Engine: the command lines of qsub, qstat, qdel and qalter. Pure.
 //
 // G1. A value never begins with `-` and has no `,` where qsub would read another resource, so that no value becomes an option or a resource of its own.
 
@@ -10,7 +10,7 @@ import type { GridEngineOptions } from "./options.ts";
 /** Names of the resources that are memory in Grid Engine, so that their amounts need the unit M. */
 export type MemoryNames = ReadonlySet<string>;
 
-/** The words after `qsub`. */
+/** Returns the words after `qsub`. */
 export function qsubArgs(order: RunnerOrder, options: GridEngineOptions, memory: MemoryNames): readonly string[] {
   const { request, wish, count, tag } = order;
   const priority = priorityOf(request, wish, options);
@@ -63,7 +63,7 @@ function resourceValue(name: string, value: number | string): string {
 /** Options that may be in the resources `hard` and `soft`, whose text follows -hard and -soft. Each option has one value, -pe has two. */
 const ALLOWED: Readonly<Record<"hard" | "soft", readonly string[]>> = { hard: ["-l", "-q", "-masterq", "-pe"], soft: ["-l", "-q"] };
 
-/** The words of the resource hard or soft, such as `-l fast=1 -q a.q`. */
+/** Returns the words of the resource hard or soft, such as `-l fast=1 -q a.q`. */
 function requestWords(which: "hard" | "soft", text: string): readonly string[] {
   const words = text.split(" ").filter((word) => word !== "");
   for (let at = 0; at < words.length; ) {
@@ -97,13 +97,13 @@ export function qsubScript(order: RunnerOrder, token_dir: string): string {
   return runnerScript({ order, token_dir, index: "SGE_TASK_ID - 1" });
 }
 
-/** The words after `qstat`. user: only the jobs of this user; null: those of all users. z: also jobs that ended lately. */
+/** Returns the words after `qstat`. user: only the jobs of this user; null: those of all users. z: also jobs that ended lately. */
 export const qstatArgs = (user: string | null): readonly string[] => ["-xml", "-s", "prsz", "-u", user ?? "*"];
 
-/** The words after `qdel` and `qalter -p N`: JOB.TASK for each runner. */
+/** Returns the words after `qdel` and `qalter -p N`: JOB.TASK for each runner. */
 export const taskIds = (runners: readonly RunnerSighting[]): readonly string[] => runners.map(({ id }) => id);
 
-/** The words after `qalter`: jobs as a whole, because the tasks of one order have one priority. */
+/** Returns the words after `qalter`: jobs as a whole, because the tasks of one order have one priority. */
 export function qalterArgs(runners: readonly RunnerSighting[], wish: Wish): readonly string[] {
   return ["-p", String(wishedPriority(wish)), ...new Set(runners.map(({ id }) => id.split(".")[0] ?? id))];
 }

@@ -1,4 +1,4 @@
-// What the local backend reads back: its record of an order, and the environment of a process. Pure.
+// Reads what the local backend finds again: its record of an order, and the environment of a process. Pure.
 
 import { z } from "zod";
 import { RUNNER_ENV, type RunnerOrder } from "../contract/backend.ts";
@@ -34,7 +34,7 @@ export function parseOrderRecord(text: string): OrderRecord {
   return record.parse(JSON.parse(text));
 }
 
-/** The tag and the index of a runner in the environment of a process (/proc/PID/environ); null: the process is no runner. */
+/** Returns the tag and the index of a runner in the environment of a process (/proc/PID/environ); null: the process is no runner. */
 export function runnerOfEnviron(environ: string): { readonly tag: string; readonly index: number } | null {
   const values = new Map(environ.split("\0").map((entry) => [entry.slice(0, entry.indexOf("=")), entry.slice(entry.indexOf("=") + 1)]));
   const [tag, index] = [values.get(RUNNER_ENV.TAG), values.get(RUNNER_ENV.INDEX)];

@@ -157,7 +157,7 @@ class Local {
     for (const order of this.#orders.values()) for (const [index, runner] of order.runners.entries()) yield { order, index, runner };
   }
 
-  /** Finds runners that have ended, ends those over their walltime (I4), starts what fits. */
+  /** Finds runners that have ended, ends runners that have exceeded their walltime (I4), and starts the runners that fit. */
   #look(): void {
     if (this.#closed) return;
     for (const { order, runner } of this.#places()) {
@@ -204,7 +204,7 @@ class Local {
     }
   }
 
-  /** The runner waits; the next look tries again. */
+  /** Called when a process could not be started: the runner waits, and the next look tries again. */
   #failed(order: Order, runner: Runner, error: unknown): void {
     if (this.#closed) return;
     const { kind, message } = localFault(error);

@@ -1,4 +1,4 @@
-// What a runner takes of this machine. Pure.
+// Computes what each runner takes of this machine, and which runners can start. Pure.
 //
 // L1. The amounts of all running runners never exceed the capacity, for every resource.
 // L2. A request for a resource that the backend does not have is impossible. A request that was diverted from another backend is mapped: amounts are cut to the
@@ -12,7 +12,7 @@ import type { Amounts } from "./options.ts";
 /** A resource of which there is one unit. No resource of a site can have this name. */
 export const SINGLE = "<single>";
 
-/** The amounts that a runner takes. Throws `impossible` with a text that says what to do. */
+/** Returns the amounts that a runner takes. Throws `impossible` with a text that says what to do. */
 export function amountsFor(request: RunnerRequest, capacity: Amounts): Amounts {
   const wanted: Record<string, number> = {};
   const wrong: string[] = [];
@@ -45,8 +45,8 @@ function wants({ ncpus, mem_kb, tmp_kb, resources }: RunnerRequest): readonly (r
 export type Waiting<T> = { readonly item: T; readonly amounts: Amounts; readonly priority: number };
 
 /**
- * The runners that can start now. By priority; of equal priority, those that take the largest share of a resource first, because small ones fit into what is
- * left; otherwise in the order of the list. A runner that fits starts, even if one before it does not fit.
+ * Returns the runners that can start now, in the order of their priority. Of equal priority, those that take the largest share of a resource come first,
+ * because small ones fit into what is left; of equal share, the order of the list counts. A runner that fits starts, even if one before it does not fit.
  */
 export function startable<T>(waiting: readonly Waiting<T>[], capacity: Amounts, used: Amounts): readonly T[] {
   const free: Record<string, number> = Object.fromEntries(Object.entries(capacity).map(([name, has]) => [name, has - (used[name] ?? 0)]));
@@ -63,7 +63,7 @@ export function startable<T>(waiting: readonly Waiting<T>[], capacity: Amounts, 
   return chosen;
 }
 
-/** The sum of amounts. */
+/** Returns the sum of amounts. */
 export function sumOf(list: readonly Amounts[]): Amounts {
   const sum: Record<string, number> = {};
   for (const amounts of list) for (const [name, amount] of Object.entries(amounts)) sum[name] = (sum[name] ?? 0) + amount;

@@ -1,4 +1,4 @@
-// What LSF answers: the output of bsub, bjobs -json, bqueues and bkill, as IBM's reference of LSF 10.1 documents it. Pure.
+// Reads what LSF answers: the output of bsub, bjobs -json, bqueues and bkill, as IBM's reference of LSF 10.1 documents it. Pure.
 
 import { z } from "zod";
 import { isRecord } from "#support/guards.ts";
@@ -8,7 +8,7 @@ import { type Of, unreadable } from "../contract/sightings.ts";
 import { isTagOf } from "../contract/tag.ts";
 import { pendingFault } from "./faults.ts";
 
-/** The id of a job in the output of bsub: `Job <12> is submitted to queue <normal>.` null: none. */
+/** Returns the id of a job in the output of bsub: `Job <12> is submitted to queue <normal>.` null: none. */
 export function submittedJob(stdout: string): string | null {
   return /^Job <([1-9][0-9]{0,11})> is submitted to /m.exec(stdout)?.[1] ?? null;
 }
@@ -97,7 +97,7 @@ function waitingFault(stat: string, reason: string): Fault | null {
 
 export type Queue = { readonly name: string; readonly status: string };
 
-/** The queues in the output of bqueues: columns QUEUE_NAME PRIO STATUS ... */
+/** Returns the queues in the output of bqueues: columns QUEUE_NAME PRIO STATUS ... */
 export function readBqueues(stdout: string): readonly Queue[] {
   const [head = "", ...lines] = stdout.split("\n");
   if (!/^QUEUE_NAME\s+PRIO\s+STATUS\b/.test(head))

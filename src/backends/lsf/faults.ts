@@ -32,7 +32,7 @@ const REASONS: readonly FaultRule[] = [
   [/queue.*(?:closed|inactivated|inactive)|not an eligible|user.*not/i, "configuration"],
 ];
 
-/** The fault of a waiting job with a reason; null: it waits for its turn. */
+/** Returns the fault of a waiting job with a reason; null: it waits for its turn. */
 export function pendingFault(reason: string): Fault | null {
   const rule = REASONS.find(([says]) => says.test(reason));
   return rule === undefined ? null : { kind: rule[1], text: reason };

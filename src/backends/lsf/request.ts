@@ -1,4 +1,4 @@
-// What LSF is asked: the command lines of bsub, bjobs and bkill. Pure. The options are those that IBM's reference of LSF 10.1 documents.
+// Makes the requests to LSF: the command lines of bsub, bjobs and bkill. Pure. The options are those that IBM's reference of LSF 10.1 documents.
 //
 // L1. No value of a resource can add a condition or another resource to the resource requirement.
 // L2. Memory and disk have a unit, so that LSF_UNIT_FOR_LIMITS does not matter.
@@ -8,7 +8,7 @@ import { BackendError } from "../contract/fault.ts";
 import { runnerScript } from "../contract/script.ts";
 import type { LsfOptions } from "./options.ts";
 
-/** The words after `bsub`; the script is read from the standard input. */
+/** Returns the words after `bsub`; the script is read from the standard input. */
 export function bsubArgs(order: RunnerOrder, options: LsfOptions): readonly string[] {
   const { tag, count, request } = order;
   const all = { ...options.options, ...request.options };
@@ -35,7 +35,7 @@ export function bsubArgs(order: RunnerOrder, options: LsfOptions): readonly stri
   ];
 }
 
-/** The resource requirement: all cpus on one host, memory and disk reserved there, other resources by number or by value. */
+/** Returns the resource requirement: all cpus on one host, memory and disk reserved there, other resources by number or by value. */
 function requirement(request: RunnerRequest, { mem_resource, tmp_resource }: LsfOptions): string {
   const select: string[] = [];
   const rusage: string[] = [];
@@ -75,8 +75,8 @@ export function bsubScript(order: RunnerOrder, token_dir: string): string {
 /** The fields that bjobs is asked for. */
 export const FIELDS = "jobid jobindex stat user exec_host pend_reason exit_reason job_name";
 
-/** The words after `bjobs`. -a: also jobs that ended lately. user: only the jobs of this user; null: those of all users. */
+/** Returns the words after `bjobs`. -a: also jobs that ended lately. user: only the jobs of this user; null: those of all users. */
 export const bjobsArgs = (user: string | null): readonly string[] => ["-a", "-u", user ?? "all", "-o", FIELDS, "-json"];
 
-/** The words after `bkill`. */
+/** Returns the words after `bkill`. */
 export const bkillArgs = (runners: readonly RunnerSighting[]): readonly string[] => runners.map(({ id }) => id);

@@ -1,4 +1,4 @@
-// What OpenStack answers: tokens with their catalogue, flavours, images, limits, servers and errors. Pure.
+// Reads what OpenStack answers: tokens with their catalogue, flavours, images, limits, servers and errors. Pure.
 
 import { z } from "zod";
 import type { RunnerSighting } from "../contract/backend.ts";
@@ -32,7 +32,7 @@ const catalog = z.object({
 
 export type Catalog = { readonly expires_at: string; readonly compute: string; readonly image: string | null };
 
-/** The addresses of the services in the catalogue of a token. region: null: the first of each. */
+/** Returns the addresses of the services in the catalogue of a token. region: null: the first of each. */
 export function readCatalog(text: string, region: string | null): Catalog {
   const { token } = read(catalog, text, "a token");
   const address = (type: string): string | null => {
@@ -71,7 +71,7 @@ const flavors = z.object({
   ),
 });
 
-/** The flavours of GET /flavors/detail. */
+/** Returns the flavours of GET /flavors/detail. */
 export function readFlavors(text: string): readonly Flavor[] {
   return read(flavors, text, "flavours").flavors.map((each) => ({
     id: each.id,
@@ -84,7 +84,7 @@ export function readFlavors(text: string): readonly Flavor[] {
 
 const images = z.object({ images: z.array(z.object({ id: z.string(), name: z.string().nullish(), status: z.string() })) });
 
-/** The id of an image that is given by id or name; null: the first active one. */
+/** Returns the id of an image that is given by id or name; null: the first active one. */
 export function readImage(text: string, wanted: string | null): string {
   const active = read(images, text, "images").images.filter(({ status }) => status === "active");
   const found = wanted === null ? active[0] : (active.find(({ id }) => id === wanted) ?? active.find(({ name }) => name === wanted));
@@ -144,7 +144,7 @@ export type Server = {
   readonly isSilent: boolean;
 };
 
-/** The servers of a page of GET /servers/detail, and the marker of the next page (null: it was the last). */
+/** Returns the servers of a page of GET /servers/detail, and the marker of the next page (null: it was the last). */
 export function readServers(
   text: string,
   of: { readonly complex: string; readonly backend: string },
@@ -178,13 +178,13 @@ function serverOf(each: z.infer<typeof server>, tag: string, index: number): Ser
   };
 }
 
-/** The server of GET /servers/ID; null: it is none of ours. */
+/** Returns the server of GET /servers/ID; null: it is none of ours. */
 export function readServer(text: string, of: { readonly complex: string; readonly backend: string }): Server | null {
   const { server: one } = read(z.object({ server: z.unknown() }), text, "a server");
   return readServers(JSON.stringify({ servers: [one] }), of).servers[0] ?? null;
 }
 
-/** The quota with our own servers counted: nova counts a server only some time after it has accepted it. */
+/** Returns the quota, of which at least as much counts as used as our own servers take: nova itself counts a server only some time after it has accepted it. */
 export function countedQuota({ instances, cores, ram_mb }: Quota, servers: readonly Server[]): Quota {
   const live = servers.filter(({ sighting }) => sighting.state !== "ended");
   const sum = (amount: (each: Server) => number): number => live.reduce((total, each) => total + amount(each), 0);
@@ -227,7 +227,7 @@ function stateOf(status: string): Pick<RunnerSighting, "state" | "ending"> {
   }
 }
 
-/** The id of a server that was created. */
+/** Returns the id of a server that was created. */
 export function readCreated(text: string): string {
   return read(z.object({ server: z.object({ id: z.string() }) }), text, "a new server").server.id;
 }

@@ -78,7 +78,7 @@ class OpenStack {
     return [...own, ...made];
   }
 
-  /** How many servers may be made now. Throws if it is none. */
+  /** Returns how many servers may be made now. Throws if no server may be made. */
   async #room(flavor: Flavor, servers: readonly Server[]): Promise<number> {
     const building = servers.filter(({ sighting }) => sighting.state === "queued").length;
     const spawns = this.#options.max_spawns - building;
@@ -144,7 +144,7 @@ class OpenStack {
     return seen;
   }
 
-  /** A failed server with the reason, which nova tells only if it is asked for this server. */
+  /** Adds the reason to a failed server. Nova tells it only if it is asked for this single server. */
   async #withFault(server: Server): Promise<Server> {
     const { complex, name: backend } = this.#settings;
     const answer = await this.#asked("GET", `${(await this.#login()).catalog.compute}/servers/${encodeURIComponent(server.sighting.id)}`);
@@ -163,7 +163,7 @@ class OpenStack {
     return { text: `openstack: ${used.join(", ")}`, array_max: ORDER_MAX };
   }
 
-  /** A server that no longer exists is no error. */
+  /** Deletes a server. That it no longer exists is no error. */
   async #delete(id: string): Promise<void> {
     const answer = await this.#asked("DELETE", `${(await this.#login()).catalog.compute}/servers/${encodeURIComponent(id)}`);
     if (answer.status >= 400 && answer.status !== 404) throw this.#fault("DELETE server", answer);
@@ -235,7 +235,7 @@ class OpenStack {
 
 const OTHERS_READ = 0o077;
 
-/** The text of a file that only its owner, who is root or this process's user, can read. */
+/** Returns the text of a file. Throws unless only its owner can read it, and the owner is root or this process's user. */
 function secretFile(path: string): string {
   try {
     const stat = lstatSync(path);

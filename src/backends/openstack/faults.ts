@@ -6,7 +6,7 @@ import { cleanText, type Fault, type FaultKind } from "../contract/fault.ts";
 /** Errors have the form {"NAME": {"code": 403, "message": "..."}}; others are shown as they are. */
 const shape = z.record(z.string(), z.object({ message: z.string() }).loose());
 
-/** The fault of an answer with this status. what: the request. secrets: taken out of the text. */
+/** Returns the fault of an answer with this status. what: the request. secrets: taken out of the text. */
 export function openStackFault(what: string, status: number, text: string, secrets: readonly string[]): Fault {
   const message = cleanText(messageIn(text), secrets);
   return { kind: kindOf(status, message), text: cleanText(`${what}: ${status} ${message}`, secrets) };

@@ -1,4 +1,4 @@
-// What OpenStack is asked: bodies of requests, the choice of a flavour, and the user data from which a server boots its runner. Pure.
+// Makes the requests to OpenStack: bodies of requests, the choice of a flavour, and the user data from which a server boots its runner. Pure.
 //
 // O1. The user data has the token of one runner, and nothing else that is secret.
 
@@ -16,7 +16,7 @@ export const tokenBody = ({ identity, scope }: Credentials): object => ({ auth: 
 /** Keys of the metadata of a server. */
 export const META = { TAG: "partita_tag", INDEX: "partita_index" } as const;
 
-/** The smallest flavour that satisfies the request. Throws `impossible` with a text that names the flavours that exist. */
+/** Returns the smallest flavour that satisfies the request. Throws `impossible` with a text that names the flavours that exist. */
 export function flavorFor(request: RunnerRequest, flavors: readonly Flavor[], options: OpenStackOptions): Flavor {
   const wanted = request.options["flavor"] ?? options.options["flavor"];
   const ram_mb = Math.ceil((request.mem_kb ?? 0) / 1024);
@@ -34,7 +34,7 @@ export function flavorFor(request: RunnerRequest, flavors: readonly Flavor[], op
   throw new BackendError({ kind: "impossible", text });
 }
 
-/** How many servers of a flavour fit into the quota. */
+/** Returns how many servers of a flavour fit into the quota. */
 export function roomFor({ vcpus, ram_mb }: Flavor, quota: Quota): number {
   const room = ({ max, used }: { readonly max: number; readonly used: number }, each: number): number =>
     max < 0 || each === 0 ? Number.POSITIVE_INFINITY : Math.floor((max - used) / each);
@@ -60,7 +60,7 @@ export type ServerParts = {
   readonly user: string | null;
 };
 
-/** The body that creates a server. */
+/** Returns the body that creates a server. */
 export function serverBody({ order, index, flavor, image, user }: ServerParts, options: OpenStackOptions): object {
   const { networks, key_name, security_groups } = options;
   return {
@@ -81,7 +81,7 @@ export function serverBody({ order, index, flavor, image, user }: ServerParts, o
 const TOKEN_DIR = "/run/partita-runner";
 
 /**
- * The script that cloud-init runs as root when the server boots. It makes the user of the runner if the image does not have him, writes the token into a file
+ * Returns the script that cloud-init runs as root when the server boots. It makes the user of the runner if the image does not have him, writes the token into a file
  * of this user, runs the runner as this user, and shuts the server down when the runner has left: list() then finds the server and deletes it.
  */
 export function userData(order: RunnerOrder, index: number, user: string | null, keep_alive_s: number): string {

@@ -1,4 +1,4 @@
-// What another PBS complex answers: the output of qsub and of qstat -f -F json. Pure.
+// Reads what another PBS complex answers: the output of qsub and of qstat -f -F json. Pure.
 
 import { z } from "zod";
 import { isRecord } from "#support/guards.ts";
@@ -7,12 +7,12 @@ import { BackendError, cleanText, type Fault } from "../contract/fault.ts";
 import { type Of, unreadable } from "../contract/sightings.ts";
 import { isTagOf } from "../contract/tag.ts";
 
-/** The id of a job in the output of qsub: `12.server` or `12[].server`. null: none. */
+/** Returns the id of a job in the output of qsub: `12.server` or `12[].server`. null: none. */
 export function submittedId(stdout: string): string | null {
   return /^([0-9]{1,12}(?:\[\])?\.[A-Za-z0-9_.-]{1,255})\s*$/m.exec(stdout)?.[1] ?? null;
 }
 
-/** The id of the runner with this index of a job. */
+/** Returns the id of the runner with this index of a job. */
 export const runnerId = (job: string, index: number): string => job.replace("[]", `[${index}]`);
 
 const job = z

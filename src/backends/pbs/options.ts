@@ -40,7 +40,7 @@ export function pbsOptions({ attributes }: BackendSettings): PbsOptions {
 /** Job names of PBS have letters, digits, `_`, `-`, `.` and `+` only. */
 const nameOf = (text: string): string => text.replace(/[^A-Za-z0-9_.+-]/g, "_");
 
-/** The environment of the programs. */
+/** Returns the environment of the PBS programs. */
 export function pbsEnv({ config, server }: PbsOptions): Readonly<Record<string, string>> {
   return { ...(config === null ? {} : { PBS_CONF_FILE: config }), ...(server === null ? {} : { PBS_SERVER: server, PBS_DEFAULT: server }) };
 }

@@ -1,4 +1,4 @@
-// What another PBS complex is asked: the command lines of qsub, qstat, qdel and qalter. Pure.
+// Makes the requests to another PBS complex: the command lines of qsub, qstat, qdel and qalter. Pure.
 //
 // P1. No value of a resource can begin another chunk, resource or option.
 
@@ -7,7 +7,7 @@ import { BackendError } from "../contract/fault.ts";
 import { runnerScript } from "../contract/script.ts";
 import type { PbsOptions } from "./options.ts";
 
-/** The words after `qsub`. PBS has no array of one job, and arrays must be rerunnable there. */
+/** Returns the words after `qsub`. PBS has no array of one job, and arrays must be rerunnable there. */
 export function qsubArgs(order: RunnerOrder, options: PbsOptions): readonly string[] {
   const { tag, count, request, wish } = order;
   const all = { ...options.options, ...request.options };
@@ -43,10 +43,10 @@ export function qsubScript(order: RunnerOrder, token_dir: string): string {
   return runnerScript({ order, token_dir, index: order.count === 1 ? "0" : "PBS_ARRAY_INDEX" });
 }
 
-/** The words after `qstat`. history: also jobs that ended lately. */
+/** Returns the words after `qstat`. history: also jobs that ended lately. */
 export const qstatArgs = (history: boolean): readonly string[] => [...(history ? ["-x"] : []), "-t", "-f", "-F", "json"];
 
-/** The words after `qalter`: an array as a whole, because its subjobs have one priority. */
+/** Returns the words after `qalter`: an array as a whole, because its subjobs have one priority. */
 export function qalterArgs(runners: readonly RunnerSighting[], { priority }: Wish): readonly string[] {
   return ["-p", String(Math.max(-1024, Math.min(1023, priority))), ...new Set(runners.map(({ id }) => id.replace(/\[\d+\]/, "[]")))];
 }

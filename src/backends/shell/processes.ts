@@ -5,12 +5,12 @@ import { readdirSync, readFileSync } from "node:fs";
 
 export type Process = { readonly pid: number; readonly birth: number; readonly boot: string };
 
-/** The boot of this machine, which differs after a restart. */
+/** Returns the boot of this machine, which differs after a restart. */
 export function bootId(): string {
   return readFileSync("/proc/sys/kernel/random/boot_id", "latin1").trim();
 }
 
-/** The process that has this number now; null: none, or only a zombie. */
+/** Returns the process that has this number now; null: none, or only a zombie. */
 export function processOf(pid: number, boot: string): Process | null {
   const birth = birthOfStat(readOf(pid, "stat"));
   return birth === null ? null : { pid, birth, boot };
@@ -23,13 +23,13 @@ export function isAlive(process: Process): boolean {
 /** Clock ticks for each second: Linux gives this unit to programs on every architecture. */
 const TICKS = 100;
 
-/** How long ago (seconds) a process of this boot was born. */
+/** Returns how long ago (seconds) a process of this boot was born. */
 export function ageOf(process: Process): number {
   const uptime_s = Number(readFileSync("/proc/uptime", "latin1").split(" ")[0]);
   return uptime_s - process.birth / TICKS;
 }
 
-/** The environments of all processes that this user may read, with their numbers. */
+/** Returns the environments of all processes that this user may read, with their numbers. */
 export function* environments(): Generator<{ readonly pid: number; readonly environ: string }> {
   for (const name of readdirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;
@@ -54,7 +54,7 @@ export function signalGroup(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** The birth of a process in /proc/PID/stat; null: it has ended (also as a zombie). The name of the program may contain blanks and brackets. */
+/** Returns the birth of a process in /proc/PID/stat; null: it has ended (also as a zombie). The name of the program may contain blanks and brackets. */
 export function birthOfStat(stat: string): number | null {
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const [state, birth] = [fields[0], fields[19]];

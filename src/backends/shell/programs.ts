@@ -154,7 +154,7 @@ export function failureOf(name: string, ran: Ran, { timeout_ms, kindOf, isSubmis
   return new BackendError({ kind, text }, { uncertain: isSubmission && (ran.timed_out || kind === "transient") });
 }
 
-/** What a program said when it failed, as one line: its errors, otherwise its output, otherwise how it ended. */
+/** Returns what a program said when it failed, as one line: its errors, otherwise its output, otherwise how it ended. */
 function wordsOf(name: string, { status, stdout, stderr, timed_out }: Ran, timeout_ms: number): string {
   const said = cleanText(stderr) || cleanText(stdout.slice(0, 4000));
   if (timed_out) return `${name} did not answer within ${timeout_ms / 1000} s${said === "" ? "" : `: ${said}`}`;

@@ -5,7 +5,7 @@ import type { Owner, RunnerSighting } from "../contract/backend.ts";
 
 let users: UserDatabase | null = null;
 
-/** The identity of a user; null: the user is unknown, or is root. */
+/** Returns the identity of a user; null: the user is unknown, or is root. */
 function ownerNamed(name: string): Owner | null {
   users ??= systemUsers();
   const user = users.userByName(name);

@@ -5,7 +5,7 @@ import { messageOf } from "#support/caught.ts";
 import { BackendError } from "../contract/fault.ts";
 import { readVariables } from "../contract/variables.ts";
 
-/** The variables of a file whose names begin with one of the words; none if there is no file. */
+/** Returns the variables of a file whose names begin with one of the words; none if there is no file. */
 export function variablesOf(path: string | null, words: readonly string[]): Readonly<Record<string, string>> {
   if (path === null) return {};
   try {

@@ -1,11 +1,11 @@
-// What Slurm answers: the output of sbatch, squeue and scontrol. Pure.
+// Reads what Slurm answers: the output of sbatch, squeue and scontrol. Pure.
 
 import type { RunnerSighting } from "../contract/backend.ts";
 import { BackendError, cleanText } from "../contract/fault.ts";
 import { isTagOf } from "../contract/tag.ts";
 import { reasonFault } from "./faults.ts";
 
-/** The job id in the output of `sbatch --parsable`: `5` or `5;cluster`. null: none. */
+/** Returns the job id in the output of `sbatch --parsable`: `5` or `5;cluster`. null: none. */
 export function submittedId(stdout: string): string | null {
   return /^([1-9][0-9]{0,9})(?:;\S+)?\s*$/m.exec(stdout)?.[1] ?? null;
 }
@@ -82,7 +82,7 @@ function readLine(
   };
 }
 
-/** The names of licences in the output of `scontrol show licenses`. */
+/** Returns the names of licences in the output of `scontrol show licenses`. */
 export function readLicenses(stdout: string): ReadonlySet<string> {
   return new Set([...stdout.matchAll(/^LicenseName=([A-Za-z0-9_.@-]+)/gm)].map(([, name = ""]) => name));
 }

@@ -28,7 +28,7 @@ const REASONS: readonly FaultRule[] = [
   [/^(?:PartitionDown|PartitionInactive)/, "configuration"],
 ];
 
-/** The fault of a waiting job with a reason; null: it waits for its turn. */
+/** Returns the fault of a waiting job with a reason; null: it waits for its turn. */
 export function reasonFault(reason: string): Fault | null {
   const rule = REASONS.find(([says]) => says.test(reason));
   return rule === undefined ? null : { kind: rule[1], text: reason };

@@ -63,7 +63,7 @@ function daysOf(year: number, month: number, day: number): number {
   return era * 146_097 + ofEra * 365 + Math.floor(ofEra / 4) - Math.floor(ofEra / 100) + ofYear - 719_468;
 }
 
-/** The origin and factor of nice values: the attributes, otherwise PriorityParameters of slurm.conf, otherwise what is usual. */
+/** Returns the origin and factor of nice values: the attributes, otherwise PriorityParameters of slurm.conf, otherwise the usual values. */
 export function niceScale(
   options: Pick<SlurmOptions, "time_origin_s" | "nice_factor">,
   priorityParameters: string,

@@ -1,4 +1,4 @@
-// What Slurm is asked: the command lines of sbatch, squeue, scancel and scontrol. Pure.
+// Makes the requests to Slurm: the command lines of sbatch, squeue, scancel and scontrol. Pure.
 //
 // S1. Every value follows its option in the same word (--name=value), so that no value can become an option.
 
@@ -17,7 +17,7 @@ export type SlurmFacts = {
 /** The largest nice value that sbatch takes. */
 const NICE_MAX = 2_147_483_645;
 
-/** The nice value for a start: later starts have higher values, and so a lower priority. It wraps like open-lmake's. */
+/** Returns the nice value for a start: later starts have higher values, and so a lower priority. It wraps like open-lmake's. */
 export function niceOf(start_s: number, { origin_s, factor }: SlurmFacts["scale"]): number {
   const value = Math.trunc((start_s - origin_s) * factor);
   return Math.min(((value % 2 ** 31) + 2 ** 31) % 2 ** 31, NICE_MAX);
@@ -39,7 +39,7 @@ const NAMED: Readonly<Record<string, string>> = {
 /** Options for which the value of the request is added to that of the backend. For any other option it takes its place. The job's own options replace both. */
 const JOINED = new Set(["gres", "licenses"]);
 
-/** The words after `sbatch`. */
+/** Returns the words after `sbatch`. */
 export function sbatchArgs(order: RunnerOrder, options: SlurmOptions, facts: SlurmFacts): readonly string[] {
   const { request, wish, count, tag } = order;
   const fixed = [
@@ -58,7 +58,7 @@ export function sbatchArgs(order: RunnerOrder, options: SlurmOptions, facts: Slu
   return [...fixed, ...[...optionsOf(request, options, facts)].map(([name, value]) => `--${name}=${value}`)];
 }
 
-/** The options of sbatch from the request, the job's own options (which replace those of the request and of the backend) and the options of the backend. */
+/** Returns the options of sbatch from the request, the job's own options (which replace those of the request and of the backend) and the options of the backend. */
 function optionsOf(request: RunnerRequest, options: SlurmOptions, facts: SlurmFacts): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   const add = (name: string, value: string): void => {
@@ -93,13 +93,13 @@ function wordOf(name: string, value: number | string): string {
   throw new BackendError({ kind: "impossible", text: `resource ${name}: a value that Slurm cannot take` });
 }
 
-/** What sbatch reads from its standard input. */
+/** Returns the script that sbatch reads from its standard input. */
 export function sbatchScript(order: RunnerOrder, token_dir: string): string {
   return runnerScript({ order, token_dir, index: "SLURM_ARRAY_TASK_ID" });
 }
 
 /**
- * The words after `squeue`. separator: a text that nobody could foresee. Names of jobs may contain line ends and everything else; only with an unforeseeable
+ * Returns the words after `squeue`. separator: a text that nobody could foresee. Names of jobs may contain line ends and everything else; only with an unforeseeable
  * separator can no user write a line that looks like a job of ours. user: only the jobs of this user; null: those of all users.
  */
 export function squeueArgs(separator: string, user: string | null, cluster: string | null): readonly string[] {
@@ -114,12 +114,12 @@ export function squeueArgs(separator: string, user: string | null, cluster: stri
   ];
 }
 
-/** The words after `scancel`. */
+/** Returns the words after `scancel`. */
 export function scancelArgs(ids: readonly string[], queued_only: boolean, cluster: string | null): readonly string[] {
   return [...(queued_only ? ["--state=PENDING"] : []), ...(cluster === null ? [] : [`--clusters=${cluster}`]), ...ids];
 }
 
-/** The words after `scontrol` that give a job another nice value; null: nothing to change. */
+/** Returns the words after `scontrol` that give a job another nice value; null: nothing to change. */
 export function niceArgs(id: string, wish: Wish, options: SlurmOptions, facts: SlurmFacts): readonly string[] | null {
   if (!options.use_nice || wish.start_s === null) return null;
   const cluster = options.cluster === null ? [] : [`--cluster=${options.cluster}`];

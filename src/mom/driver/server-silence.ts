@@ -21,7 +21,7 @@ const REPORTS_MISSED = 2.5;
 /** Number of reports without an answer that are remembered. */
 const UNANSWERED_MAX = 1000;
 
-/** The interval in ms after which a mom without an answer asks its server. every_s: the interval of its reports; null: it sends none */
+/** Returns the interval in ms after which a mom without an answer asks its server. every_s: the interval of its reports; null: it sends none */
 export function askEvery_ms({ requeue_s, sister_s }: Pick<ServerContact, "requeue_s" | "sister_s">, every_s: number | null): number {
   const shortest_s = requeue_s === 0 ? sister_s : Math.min(requeue_s, sister_s);
   const most_ms = every_s === null ? ASK_MS_MAX : REPORTS_MISSED * 1000 * every_s;
@@ -35,13 +35,13 @@ export function askEvery_ms({ requeue_s, sister_s }: Pick<ServerContact, "requeu
 const SILENCES_MAX = 2;
 const REPORTS_GIVEN_UP = 4;
 
-/** The time in ms without an answer after which the connection is made anew; 0: never. silence_s: node_silence_timeout */
+/** Returns the time in ms without an answer after which the connection is made anew; 0: never. silence_s: node_silence_timeout */
 export const anewAfter_ms = (silence_s: number, every_s: number | null): number =>
   1000 * (silence_s === 0 ? 0 : Math.max(SILENCES_MAX * silence_s, REPORTS_GIVEN_UP * (every_s ?? 0) + SILENCES_MAX * ANSWER_S));
 /** The default of node_answer_timeout, in seconds. */
 const ANSWER_S = 5;
 
-/** What the log says when a mom is told how long its jobs may go on without an answer of the server. */
+/** Returns what the log says when a mom is told how long its jobs may go on without an answer of the server. */
 export function graceText({ requeue_s, sister_s }: Pick<ServerContact, "requeue_s" | "sister_s">): string {
   const requeue = requeue_s === 0 ? "never" : `within ${requeue_s} s`;
   return `without an answer of the server, rerunnable jobs are ended ${requeue}, and parts of jobs of other hosts within ${sister_s} s`;
@@ -57,12 +57,12 @@ export class ServerSilence {
   #asked_ms = 0;
   #grace = 0;
 
-  /** The number of the newest grace that the server has sent on this connection; 0: none. */
+  /** Returns the number of the newest grace that the server has sent on this connection; 0: none. */
   get grace(): number {
     return this.#grace;
   }
 
-  /** The time at which the mom sent its hello. */
+  /** Returns the time at which the mom sent its hello. */
   get hello_ms(): number {
     return this.#hello_ms;
   }
@@ -102,7 +102,7 @@ export class ServerSilence {
   }
 
   /**
-   * What to do now. answered_ms: when the latest answered message left. anew_ms: as in anewAfter_ms(). ask_ms: as in
+   * Returns what the mom must do now; null: nothing. answered_ms: when the latest answered message left. anew_ms: as in anewAfter_ms(). ask_ms: as in
    * askEvery_ms(); null: the mom has no welcome yet, so that it cannot ask.
    */
   due(now_ms: number, answered_ms: number, anew_ms: number, ask_ms: number | null): "ask" | "connect anew" | null {

@@ -171,7 +171,7 @@ export class FarSession {
     this.#wake?.();
   }
 
-  /** The next frame of the other host. Throws FarError if the connection has ended, or the frame reports a failure. */
+  /** Returns the next frame of the other host. Throws FarError if the connection has ended, or the frame reports a failure. */
   async #next(): Promise<FileFrame> {
     while (this.#frames.length === 0) {
       if (this.#fault !== null) throw new FarError(messageOf(this.#fault), !(this.#fault instanceof FileFrameError));

@@ -108,7 +108,7 @@ export class FileServer {
     this.#seen = stamp;
   }
 
-  /** Why a host is refused (V1), in words for the log; null: it is accepted. */
+  /** Returns why a host is refused (V1), in words for the log; null: it is accepted. */
   #faultOf({ role, host, serial }: HostIdentity): string | null {
     const { home, server } = this.#options.asking;
     if (role === "server" ? host !== hostName(server) : role !== "host") return `${host} has the role ${role}`;
@@ -258,7 +258,7 @@ function openingOf(socket: TLSSocket, ms_max: number): Promise<Opened | null> {
   });
 }
 
-/** A text that changes when the files of the identity change. */
+/** Returns a text that changes when the files of the identity change. */
 function stampOf(home: string): string {
   return ["host.pem", "ca.crt"]
     .map((name) => {

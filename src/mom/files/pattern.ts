@@ -14,7 +14,7 @@ const HAS_PATTERN = /[*?[]/;
 const FOUND_MAX = 100_000;
 
 /**
- * The paths that match a pattern. A text without pattern, or one that is the name of an existing file, is returned as it is. Throws an error if no file
+ * Returns the paths that match a pattern. A text without pattern, or one that is the name of an existing file, is returned as it is. Throws an error if no file
  * matches, or too many do (P2).
  */
 export function matching(path: string): readonly string[] {

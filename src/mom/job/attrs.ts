@@ -26,7 +26,7 @@ export const resourcesOf = (attrs: Attrs): { readonly [resource: string]: string
 export const isInteractive = (attrs: Attrs): boolean =>
   attrs["interactive"] !== undefined && attrs["interactive"] !== 0 && attrs["interactive"] !== false;
 
-/** The address of the qsub that waits for an interactive job; null: the job is not interactive, or no qsub waits. */
+/** Returns the address of the qsub that waits for an interactive job; null: the job is not interactive, or no qsub waits. */
 export function ticketOf(attrs: Attrs): TerminalTicket | null {
   const terminal: unknown = attrs["terminal"];
   const { socket, secret, port, address }: { readonly [name: string]: unknown } = isRecord(terminal) ? terminal : {};

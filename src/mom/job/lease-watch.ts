@@ -7,7 +7,7 @@ export class LeaseWatch {
   /** the runs that were killed because their lease was over, by job */
   readonly #cut_off = new Map<string, number>();
 
-  /** The present lease, for the mom. */
+  /** Returns the present lease, for the mom. */
   get lease(): Lease | null {
     return this.#lease;
   }

@@ -26,7 +26,7 @@ export function kernelLimits(attrs: Attrs, several_hosts = false): { [name: stri
   return limits;
 }
 
-/** The requested nice value, brought into the range -20 to 19; null: none was requested. */
+/** Returns the requested nice value, brought into the range -20 to 19; null: none was requested. */
 export function niceOf(attrs: Attrs): number | null {
   const value = resourcesOf(attrs)["nice"];
   return typeof value === "number" && Number.isInteger(value) ? Math.max(-20, Math.min(19, value)) : null;

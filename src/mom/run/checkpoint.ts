@@ -50,7 +50,7 @@ export function askAction(cx: Context, run: Run, action: Exclude<ActionName, "re
   return true;
 }
 
-/** The environment of a site's script. */
+/** Returns the environment of a site's script. */
 export const siteEnvironmentOf = (cx: Context, run: Run): { [name: string]: string } =>
   scriptEnvironment(run.job, run.plan.sandbox ?? run.owner.home, run.plan.tmpdir, cx.state.config.facts.site);
 

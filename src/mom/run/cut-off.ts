@@ -37,7 +37,7 @@ export function endCutOff(cx: Context): void {
   }
 }
 
-/** The lease for the starter; null: the server has never answered. */
+/** Returns the lease for the starter; null: the server has never answered. */
 export function leaseOf(state: MomState): Lease | null {
   const { contact, runs } = state;
   if (contact === null) return null;

@@ -283,7 +283,7 @@ export function exited(cx: Context, run: Run, exit: ExitedRun): void {
   conclude(cx, run, "code" in exit.status ? exit.status.code : SIGNALLED + exit.status.signal, walltime_s, wordsOfEnding(run));
 }
 
-/** What the server is told about a run that the mom or its starter ended by itself. */
+/** Returns what the server is told about a run that the mom or its starter ended by itself. */
 const wordsOfEnding = ({ ending }: Run): string | undefined =>
   ending?.why === "cut-off" ? "ended by its host, which was cut off from the server for too long" : undefined;
 

@@ -100,7 +100,7 @@ function reportsPort(conf: ServerPlace, place: () => ServerAt | undefined): Repo
   return { cipher: aesGcm, open: (heard) => dialUdpAt(place, heard) };
 }
 
-/** A socket for datagrams to the present server. The socket is made again when the mom has gone over to another server. */
+/** Returns a socket for datagrams to the present server. The socket is made again when the mom has gone over to another server. */
 function dialUdpAt(place: () => ServerAt | undefined, heard: (bytes: Uint8Array) => void): ReturnType<ReportsPort["open"]> {
   let open: { readonly at: ServerAt; readonly client: UdpClient } | null = null;
   return {

@@ -121,7 +121,7 @@ export function ownCredentials(home: string): Credentials {
 }
 
 /**
- * Why the peer is refused (P1), in words for the log; null: it is accepted. A server of another name does not belong to this
+ * Returns why the peer is refused (P1), in words for the log; null: it is accepted. A server of another name does not belong to this
  * complex, whoever signed its certificate.
  */
 function peerFault({ role, host, serial }: HostIdentity, server: string, home: string): string | null {
@@ -133,7 +133,7 @@ function peerFault({ role, host, serial }: HostIdentity, server: string, home: s
   }
 }
 
-/** A text that changes when the files of the identity change; "": there are none. */
+/** Returns a text that changes when the files of the identity change; "": there are none. */
 function stampOf(home: string, names = ["host.pem", "ca.crt"]): string {
   try {
     const stats = names.map((name) => statSync(join(home, "identity", name)));

@@ -211,7 +211,7 @@ export class TaskServer {
     this.#request(asked, remote);
   }
 
-  /** The text of the task was sent and read, or nobody waits for it. */
+  /** Called when the text of the task was sent and read, or nobody waits for the task: the text no longer counts. */
   #letGo(remote: Remote): void {
     if (remote.chars === 0) return;
     reduceBy(this.#job_chars, remote.job, remote.chars);

@@ -95,7 +95,7 @@ export class Terminals {
   readonly #relays = new Map<number, Relay>();
   readonly #pids = new Set<number>();
 
-  /** The pids of relays, which must not be taken for leftovers of jobs. */
+  /** Returns the pids of relays, which must not be taken for leftovers of jobs. */
   get pids(): ReadonlySet<number> {
     return this.#pids;
   }

@@ -75,7 +75,7 @@ export function openContent(cipher: Cipher, keys: ChannelKeys, bytes: Uint8Array
   return cipher.open(keys.key, nonceOf(header), proved(header, keys), bytes.subarray(HEADER_BYTES));
 }
 
-/** The header of a datagram. */
+/** Returns the header of a datagram. */
 export const headerIn = (bytes: Uint8Array): Uint8Array => bytes.subarray(0, HEADER_BYTES);
 
 export function headerOf({ channel }: ChannelKeys, kind: Kind, counter: number): Uint8Array {

@@ -168,7 +168,7 @@ function pathIn(fields: Fields, name: string): string {
   return path;
 }
 
-/** The path of an entry (F3). */
+/** Returns the path of an entry. Throws an error if it breaks F3. */
 function inner(fields: Fields): string {
   const path = text(fields, "path", PATH_CHARS_MAX);
   if (path === "") return path;

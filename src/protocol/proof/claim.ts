@@ -23,7 +23,7 @@ const FORM = /^partita-user\/1 server=(\S{1,63}) binding=([0-9a-f]{64}) made=(0|
 export const claimText = ({ server, binding, made_s }: Claim): string =>
   `partita-user/1 server=${server.toLowerCase()} binding=${binding} made=${made_s}`;
 
-/** Why the server refuses the payload of a credential; null: it is good. expected.made_s: the server's clock. */
+/** Returns why the server refuses the payload of a credential; null: it is good. expected.made_s: the server's clock. */
 export function claimFault(payload: string, expected: Claim): string | null {
   const [, server = "", binding, made = ""] = FORM.exec(payload) ?? [];
   if (binding === undefined) return "it was not made for a Partita server";

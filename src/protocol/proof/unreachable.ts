@@ -21,7 +21,7 @@ export class ServerUnreachable extends Error {
   }
 }
 
-/** An error of a bundle that has a class ServerUnreachable of its own, as one of ours. Any other error is returned as it is. */
+/** Converts a ServerUnreachable of another bundle, which has a class of its own, to one of ours. Any other error is returned as it is. */
 export function ownUnreachable(error: unknown): unknown {
   if (error instanceof ServerUnreachable || nameOf(error) !== "ServerUnreachable") return error;
   const { line, pbse, again } = error as ServerUnreachable;

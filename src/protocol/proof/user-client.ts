@@ -58,7 +58,7 @@ export async function connectAsUser(target: UserTarget): Promise<Socket> {
 
 const unreachable = (line: string, pbse: number, cause?: unknown): ServerUnreachable => new ServerUnreachable(line, pbse, cause);
 
-/** The certificate to show. is_user: it names the user. */
+/** Returns the certificate to show. is_user: it names the user. */
 function shown({ home, server, here, own, method }: UserTarget): { readonly credentials: Credentials; readonly is_user: boolean } {
   try {
     const users = own || method?.toLowerCase() === "munge" ? null : readUserCredentials(home, { server, host: here });

@@ -121,7 +121,7 @@ async function outgoing(stated: string | null, toward: string, six: boolean): Pr
   throw new Error(`there is no network interface ${found} with an address of ${six ? "IPv6" : "IPv4"}`);
 }
 
-/** The address of this host from which the kernel would send to another host. */
+/** Returns the address of this host from which the kernel would send to another host. */
 function localAddress(toward: string): Promise<string> {
   const plain = toward.replace(/^::ffff:(?=\d+\.)/, "");
   return new Promise((resolve, reject) => {

@@ -39,10 +39,10 @@ export type IpcClient = IpcEvents & {
 
 type Ipc = ReturnType<typeof createIpc>;
 
-/** The server of an instance on which serve() or serveNet() was called. */
+/** Returns the server of an instance on which serve() or serveNet() was called. */
 export const serverOf = (ipc: Ipc): IpcServer => ipc.server as IpcServer;
 
-/** The client of an instance on which connectTo("server", ...) or connectToNet("server", ...) was called. */
+/** Returns the client of an instance on which connectTo("server", ...) or connectToNet("server", ...) was called. */
 export const clientOf = (ipc: Ipc): IpcClient => ipc.of["server"] as IpcClient;
 
 /** Processes the chunks of a socket. It is called with a chunk and with a function of node-ipc that receives each frame. */

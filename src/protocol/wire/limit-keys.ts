@@ -58,5 +58,5 @@ export function confLimits(
   return { ok: true, limits };
 }
 
-/** The value of a key that is not set, in its unit. */
+/** Returns the value of a key that is not set, in its unit. */
 export const defaultOf = ({ limit, unit }: LimitKey): number => LIMITS[limit] / PER_UNIT[unit];

@@ -22,7 +22,7 @@ export const NO_UID = 0xffffffff;
 /** Whether the peer is a user of another host. */
 export const isRemoteUser = ({ host }: LinkPeer): boolean => host?.role === "user" || host?.role === "login";
 
-/** The peer of a link, for the log. */
+/** Returns the peer of a link, for the log. */
 export function nameOfPeer(peer: LinkPeer): string {
   if (peer.host === undefined) return `uid ${peer.uid}`;
   return isRemoteUser(peer) ? `uid ${peer.uid} of host ${peer.host.host}` : `host ${peer.host.host}`;

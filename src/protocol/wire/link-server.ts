@@ -124,7 +124,7 @@ export function acceptLinks(
   return links;
 }
 
-/** The largest number of connections of a share (T3). */
+/** Returns how many connections a share may have (T3). */
 function mostOf(of: "user" | "host", peer: LinkPeer, limits: Limits): number {
   if (of === "host") return limits.host_users_connections_max;
   return peer.host === undefined || isRemoteUser(peer) ? limits.user_connections_max : limits.host_connections_max;

@@ -2,7 +2,7 @@
 
 import { codeOf } from "#support/caught.ts";
 
-/** Why a handshake failed. A text about dates mentions the clocks, which are the usual cause. */
+/** Returns why a handshake failed. A text about dates mentions the clocks, which are the usual cause. */
 export function handshakeFault(error: Error): string {
   const code = codeOf(error);
   if (code !== "CERT_NOT_YET_VALID" && code !== "CERT_HAS_EXPIRED") return error.message;
@@ -10,7 +10,7 @@ export function handshakeFault(error: Error): string {
   return `its certificate ${state} by the clock of this host: compare the clocks of both hosts`;
 }
 
-/** Why the server does not accept a certificate that a host has shown. code: the name of the fault in OpenSSL. */
+/** Returns why the server does not accept a certificate that a host has shown. code: the name of the fault in OpenSSL. */
 export function refusedCertificate(code: string): string {
   if (code === "CERT_HAS_EXPIRED") return "the certificate has expired by the clock of the server";
   if (code === "CERT_NOT_YET_VALID") return "the certificate is not valid yet by the clock of the server: compare the clocks of both hosts";

@@ -137,7 +137,7 @@ export async function listenTls(options: TlsListenOptions): Promise<TlsLinkServe
   };
 }
 
-/** Why an open link is no longer accepted (S3); null: it is. */
+/** Returns why an open link is no longer accepted (S3); null: it is. */
 function reviewFault({ host, until_s = Number.POSITIVE_INFINITY }: LinkPeer, { fault }: TlsListenOptions): string | null {
   if (host === undefined) return null;
   return fault(host) ?? (Date.now() / 1000 < until_s ? null : `the certificate ${host.serial} of ${host.host} has expired`);
@@ -252,24 +252,24 @@ export const contextOf = ({ key, certificate, authority }: Credentials): SecureC
   secureOptions: constants.SSL_OP_NO_TICKET,
 });
 
-/** The identity of the peer; null: it has shown no certificate, or one that is not of the authority or has no name of a host. */
+/** Returns the identity of the peer; null: it has shown no certificate, or one that is not of the authority or has no name of a host. */
 export function identityOf(socket: TLSSocket): HostIdentity | null {
   const certificate = socket.authorized ? socket.getPeerX509Certificate() : undefined;
   return certificate === undefined ? null : certificateFacts(certificate).identity;
 }
 
-/** The end of the certificate that the peer has shown, in seconds since the epoch. */
+/** Returns the end of the certificate that the peer has shown, in seconds since the epoch. */
 const expiryOf = (socket: TLSSocket): number => {
   const until = socket.getPeerX509Certificate()?.validToDate;
   return until === undefined ? Number.POSITIVE_INFINITY : until.getTime() / 1000;
 };
 
-/** What is wrong with a certificate that gives no identity, for the log and for its holder; null: the peer has shown none. */
+/** Returns what is wrong with a certificate that gives no identity, for the log and for its holder; null: the peer has shown none. */
 function certificateFault(socket: TLSSocket): string | null {
   if (socket.getPeerX509Certificate() === undefined) return null;
   return socket.authorized ? "the certificate names no host" : refusedCertificate(messageOf(socket.authorizationError));
 }
 
-/** Why a peer gets no link although its certificate has no fault: it speaks no protocol of ours, or it has shown no certificate. */
+/** Returns why a peer gets no link although its certificate has no fault: it speaks no protocol of ours, or it has shown no certificate. */
 const noIdentity = ({ alpnProtocol }: TLSSocket): string =>
   alpnProtocol === false || alpnProtocol === null ? "a peer that speaks no protocol of ours" : "a peer without certificate";

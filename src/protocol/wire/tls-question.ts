@@ -119,7 +119,7 @@ function textIn(refused: unknown): string {
   return typeof text === "string" ? text.slice(0, 1000) : "it gives no reason";
 }
 
-/** The certificates that the peer showed, its own first. */
+/** Returns the certificates that the peer showed, its own first. */
 function chainOf(peer: PeerCertificate | ReturnType<TLSSocket["getPeerCertificate"]>): readonly PeerCertificate[] {
   const chain: PeerCertificate[] = [];
   let next: unknown = peer;

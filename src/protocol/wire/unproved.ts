@@ -72,7 +72,7 @@ export function unprovedConnections(limits: UnprovedLimits, say: (text: string) 
 const keyOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress ?? ""} ${remotePort ?? ""}`;
 const addressIn = (key: string): string => peerAddress(key.slice(0, key.indexOf(" ")));
 
-/** What counts as the address of a peer (U3): `2001:db8:0:1:*` stands for the network. address: as the socket has it */
+/** Returns what counts as the address of a peer (U3): `2001:db8:0:1:*` stands for the network. address: as the socket has it */
 export function peerAddress(address: string): string {
   const plain = plainAddress(address);
   if (!isIPv6(plain)) return plain;
@@ -89,10 +89,10 @@ export function peerAddress(address: string): string {
     .join(":")}:*`;
 }
 
-/** The address in the usual form of IPv4, if it is one that a socket for both versions of IP shows. */
+/** Returns an address; an IPv4 address that a socket for both versions of IP shows gets its usual form. */
 export const plainAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, "");
 
-/** The groups of a part of an IPv6 address. An IPv4 address at the end counts as two groups, which are not read. */
+/** Returns the groups of a part of an IPv6 address. An IPv4 address at the end counts as two groups, which are not read. */
 const groupsIn = (part: string): string[] =>
   part === "" ? [] : part.split(":").flatMap((group) => (group.includes(".") ? ["0", "0"] : [group]));
 

@@ -57,7 +57,7 @@ export function versionTalk(options: { readonly own?: Versions; readonly reserve
   };
 }
 
-/** The newest version that both speak; null: there is none. */
+/** Returns the newest version that both speak; null: there is none. */
 export function commonVersion(own: Versions, theirs: Versions): number | null {
   const newest = Math.min(own.newest, theirs.newest);
   return newest >= own.oldest && newest >= theirs.oldest ? newest : null;
