@@ -1,13 +1,13 @@
-// Accounting records are committed with their batch and then written into the accounting file. Some may be missing there: the
-// server was killed in between, or the database has written a batch whose commit failed with the fault `away`. Whenever the
-// state is loaded from the store, the records that the file lacks are written.
+// Accounting records are committed with their batch and then written into the accounting file. The file may lack some of
+// them: because the server was killed in between, or because the database has written a batch although its commit failed with
+// the fault `away`. Whenever the state is loaded from the store, the records that the file lacks are written.
 //
 // I1. A line that is in the file is not written again; whole lines are compared, including the time.
 
 import type { DueRecord } from "../state/rows.ts";
 import type { AccountingPort } from "./ports.ts";
 
-/** Only the end of the file is searched for the records: as many bytes as the records can have, and this many more for records of later batches. */
+/** The server searches only the end of the file for the records: as many bytes as the records can have, and this many more for records of later batches. */
 const TAIL_BYTES = 256 * 1024;
 const LINE_BYTES = 200;
 const BYTES_A_CHAR = 3;

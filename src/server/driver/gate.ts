@@ -294,7 +294,8 @@ export class Gate implements LinksPort, ClientsPort {
   #report({ link }: Connection, report: MomReport, answer: (heard: MomHeard) => void): void {
     this.#driver.mom(link.id, "mom-report", report);
     // A mom that the server has given up gets no answer, because it would take an answer for a sign that its jobs may go on
-    // (moms/grace.ts). A server that may have been replaced gives no answer: the mom looks for another one.
+    // (moms/grace.ts). A server that another one may have replaced gives no answer, so that the mom looks for the other
+    // server.
     const grace = this.#driver.core.graceOf(link.id);
     if (grace !== null && this.#driver.leads) answer({ number: report.number, ...grace });
   }

@@ -54,7 +54,7 @@ const GATHER_MS = 50;
 const GATHER_CHARS = 4 * 1024 * 1024;
 /** Time after the loss of a connection until the server checks whether the process still exists. */
 const LOOK_AFTER_MS = 200;
-/** The longest delay of a timer in Node. */
+/** The longest delay that a timer of Node.js can have. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
 /** A batch that is being committed. at_s: the time of its records in the accounting file. */

@@ -141,7 +141,7 @@ function updateVnode(tx: Transaction, mom: MomRuntime, vnode: Vnode, reported: M
   if (Object.keys(set).length + unset.length > 0) tx.apply({ kind: "changed", object: "node", name: vnode.name, set, unset });
 }
 
-/** State words that the hello of a mom removes. It even removes a down that an administrator has set, but not offline (docs/reference/attributes.md 5). */
+/** State words that the hello of a mom removes. It removes the word down even if an administrator has set it, but never the word offline (docs/reference/attributes.md 5). */
 const REVIVED: ReadonlySet<string> = new Set(["state-unknown", "down", "stale", "unresolvable"]);
 
 /** Sets the states of a vnode that the mom does not report: the mom is connected, so the vnode is no longer down or unknown. */

@@ -3,9 +3,9 @@
 //
 // I1. The obit of a run counts once: only while the job is with this mom and has the run_count that the obit names. It is
 //     acknowledged in any case (mom-link.ts I2).
-// I2. The server may take a job for running that its mom does not have. If the start was never confirmed, the job is started
-//     again with the same run_count; otherwise the run is lost and the job is requeued. A job that only the mom has is
-//     killed (mom-link.ts I3).
+// I2. The server may believe that a job runs although its mom does not have it. If the start was never confirmed, the job is
+//     started again with the same run_count; otherwise the run is lost and the job is requeued. A job that only the mom has
+//     is killed (mom-link.ts I3).
 // I3. A mom speaks for its own host only: what it says about jobs and questions of other hosts has no effect.
 
 import { JOB_EXEC } from "#model/exit-status.ts";
@@ -338,7 +338,7 @@ function catchUp(kernel: Kernel, tx: Transaction, job: Job, entry: HeldJob): voi
 const isToRunAgain = (kernel: Kernel, job: Job): boolean =>
   isIn(job, "rerunning") || (isSuspended(job) && crewOf(kernel, job)?.failed === true);
 
-/** Handles a job that the server takes for running and that its mom does not have (I2). */
+/** Handles a job that runs as far as the server knows, and that its mom does not have (I2). */
 function missing(kernel: Kernel, job: Job): void {
   if (isIn(job, "starting") && job.own.termination === undefined) {
     startJob(kernel, job.id);
