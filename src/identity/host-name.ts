@@ -9,7 +9,7 @@ export function hostName(text: string): string | null {
   return HOST_NAME.test(name) ? name : null;
 }
 
-/** Whether a name given by an administrator means that host: it is the name of the host, with or without a domain. host: in canonical form. */
+/** Whether a name that an administrator has given means that host: it is the host's name, with or without a domain. host: in canonical form. */
 export function isHostNamed(host: string, name: string): boolean {
   const asked = hostName(name);
   if (asked === null) return false;

@@ -35,7 +35,7 @@ export type ShareNode = {
   temporary: number;
 };
 
-/** The amount of a run's usage that was counted already. run: the run_count of the job. */
+/** How much of a run's usage has been counted (H4). run: the run_count of the job. */
 export type Counted = { readonly run: number; readonly amount: number };
 
 export type Fairshare = {

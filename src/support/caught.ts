@@ -1,4 +1,4 @@
-// A catch clause may catch a value of any type. These functions read its message, code and name without trusting its type.
+// A catch clause may catch a value of any type. These functions read the value's message, code and name without trusting its type.
 // Errors of another realm (such as a vm context) also count as errors. Pure.
 
 /** Returns the message of an error, or any other value as text. */

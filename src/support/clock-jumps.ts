@@ -1,6 +1,6 @@
 // Detects that the wall clock was set. Pure: both clocks are passed as parameters.
 
-/** If the wall clock moves against the monotonic clock by this much between two calls, it counts as set. */
+/** If the difference of wall clock and monotonic clock changes by this much between two calls, the wall clock counts as set. */
 const CLOCK_JUMP_MS = 1000;
 
 /**

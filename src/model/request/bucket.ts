@@ -26,7 +26,7 @@ export type Bucket = {
   readonly resources: { readonly [resource: string]: string };
 };
 
-/** The values of a job that decide its bucket. list: Resource_List. */
+/** What decides the bucket of a job. list: Resource_List. */
 export type BucketJob = {
   readonly owner: string;
   readonly queue: string;

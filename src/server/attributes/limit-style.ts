@@ -17,7 +17,7 @@ const styles = (table: AttributeTable): ReadonlyMap<string, Style> =>
 const SERVER_STYLES = styles(SERVER_ATTRIBUTES);
 const QUEUE_STYLES = styles(QUEUE_ATTRIBUTES);
 
-/** Refuses a change that would mix the styles. changed: the server or queue after the change. queue: its name; null: the server. */
+/** Refuses a change that would mix the styles. changed: the changed server or queue. queue: the name of the queue; null: the server was changed. */
 export function checkLimitStyles(state: ServerState, changed: Changed, queue: string | null): void {
   const own = queue === null ? SERVER_STYLES : QUEUE_STYLES;
   const touched = new Set([...changed.touched].filter((name) => changed.after[name] !== undefined).map((name) => own.get(name)));

@@ -78,7 +78,7 @@ function dependents(state: ServerState, job: Job): Job[] {
   });
 }
 
-/** The jobs that may run and have one of the given jobs behind them in their chains. Their pressure may have changed. */
+/** The jobs that may run among the given jobs and the jobs that these wait for, directly or indirectly. Their pressure may have changed. */
 export function headsOfChains(state: ServerState, ids: Iterable<string>): Set<string> {
   const heads = new Set<string>();
   const seen = new Set<string>();

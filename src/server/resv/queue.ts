@@ -29,7 +29,7 @@ function logQueue(tx: Transaction, queue: string, what: "created" | "deleted"): 
   tx.log({ event: LOG_EVENT.ADMIN, class: "Que", object: queue, text: `${what} at request of pbs_server@${tx.config.host}` });
 }
 
-/** The access lists of the queue, which are those of the reservation. */
+/** Makes the access lists of the queue from those of the reservation. */
 export function accessOf(attrs: ResvAttrs): Attrs {
   const access: Attrs = { acl_user_enable: true, acl_users: attrs.Authorized_Users };
   const groups = attrs["Authorized_Groups"];
@@ -39,7 +39,7 @@ export function accessOf(attrs: ResvAttrs): Attrs {
   return access;
 }
 
-/** The reserved amounts as limits of the queue: for each job, and for all jobs together. */
+/** Makes limits of the queue from the reserved amounts, both for each job and for all jobs together. */
 export function amountsOf(state: Pick<ServerState, "resources">, attrs: ResvAttrs): Attrs {
   const amounts: { [resource: string]: string | number | boolean } = {};
   for (const [name, value] of Object.entries(attrs.Resource_List as ResourceValues)) {

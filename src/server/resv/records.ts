@@ -9,7 +9,7 @@ export function logResv(tx: Transaction, event: number, id: string, text: string
   tx.log({ event, class: "Resv", object: id, text });
 }
 
-/** Who has requested something, as `alice@host`. For actions of the server itself, the text has another form. */
+/** The requestor in the texts of records: `alice@host`, or `Server@host@host` for actions of the server itself. */
 export function resvRequestor(tx: Transaction): string {
   return tx.token === 0 && tx.who.root ? serverRequestor(tx) : `${tx.who.user}@${tx.who.host}`;
 }

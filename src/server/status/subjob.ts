@@ -23,7 +23,7 @@ import {
 /** An array with its subjobs. live: it is a live job; else it is in the history. */
 export type ShownArray = { readonly job: Job; readonly live: boolean; readonly subjobs: Subjobs };
 
-/** A job as an array with its subjobs; null: the job is not an array. */
+/** Returns an array together with its subjobs; null: the job is not an array. */
 export function shownArray(job: Job, live: boolean): ShownArray | null {
   if (job.subjobs !== undefined) return { job, live, subjobs: job.subjobs };
   if (job.attrs["array"] !== true) return null;
@@ -69,7 +69,7 @@ const OVER = {
 
 export type Shown = { readonly id: string; readonly attrs: Attrs };
 
-/** A walk through an array's subjobs in order of index. The caller reads their records from the history and supplies them in that order. */
+/** A walk through an array's subjobs in order of index. The caller reads the subjobs' records from the history and passes them to record() in that order. */
 export type Expansion = {
   readonly array: ShownArray;
   /** returns the requested subjobs before that of the record, and then that subjob, if it is requested; nothing if the walk has already passed it */

@@ -98,7 +98,7 @@ function readAttributes(tx: Transaction, memo: SubmitMemo, given: readonly AttrV
   return { attrs, resources, variables };
 }
 
-/** Refuses a malformed stagein or stageout list already here, because a mom could not report the fault to the submitter. */
+/** Refuses a malformed stagein or stageout list at the submission, because a mom could not report the fault to the submitter. */
 export function checkedItems(def: AttributeDef, value: AttributeValue): AttributeValue {
   if (def.name !== "stagein" && def.name !== "stageout") return value;
   if ((value as readonly string[]).every((item) => parseStageItem(item) !== null)) return value;
@@ -148,7 +148,7 @@ function resolvedRequest(tx: Transaction, memo: SubmitMemo, queue: Queue, given:
   });
 }
 
-/** The refusal by the queue's bounds; null: none. It is kept for later, because refusals by the lists of the queue come first. */
+/** The refusal by the queue's bounds; null: none. The caller keeps it for later, because refusals by the access lists of the queue come first. */
 function boundsRefusal({ Resource_List }: ResolvedRequest, queue: Queue, server: Attrs, tx: Transaction): Reject | null {
   try {
     checkBounds(Resource_List, queue.attrs, server, tx.state.resources);

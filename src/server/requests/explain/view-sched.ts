@@ -1,5 +1,5 @@
-// Shows what a scheduler is doing: its cycles, vnodes and top jobs (`partita top`). Everybody may ask; query_other_jobs
-// decides whose job ids users see.
+// Shows what a scheduler is doing: its cycles, vnodes and top jobs (`partita top`). Everybody may ask. While
+// query_other_jobs is False, the answer to users names no jobs.
 
 import { PBSE, reject } from "#model/pbse.ts";
 import type { ViewSchedRequest } from "#protocol/messages.ts";

@@ -1,5 +1,5 @@
 // Lists by partition the jobs that wait while no scheduler looks at them, with the reason (`partita top`). Everybody may
-// ask; query_other_jobs decides whose job ids users see.
+// ask. While query_other_jobs is False, users get only the numbers of the jobs, without ids.
 
 import type { UnservedView, WaitingJob } from "#protocol/sched-view.ts";
 import { seesOthers } from "../../attributes/permission.ts";
