@@ -86,10 +86,13 @@ const STOP = call(
 const STATUS = call(
   "status",
   "what runs on this host; exit status 1 when the server does not answer, or a daemon of pbs.conf, a scheduler that should run or this host's vnode is down",
-  (y) => y.option("json", { type: "boolean", default: false, describe: "as JSON" }),
+  (y) =>
+    y
+      .option("json", { type: "boolean", default: false, describe: "as JSON" })
+      .option("F", { choices: ["json"] as const, requiresArg: true, describe: "json: as --json" }),
   async (argv) => {
     const { reportStatus } = await import("./health/status.ts");
-    const { text, status } = await reportStatus(complexConf(argv.home), argv.json);
+    const { text, status } = await reportStatus(complexConf(argv.home), argv.json || argv.F === "json");
     out(text);
     process.exitCode = status;
   },

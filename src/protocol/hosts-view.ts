@@ -1,5 +1,7 @@
 // The answer to the request `view-hosts` (`partita hosts`).
 
+import type { PairRole } from "./failover/pair-role.ts";
+
 /**
  * both: datagrams of the mom reach the server, and the answers reach the mom. there: the mom's datagrams arrive, but no answer does. none: no datagram of the
  * mom arrives, so its reports come over the connection
@@ -23,4 +25,21 @@ export type HostView = {
   readonly version: string | null;
   /** states of its vnodes, each once, as pbsnodes shows them; "": it has none */
   readonly state: string;
+};
+
+/** A server that waits, or has waited, as the active server sees it. waits: it has shown within the time of silence that it is alive */
+export type StandbyView = {
+  readonly role: PairRole;
+  readonly host: string;
+  readonly pid: number;
+  readonly waits: boolean;
+  /** time of its last sign of life, epoch seconds. If the active server has seen none since it leads: the time of its first look */
+  readonly seen_s: number;
+};
+
+/** The two servers of a complex (docs/standby.md). other: the host of pbs.conf on which a standby is expected */
+export type ServersView = {
+  readonly active: { readonly role: PairRole; readonly host: string };
+  readonly other: string;
+  readonly standbys: readonly StandbyView[];
 };

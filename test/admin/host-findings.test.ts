@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type HostFacts, hostFindings, sightFindings } from "#admin/health/host-findings.ts";
+import { type HostFacts, hostFindings, serverFindings, sightFindings } from "#admin/health/host-findings.ts";
 import { TERMS } from "#identity/terms.ts";
-import type { HostView } from "#protocol/hosts-view.ts";
+import type { HostView, ServersView, StandbyView } from "#protocol/hosts-view.ts";
 import type { IdentityAnswers } from "#protocol/identity-link.ts";
 
 const NOW_S = 1_800_000_000;
@@ -96,4 +96,28 @@ test("doctor on a host: whether its mom is connected, reports by datagrams and r
     levels({ connected: true, datagrams: "none", others }, { ...own, unreached: others.map((each) => ({ ...each, why: "x" })) }),
     "ok,warning,warning",
   );
+});
+
+test("doctor: which server is active, and whether a standby waits", () => {
+  const standby = (waits: boolean): StandbyView => ({ role: "secondary", host: "spare", pid: 7, waits, seen_s: 40 });
+  const servers = (standbys: readonly StandbyView[]): ServersView => ({
+    active: { role: "primary", host: "head" },
+    other: "spare",
+    standbys,
+  });
+  const remedy = "nobody takes over if the active server fails: call partita start on spare";
+  const rows: readonly (readonly [standbys: readonly StandbyView[], level: string, text: string])[] = [
+    [[standby(true)], "ok", "active server: head (primary); standby: spare (secondary, pid 7) waits, last seen at 40"],
+    [
+      [standby(false)],
+      "warning",
+      `active server: head (primary); no standby waits: the server on spare (secondary) has not been seen since at 40; ${remedy}`,
+    ],
+    [[], "warning", `active server: head (primary); no standby waits: no server waits on spare; ${remedy}`],
+  ];
+  for (const [standbys, level, text] of rows)
+    assert.deepEqual(
+      serverFindings(servers(standbys), (at_s) => `at ${at_s}`),
+      [{ level, text }],
+    );
 });

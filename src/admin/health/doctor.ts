@@ -26,7 +26,7 @@ import { PARTITA_VERSION } from "#support/version.ts";
 import { AdminError, complexConf, homeFaults, isMember, programTree } from "../complex/complex-home.ts";
 import { askServer, DAEMONS, daemonPid, downScheds, enabledDaemons, isClosed } from "../complex/daemons.ts";
 import { ownResidents } from "../complex/residents.ts";
-import { hostFindings, sightFindings } from "./host-findings.ts";
+import { hostFindings, serverFindings, sightFindings } from "./host-findings.ts";
 
 /** What was found. fault: something does not work. warning: something works only for a limited time, or only for some users. */
 export type Finding = { readonly level: "ok" | "warning" | "fault"; readonly text: string };
@@ -298,12 +298,14 @@ async function complex(conf: Conf): Promise<Finding[]> {
   if (isMember(conf)) return member(conf);
   const socket = serverSocketPath(conf.home);
   const stat = lstatSync(socket, { throwIfNoEntry: false });
-  if (stat === undefined) return [fault(`${socket} is missing: the server does not listen`)];
-  if (conf.mode === "system" && (stat.mode & 0o666) !== 0o666)
+  // A standby that waits does not listen; the active server is asked.
+  const may_wait = conf.pair !== null && daemonPid(conf, "server") !== null;
+  if (stat === undefined && !may_wait) return [fault(`${socket} is missing: the server does not listen`)];
+  if (stat !== undefined && conf.mode === "system" && (stat.mode & 0o666) !== 0o666)
     return [fault(`${socket} has mode ${(stat.mode & 0o777).toString(8)}: users cannot connect`)];
   const seen = await askServer(conf);
   if (seen === null) return [fault("the server does not answer")];
-  const findings = [ok("the server answers")];
+  const findings = [ok("the server answers"), ...(await servers(conf))];
   for (const item of seen.scheds) {
     if (!("attrs" in item)) continue;
     const { state, comment } = item.attrs;
@@ -324,5 +326,16 @@ async function complex(conf: Conf): Promise<Finding[]> {
     );
   }
   if (seen.nodes.length === 0) findings.push(warning("there are no vnodes: qmgr -c 'create node HOST'"));
-  return [...findings, ...(await hosts(conf))];
+  return [...findings, ...(stat === undefined ? [] : await hosts(conf))];
+}
+
+/** Examines the servers of a complex with two servers. */
+async function servers(conf: Conf): Promise<Finding[]> {
+  const { askForServers } = await import("../hosts/hosts.ts");
+  try {
+    const view = await askForServers(conf);
+    return view === null ? [] : serverFindings(view, localDate);
+  } catch (error) {
+    return [fault(`the server does not tell about the standby: ${messageOf(error)}`)];
+  }
 }

@@ -1,9 +1,10 @@
 // What `partita doctor` says about the hosts of a complex, from what the server knows of them. Pure.
 
 import { TERMS } from "#identity/terms.ts";
-import type { HostView } from "#protocol/hosts-view.ts";
+import type { HostView, ServersView } from "#protocol/hosts-view.ts";
 import type { IdentityAnswers } from "#protocol/identity-link.ts";
 import type { HostSight } from "#protocol/join-link.ts";
+import { hasStandby, serverLines } from "../hosts/servers.ts";
 import type { Finding } from "./doctor.ts";
 import type { OtherAddress, Unreached } from "./reach.ts";
 
@@ -67,6 +68,13 @@ const unreachedFinding = ({ host, address, port, why }: Unreached): Finding =>
   warning(
     `TCP port ${port} of ${host} (${address}) cannot be reached from here: ${why}; does a firewall close it? Jobs over several hosts need it`,
   );
+
+/** What `partita doctor` says about the two servers of a complex. date: writes epoch seconds for people */
+export function serverFindings(servers: ServersView, date: HostFacts["date"]): Finding[] {
+  const text = serverLines(servers, date).join("; ");
+  if (hasStandby(servers)) return [{ level: "ok", text }];
+  return [warning(`${text}; nobody takes over if the active server fails: call partita start on ${servers.other}`)];
+}
 
 /** port: PBS_BATCH_SERVICE_PORT; runs_mom: a mom runs on this host; unreached: moms to which this host cannot connect */
 export type OwnFacts = { readonly port: number; readonly runs_mom: boolean; readonly unreached: readonly Unreached[] };

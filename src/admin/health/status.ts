@@ -3,7 +3,11 @@
 // S1. If the caller may not find out whether a daemon runs, it is not reported as stopped. In system mode an ordinary user
 //     gets the data that the server gives to every user.
 
+import { hostname } from "node:os";
+import { pairRole } from "#protocol/failover/pair-role.ts";
+import type { ServersView } from "#protocol/hosts-view.ts";
 import type { Conf } from "#support/conf.ts";
+import { localStamper } from "#support/local-time.ts";
 import { isMember } from "../complex/complex-home.ts";
 import {
   askServer,
@@ -19,6 +23,7 @@ import {
   schedPids,
 } from "../complex/daemons.ts";
 import { isStopped } from "../complex/processes.ts";
+import { serverLines } from "../hosts/servers.ts";
 
 export type Report = {
   readonly text: string;
@@ -36,8 +41,35 @@ export async function reportStatus(conf: Conf, json: boolean): Promise<Report> {
   const enabled = enabledDaemons(conf);
   const down = daemons.filter(([name, state]) => enabled.includes(name) && state === "not running");
   const faulty = seen === null || down.length > 0 || downScheds(seen).length > 0 || (conf.start.mom && downNode(seen, conf) !== null);
-  const text = json ? JSON.stringify(asJson(conf, seen, daemons), null, 2) : lines(conf, seen, daemons).join("\n");
+  const servers = seen === null ? null : await lookAtServers(conf);
+  const text = json
+    ? JSON.stringify({ ...asJson(conf, seen, daemons), servers, stands_by: standsBy(conf, servers) }, null, 2)
+    : [...lines(conf, seen, daemons), ...pairLines(conf, servers)].join("\n");
   return { text, status: faulty ? 1 : 0 };
+}
+
+/** The servers of a complex with two servers; null: it has one, or the active server does not tell. */
+async function lookAtServers(conf: Conf): Promise<ServersView | null> {
+  if (conf.pair === null) return null;
+  const { askForServers } = await import("../hosts/hosts.ts");
+  return askForServers(conf).catch(() => null);
+}
+
+/** Whether the server on this host waits while another one leads; null: that is not known. */
+function standsBy(conf: Conf, servers: ServersView | null): boolean | null {
+  if (servers === null || isClosed(conf, "server")) return null;
+  return daemonPid(conf, "server") !== null && pairRole(conf, hostname()) !== servers.active.role;
+}
+
+function pairLines(conf: Conf, servers: ServersView | null): readonly string[] {
+  const waits = standsBy(conf, servers) === true;
+  return [...(waits ? [`  the server on this host stands by: the server on ${servers?.active.host} leads`] : []), ...serversLines(servers)];
+}
+
+function serversLines(servers: ServersView | null): readonly string[] {
+  if (servers === null) return [];
+  const stamper = localStamper();
+  return serverLines(servers, (at_s) => stamper.stamp(at_s * 1000)).map((line) => `  ${line}`);
 }
 
 /** Reports on a host whose server is on another host: its own daemons, and whether the server accepts it. */
@@ -48,13 +80,15 @@ async function reportMember(conf: Conf, json: boolean): Promise<Report> {
   const here = schedsHere(conf);
   const down = daemons.some(([, state]) => state === "not running") || here.some(({ pid }) => pid === null);
   const shown = Object.fromEntries(daemons.map(([name, state]) => [`pbs_${name}`, state === "not running" ? null : state]));
-  const facts = { conf: conf.file, mode: conf.mode, answers: sight.ok, server: sight.text, daemons: shown, scheds: here };
+  const servers = sight.ok ? await lookAtServers(conf) : null;
+  const facts = { conf: conf.file, mode: conf.mode, answers: sight.ok, server: sight.text, daemons: shown, scheds: here, servers };
   const text = json
     ? JSON.stringify(facts, null, 2)
     : [
         `${conf.file}, ${conf.mode} mode: ${sight.text}`,
         ...daemons.map(([name, state]) => daemonLine(name, state, true)),
         ...here.map(schedLine),
+        ...serversLines(servers),
       ].join("\n");
   return { text, status: sight.ok && !down ? 0 : 1 };
 }

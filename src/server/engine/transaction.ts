@@ -9,6 +9,7 @@ import type { TimeZone } from "#model/civil-time.ts";
 import type { Reject } from "#model/pbse.ts";
 import type { HookEvent } from "#model/tables/hook.ts";
 import type { PairRole } from "#protocol/failover/pair-role.ts";
+import type { StandbyView } from "#protocol/hosts-view.ts";
 import type { IdentityAsk } from "#protocol/identity-link.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { SchedQuestion } from "#protocol/sched-link.ts";
@@ -39,8 +40,16 @@ export type ServerConfig = {
   /** the operating system's name of the machine, if the server has another name */
   readonly machine?: string;
   readonly home: string;
-  /** in a complex with two servers: the role of this server, and the name of its host; absent: the complex has one server */
-  readonly pair?: { readonly role: PairRole; readonly host: string };
+  /**
+   * in a complex with two servers: the role of this server, the name of its host, the host of the other server, and what is known of servers that wait;
+   * absent: the complex has one server
+   */
+  readonly pair?: {
+    readonly role: PairRole;
+    readonly host: string;
+    readonly other: string;
+    standbys(): readonly StandbyView[];
+  };
   readonly pbs_version: string;
   /** user mode: all jobs run as this user, who is a manager; null: system mode */
   readonly own_user: string | null;

@@ -1,6 +1,6 @@
-// The hosts of the complex and their moms (`partita hosts`). Every user may ask, because pbsnodes also shows most of this.
+// The hosts of the complex and their moms, and its servers (`partita hosts`). Every user may ask, because pbsnodes also shows most of this.
 
-import type { HostView } from "#protocol/hosts-view.ts";
+import type { HostView, ServersView } from "#protocol/hosts-view.ts";
 import type { ConnectedMom } from "../engine/mom-runtime.ts";
 import type { Answer, Transaction } from "../engine/transaction.ts";
 import type { Vnode } from "../state/state.ts";
@@ -16,7 +16,14 @@ export function viewHosts(tx: Transaction): Answer {
     moms.delete(name.toLowerCase());
   }
   for (const mom of [...moms.values()].sort((a, b) => (a.host < b.host ? -1 : 1))) views.push(viewOf(mom.host, mom, []));
-  return { value: { hosts: views } };
+  return { value: { hosts: views, servers: serversOf(tx) } };
+}
+
+/** The servers of a complex with two servers; null: it has one. */
+function serversOf({ config: { pair } }: Transaction): ServersView | null {
+  if (pair === undefined) return null;
+  const { role, host, other } = pair;
+  return { active: { role, host }, other, standbys: pair.standbys() };
 }
 
 function viewOf(host: string, mom: ConnectedMom | undefined, vnodes: readonly Vnode[]): HostView {

@@ -5,6 +5,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import type { StandbyView } from "#protocol/hosts-view.ts";
 import { isStoreError, type Store } from "#store/store.ts";
 import { openAccounting } from "#support/accounting-log.ts";
 import { messageOf } from "#support/caught.ts";
@@ -77,7 +78,7 @@ export async function serve(options: ServerOptions, conf: Conf, home: OpenHome):
     ...(options.accounting_file === undefined ? {} : { file: options.accounting_file }),
   });
   const users = systemUsers();
-  const config = configOf(conf, host, role, users);
+  const config = configOf(conf, host, role, users, () => pair?.standbys ?? []);
   let loaded: LoadedState;
   try {
     loaded = await loadFromStore(store, host);
@@ -156,12 +157,19 @@ function openServerLog(options: ServerOptions, conf: Conf, host: string): Log {
   });
 }
 
-function configOf(conf: Conf, host: string, role: OpenHome["role"], users: UserDatabase): ServerConfig {
+function configOf(
+  conf: Conf,
+  host: string,
+  role: OpenHome["role"],
+  users: UserDatabase,
+  standbys: () => readonly StandbyView[],
+): ServerConfig {
+  const other = conf.pair?.[role === "primary" ? "secondary" : "primary"].host ?? "";
   return {
     host,
     machine: hostname(),
     home: conf.home,
-    ...(role === null ? {} : { pair: { role, host: conf.mom_node_name } }),
+    ...(role === null ? {} : { pair: { role, host: conf.mom_node_name, other, standbys } }),
     pbs_version: PBS_VERSION,
     own_user: conf.mode === "user" ? (users.userByUid(process.getuid?.() ?? 0)?.name ?? null) : null,
     ctime,

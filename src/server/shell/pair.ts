@@ -14,6 +14,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { leaderText } from "#protocol/failover/leader.ts";
 import type { PairRole } from "#protocol/failover/pair-role.ts";
+import type { StandbyView } from "#protocol/hosts-view.ts";
 import type { StandbySecrets } from "#protocol/join-link.ts";
 import { type WaitingRow, type WaitingSight, whoTakesBack } from "#store/postgres/servers.ts";
 import type { SharedStore } from "#store/store.ts";
@@ -61,6 +62,14 @@ export class Pair {
   /** The servers that wait and have shown within the time of silence that they are alive. */
   get waiting(): readonly WaitingRow[] {
     return this.#sights.filter(({ is_alive }) => is_alive).map(({ row }) => row);
+  }
+
+  /** All servers that wait or have waited, for people. */
+  get standbys(): readonly StandbyView[] {
+    const offset_ms = Date.now() - performance.now();
+    return this.#sights.map(({ row: { role, host, pid }, is_alive, since_ms }) => {
+      return { role, host, pid, waits: is_alive, seen_s: Math.floor((offset_ms + since_ms) / 1000) };
+    });
   }
 
   /** Whether this server certainly leads now. */

@@ -1,6 +1,6 @@
 // Two servers of one complex on the loopback interface, in user mode, with their store in PostgreSQL: the standby takes over when
 // the primary is killed or stopped, and the primary takes the lead back (docs/standby.md). The same with hosts of their own:
-// long/standby*.test.ts.
+// long/standby*.test.ts. Meanwhile `partita hosts`, `status` and `doctor` say which server is active and whether a standby waits.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -26,6 +26,10 @@ function partita(...args: readonly string[]): string {
   assert.equal(status, 0, `partita ${args.join(" ")}: ${stdout}${stderr}`);
   return stdout;
 }
+
+/** What doctor says on the primary's host. Its exit status is 1, because the database of the test does not sync its files. */
+const examined = (): string =>
+  spawnSync(join(ROOT, "bin/partita"), ["doctor", "--home", complex.home], { encoding: "utf8", cwd: "/", timeout: 300_000 }).stdout;
 
 /** A command of PBS on one of the hosts. */
 function pbs(home: string, name: string, ...args: readonly string[]): string {
@@ -87,6 +91,21 @@ test("standby: waits, takes over from a killed primary, jobs go on, and the prim
   assert.match(logs(spare), /waiting: the server on \S+ \(pid \d+\) leads/);
   assert.ok(!existsSync(join(spare, "pbs/sock/server.sock")), "the standby takes no commands");
 
+  const shown = (): string => partita("hosts", "--home", complex.home);
+  await until("the primary has seen the standby", () => /^standby: \S+ \(secondary, pid \d+\) waits, last seen /m.test(shown()));
+  assert.match(shown(), /^active server: \S+ \(primary\)$/m);
+  assert.match(
+    partita("status", "--home", spare),
+    /the server on this host stands by: the server on \S+ leads\n {2}active server: \S+ \(primary\)$/m,
+  );
+  const seen = JSON.parse(partita("status", "--home", complex.home, "-F", "json"));
+  assert.equal(seen.stands_by, false);
+  assert.partialDeepStrictEqual(seen.servers, {
+    active: { role: "primary" },
+    standbys: [{ role: "secondary", pid: waiting, waits: true }],
+  });
+  assert.match(examined(), /^ok +active server: .*; standby: \S+ \(secondary/m);
+
   const running = pbs(node, "qsub", "--", "/bin/sleep", "600");
   await until("the job runs", () => stateOf(running) === "R");
   const held = pbs(spare, "qsub", "-h", "--", "/bin/true");
@@ -119,6 +138,7 @@ test("standby: qterm ends the secondary alone, leaves it idle, or ends both serv
   pbs(complex.home, "qterm", "-F");
   await until("the secondary has ended", () => !isAlive(first));
   assert.equal(pidThatLeads(), pidOf(complex.home), "the primary goes on");
+  await until("doctor says that no standby waits", () => /^warning active server: .*no standby waits/m.test(examined()));
 
   partita("start", "--home", spare);
   const second = waits();

@@ -60,7 +60,8 @@ function world(lease?: LeasePort) {
       done({ ok: true, value: { state, due: [] } });
     },
   };
-  const config: ServerConfig = lease === undefined ? CONFIG : { ...CONFIG, pair: { role: "primary", host: HOST } };
+  const config: ServerConfig =
+    lease === undefined ? CONFIG : { ...CONFIG, pair: { role: "primary", host: HOST, other: "spare", standbys: () => [] } };
   const driver = new ServerDriver({ ...ports, store }, config, freshState(HOST, CONFIG));
   let tokens = 0;
   /** a change of the server, whose token is returned */

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { HostView } from "#protocol/hosts-view.ts";
-import { ALICE, addHost, addVnode, advance, askOk, type Harness, harness, mom } from "../harness.ts";
+import type { HostView, StandbyView } from "#protocol/hosts-view.ts";
+import { ALICE, addHost, addVnode, advance, askOk, CONFIG, type Harness, harness, mom } from "../harness.ts";
 
 const hosts = (h: Harness): readonly HostView[] =>
   (askOk(h, ALICE, { kind: "view-hosts" }) as { readonly hosts: readonly HostView[] }).hosts;
@@ -64,4 +64,16 @@ test("view-hosts: the clock of a host, and whether its datagrams and their answe
     advance(h, 10);
   }
   assert.equal(view()?.datagrams, "both");
+});
+
+test("view-hosts: the servers of a complex with two servers, as they are at the time of the request", () => {
+  const h = harness();
+  assert.partialDeepStrictEqual(askOk(h, ALICE, { kind: "view-hosts" }), { servers: null });
+  let standbys: readonly StandbyView[] = [];
+  const pair = { role: "secondary", host: "spare", other: "head", standbys: () => standbys } as const;
+  Object.assign(h.core.kernel, { config: { ...CONFIG, pair } });
+  const active = { role: "secondary", host: "spare" };
+  assert.partialDeepStrictEqual(askOk(h, ALICE, { kind: "view-hosts" }), { servers: { active, other: "head", standbys: [] } });
+  standbys = [{ role: "primary", host: "head", pid: 7, waits: true, seen_s: 40 }];
+  assert.partialDeepStrictEqual(askOk(h, ALICE, { kind: "view-hosts" }), { servers: { active, other: "head", standbys } });
 });
