@@ -3,7 +3,7 @@
 //
 // W1. The token is read from its file at once, is never in an argument, a log or the environment of a job, and goes to the server only.
 // W2. If this process ends in whatever way, its jobs are ended: the starter notices the end of the pipe to its mom (src/mom/starter/starter-main.ts M5).
-// W3. A runner whose complex is gone ends.
+// W3. A runner whose complex is gone ends (home-watch.ts).
 
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,6 +16,7 @@ import { runnerName } from "#protocol/runner-link.ts";
 import { messageOf } from "#support/caught.ts";
 import { readConf } from "#support/conf.ts";
 import { closeForeignDescriptors } from "#support/descriptors.ts";
+import { homeWatch } from "./home-watch.ts";
 
 const LOOK_MS = 2000;
 
@@ -35,8 +36,9 @@ async function main(): Promise<number> {
   const conf = { ...readConf(), mom_home: home, mom_node_name: name };
   const options = parseMomOptions(["-N", "-d", home]);
   if (typeof options === "string") return failed(options);
+  const isGone = homeWatch(() => existsSync(conf.home));
   const watch = setInterval(() => {
-    if (existsSync(conf.home)) return;
+    if (!isGone()) return;
     rmSync(home, { recursive: true, force: true });
     process.exit(1);
   }, LOOK_MS);
