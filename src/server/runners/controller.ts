@@ -3,6 +3,7 @@
 // C1. The process runs while a backend is enabled or a runner is recorded. If it ends by itself, it is started again; the pause before a start grows with the number of recent
 //     crashes.
 // C2. What the controller says about a backend has no effect on other backends. It cannot record runners of a bucket for which no job waits.
+// C3. If backends cannot be used (usable.ts), an enabled backend fails, whatever the controller says, and starts no runner. Runners that are recorded are still looked after.
 
 import { runnerName } from "#protocol/runner-link.ts";
 import type { FrameOf } from "#protocol/schema-link.ts";
@@ -14,6 +15,7 @@ import type { Attrs, Backend } from "../state/state.ts";
 import { allAway, drain, runnerGone } from "./arrival.ts";
 import { bucketOfJob } from "./demand.ts";
 import { holdJob, pass, passSoon } from "./pass.ts";
+import { startsRunners, whyUnusable } from "./usable.ts";
 
 const RESTART_MS = [0, 1000, 5000, 30_000] as const;
 const CRASH_WINDOW_MS = 600_000;
@@ -78,7 +80,7 @@ function asked(kernel: Kernel, link: number, { token, backend: name, bucket: key
   const backend = state.backends.get(name);
   const bucket = kernel.runners.wanted.get(key);
   const room = backend === undefined ? 0 : Number(backend.attrs["max_runners"] ?? 0) - runnersOf(state, name).length;
-  if (backend?.attrs["enabled"] !== true || bucket === undefined || room < digests.length) {
+  if (!startsRunners(kernel.config, backend) || bucket === undefined || room < digests.length) {
     out.runners.push({ link, type: "runners-asked", data: { token, serial: null } });
     return passSoon(kernel);
   }
@@ -118,7 +120,8 @@ function noteReasons({ runners, state }: Kernel, reasons: { readonly [name: stri
 }
 
 /** Notes whether a backend works. The last error stays when the backend works again, with its time. */
-function told(kernel: Kernel, { name, attrs }: Backend, error: string | null): void {
+function told(kernel: Kernel, { name, attrs }: Backend, said: string | null): void {
+  const error = whyUnusable(kernel.config) ?? said;
   const tx = ownTransaction(kernel);
   const state = attrs["enabled"] !== true ? "disabled" : error === null ? "ready" : "failing";
   const set: Attrs = attrs["state"] === state ? {} : { state };
@@ -154,7 +157,10 @@ export function startAll(kernel: Kernel): void {
 
 /** Called when a backend or a runner was created, changed or deleted: starts the process if it is needed (C1). */
 export function backendChanged(kernel: Kernel): void {
-  for (const { name, attrs } of kernel.state.backends.values()) {
+  const unusable = whyUnusable(kernel.config);
+  for (const backend of [...kernel.state.backends.values()]) {
+    const { name, attrs } = backend;
+    if (attrs["enabled"] === true && unusable !== null) told(kernel, backend, unusable);
     if (attrs["enabled"] === true || attrs["state"] === undefined || attrs["state"] === "disabled") continue;
     ownTransaction(kernel).apply({ kind: "changed", object: "backend", name, set: { state: "disabled" }, unset: [] });
   }
@@ -162,9 +168,9 @@ export function backendChanged(kernel: Kernel): void {
   if (isNeeded(kernel) && !kernel.runners.started && kernel.timers.at("runners-start") === undefined) startProcess(kernel);
 }
 
-function isNeeded({ state }: Kernel): boolean {
+function isNeeded({ state, config }: Kernel): boolean {
   if (state.runners.size > 0) return true;
-  for (const { attrs } of state.backends.values()) if (attrs["enabled"] === true) return true;
+  for (const backend of state.backends.values()) if (startsRunners(config, backend)) return true;
   return false;
 }
 

@@ -14,6 +14,7 @@ import { isWithMom, phaseName } from "../state/job-phase.ts";
 import { backendsFor, doingOf, partitionOf, partitionOfBackend } from "../state/partitions.ts";
 import type { Attrs, Job, JobAttrs, Queue, Runner, ServerState } from "../state/state.ts";
 import { SUBJOB } from "../state/subjobs.ts";
+import { startsRunners } from "./usable.ts";
 
 type Answer = ReturnType<typeof bucketOf>;
 /** The bucket of the last job that had this Resource_List. Jobs share their lists (state/intern.ts), so most jobs find here the answer for an earlier job. */
@@ -159,7 +160,8 @@ export function pictureOf(kernel: Kernel, demands: readonly Demand[]): ServerToR
     backends: [...state.backends.values()].map((backend) => ({
       name: backend.name,
       partition: partitionOfBackend(backend),
-      attrs: backend.attrs,
+      // A backend that cannot be used is shown as disabled, so that none is asked for runners.
+      attrs: startsRunners(kernel.config, backend) ? backend.attrs : { ...backend.attrs, enabled: false },
     })),
     demands: withinRoom(demands),
     runners: [...state.runners.values()].map((runner) => runnerWork(kernel, runner)),

@@ -14,6 +14,7 @@ import { doingOf, hasRunners, partitionOf } from "../state/partitions.ts";
 import type { Backend, Job, Runner, ServerState } from "../state/state.ts";
 import { drain, leave } from "./arrival.ts";
 import { type Counted, countDemands, pictureOf } from "./demand.ts";
+import { startsRunners } from "./usable.ts";
 
 const PASS_MS_MIN = 100;
 /** About the time in which a pass examines one job; the pause after a pass is PAUSE_TIMES times as long as the pass. */
@@ -60,7 +61,7 @@ function lookAt(kernel: Kernel, runner: Runner, waiting: ReadonlyMap<string, unk
   const { state, runners, now_ms } = kernel;
   const { name, attrs } = runner;
   const backend = state.backends.get(attrs.backend);
-  if (backend?.attrs["enabled"] !== true) drain(kernel, runner);
+  if (!startsRunners(kernel.config, backend)) drain(kernel, runner);
   if (doingOf(state, runner) !== "idle" || !kernel.moms.by_host.has(name.toLowerCase()) || isPromised(state, name)) {
     runners.idle.delete(name);
     return Number.POSITIVE_INFINITY;

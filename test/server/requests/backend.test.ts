@@ -3,8 +3,25 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StatusItem } from "#protocol/messages.ts";
+import type { ServerToRunners } from "#protocol/runner-link.ts";
 import type { SchedQueue } from "#protocol/sched-link.ts";
-import { ALICE, addHost, addJob, addQueue, addSched, apply, type Harness, harness, restart, schedHello, statusOf } from "../harness.ts";
+import { startAll } from "#server/runners/controller.ts";
+import {
+  ALICE,
+  addHost,
+  addJob,
+  addQueue,
+  addSched,
+  advance,
+  apply,
+  CONFIG,
+  type Harness,
+  harness,
+  restart,
+  runners,
+  schedHello,
+  statusOf,
+} from "../harness.ts";
 import { session, shown } from "./qmgr.ts";
 
 const S1 = { partition: ["p1"], sched_priv: "/home/pbs/sched_priv_s1", sched_log: "/home/pbs/sched_logs_s1", scheduling: true };
@@ -43,6 +60,42 @@ test("backend: its type does not change while it has runners, of which another t
   await session(h, [["set backend sl type=local", why], ["set backend sl comment=x"]]);
   apply(h, { kind: "deleted", object: "runner", name: "sl-1-0" });
   await session(h, [["set backend sl type=local"]]);
+});
+
+test("backend: in a complex with two servers none is enabled, and one that was enabled before fails and starts nothing", async () => {
+  const h = harness();
+  await session(h, [["create backend old type=slurm,enabled=t,partition=p1"], ["create backend sl type=slurm"]]);
+  const pair = { role: "primary", host: "svr", other: "spare", standbys: () => [] } as const;
+  Object.assign(h.core.kernel, { config: { ...CONFIG, pair } });
+  const why =
+    "runners cannot be used in a complex with two servers yet: take PBS_PRIMARY and PBS_SECONDARY out of pbs.conf first, or use no backends";
+  await session(h, [
+    ["set backend sl enabled=t", `15004 ${why}`],
+    ["create backend more type=local,enabled=t", `15004 ${why}`],
+    ["set backend old max_runners=3"],
+    ["set backend sl max_runners=3"],
+  ]);
+  restart(h);
+  Object.assign(h.core.kernel, { config: { ...CONFIG, pair } });
+  startAll(h.core.kernel);
+  advance(h, 1);
+  const seen = (name: string, backend: string): unknown => shown(h, "backend", backend, name);
+  assert.deepEqual([seen("state", "old"), seen("last_error", "old"), seen("state", "sl")], ["failing", why, "disabled"]);
+  runners(h, 50, "runners-hello", { pid: 9 });
+  runners(h, 50, "runners-state", { backend: "old", error: null });
+  assert.equal(seen("state", "old"), "failing", "the controller does not know better");
+  const work = h.to_runners.findLast(({ type }) => type === "runners-work")?.data as ServerToRunners["runners-work"];
+  assert.deepEqual(
+    work.backends.map(({ name, attrs }) => [name, attrs["enabled"]]),
+    [
+      ["old", false],
+      ["sl", false],
+    ],
+  );
+  runners(h, 50, "runners-ask", { token: 1, backend: "old", bucket: "b", life_s: 60, digests: ["a".repeat(64)] });
+  assert.equal(h.core.state.runners.size, 0);
+  await session(h, [["set backend old enabled=f"]]);
+  assert.equal(seen("state", "old"), "disabled");
 });
 
 /** A partition p1 with a scheduler, a queue, no vnodes, and a backend that is not enabled. */

@@ -3,6 +3,7 @@
 // I1. A backend that is enabled has a type. Its type does not change while it is enabled or has runners: a cluster manager of another type does not know these
 //     runners, so the server could not learn whether they still exist.
 // I2. A backend with runners is not deleted, because then nothing would end them.
+// I3. No backend is enabled in a complex with two servers (../../runners/usable.ts).
 
 import { defaultAttributes } from "#model/attribute.ts";
 import { checkObjectName } from "#model/object-names.ts";
@@ -13,6 +14,7 @@ import { answerFailures } from "../../attributes/answers.ts";
 import { type Changed, changeAttrs, delta } from "../../attributes/change.ts";
 import { type LogTarget, logChanged, logCreated, logDeleted, loggedTerms } from "../../attributes/manager-log.ts";
 import type { Answer, Transaction } from "../../engine/transaction.ts";
+import { whyUnusable } from "../../runners/usable.ts";
 import { runnersOf } from "../../state/partitions.ts";
 import type { Attrs, Backend, ServerState } from "../../state/state.ts";
 
@@ -72,6 +74,8 @@ function changedBackend(tx: Transaction, before: Attrs, ops: readonly AttrOp[], 
   const changed = changeAttrs(before, ops, { table: BACKEND_ATTRIBUTES, resources: tx.state.resources, who: tx.who, creating });
   const { after, touched } = changed;
   if (after["enabled"] === true && after["type"] === undefined) throw refuse("a backend needs a type before it is enabled");
+  const unusable = whyUnusable(tx.config);
+  if (unusable !== null && after["enabled"] === true && touched.has("enabled")) throw refuse(unusable);
   if (touched.has("type") && !creating && before["enabled"] === true && after["type"] !== before["type"])
     throw refuse("the type of a backend that is enabled cannot be changed: set enabled=False first");
   if (runners > 0 && after["type"] !== before["type"])
