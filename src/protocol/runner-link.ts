@@ -2,7 +2,7 @@
 //
 // I1. runners-work always has the whole picture: all backends, all demands, all runners. The controller computes from it alone what to ask for and what to cancel, so
 //     that a lost or repeated frame does no harm.
-// I2. A runner is recorded by the server, and the record is committed, before the controller asks a backend for it (runners-ask, runners-asked). A record ends when the
+// I2. The server records a runner, and commits the record, before the controller asks a backend for the runner (runners-ask, runners-asked). A record ends when the
 //     runner has left, or when the controller says that it does not exist any more (runners-gone).
 
 import type { Bucket } from "#model/request/bucket.ts";

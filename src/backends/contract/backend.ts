@@ -96,7 +96,7 @@ export type RunnerSighting = {
   readonly index: number;
   /** the backend's own name of the runner: qstat -f shows it as backend_id */
   readonly id: string;
-  /** unknown: the backend shows the runner in a state that says none of the others (for example a host that does not answer) */
+  /** unknown: the backend shows the runner in a state that fits none of the others (for example a host that does not answer) */
   readonly state: "queued" | "running" | "ended" | "unknown";
   /** the backend's own words for the state or for why the runner waits; "": none */
   readonly reason: string;

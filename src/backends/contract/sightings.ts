@@ -1,4 +1,4 @@
-// Works on lists of sightings that every backend needs. Pure.
+// Functions for lists of sightings, which every backend needs. Pure.
 
 import type { RunnerOrder, RunnerSighting } from "./backend.ts";
 import { BackendError, cleanText } from "./fault.ts";

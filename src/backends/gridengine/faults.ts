@@ -1,4 +1,4 @@
-// Grid Engine's errors, by kind. Pure.
+// Tells the kind of an error of Grid Engine by its text. Pure.
 
 import { type FaultKind, type FaultRule, kindOf } from "../contract/fault.ts";
 

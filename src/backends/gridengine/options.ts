@@ -1,4 +1,4 @@
-// The attributes of a backend object of type gridengine. Pure.
+// Reads the attributes of a backend object of type gridengine. Pure.
 
 import { parseBackendOptions } from "#model/request/backend-options.ts";
 import { BackendError } from "../contract/fault.ts";

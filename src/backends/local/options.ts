@@ -1,4 +1,4 @@
-// The attributes of a backend object of type local: what runners may use of this machine. Pure.
+// Reads the attributes of a backend object of type local: what runners may use of this machine. Pure.
 
 import type { BackendSettings } from "../contract/settings.ts";
 import { amountsSetting, textSetting } from "../contract/settings.ts";

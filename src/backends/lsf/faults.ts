@@ -1,4 +1,4 @@
-// LSF's errors and reasons of waiting jobs, by kind. Pure.
+// Tells the kind of an error of LSF, or of the reason why a job waits, by its text. Pure.
 
 import { type Fault, type FaultKind, type FaultRule, kindOf } from "../contract/fault.ts";
 

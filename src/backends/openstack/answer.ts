@@ -6,7 +6,7 @@ import { BackendError, cleanText } from "../contract/fault.ts";
 import { isTagOf } from "../contract/tag.ts";
 import { META } from "./request.ts";
 
-/** Reads JSON of a shape. what: named in the error. */
+/** Reads JSON that must have this shape. what: names the text in an error. */
 function read<T>(shape: z.ZodType<T>, text: string, what: string): T {
   try {
     return shape.parse(JSON.parse(text));

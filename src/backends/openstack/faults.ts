@@ -1,4 +1,4 @@
-// OpenStack's errors, by kind. Pure.
+// Tells the kind of an error of OpenStack by its status and text. Pure.
 
 import { z } from "zod";
 import { cleanText, type Fault, type FaultKind } from "../contract/fault.ts";

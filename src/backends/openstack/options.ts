@@ -1,4 +1,4 @@
-// The attributes of a backend object of type openstack, and the file with its credentials. Pure.
+// Reads the attributes of a backend object of type openstack, and the file with its credentials. Pure.
 
 import { listOf } from "#model/attribute-reader.ts";
 import { parseBackendOptions } from "#model/request/backend-options.ts";

@@ -1,4 +1,4 @@
-// The errors of another PBS complex, by kind. Pure.
+// Tells the kind of an error of another PBS complex by its text. Pure.
 
 import { type FaultKind, type FaultRule, kindOf } from "../contract/fault.ts";
 

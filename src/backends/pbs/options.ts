@@ -1,4 +1,4 @@
-// The attributes of a backend object of type pbs. Pure.
+// Reads the attributes of a backend object of type pbs. Pure.
 
 import { parseBackendOptions } from "#model/request/backend-options.ts";
 import { type BackendSettings, textSetting, timeoutOf } from "../contract/settings.ts";

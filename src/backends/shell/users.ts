@@ -1,4 +1,4 @@
-// The identity under which a backend's program acts on runners: that of their user, so that no right over jobs of others is needed.
+// Finds the identity under which a program of a backend acts on runners. It is that of the runners' user, so that no right over jobs of others is needed.
 
 import { systemUsers, type UserDatabase } from "#support/passwd.ts";
 import type { Owner, RunnerSighting } from "../contract/backend.ts";

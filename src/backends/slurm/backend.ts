@@ -17,7 +17,7 @@ import { slurmKind } from "./faults.ts";
 import { niceScale, type SlurmOptions, slurmOptions } from "./options.ts";
 import { niceArgs, type SlurmFacts, sbatchArgs, sbatchScript, scancelArgs, squeueArgs } from "./request.ts";
 
-/** How long facts of Slurm's configuration are believed. */
+/** Slurm's configuration is read again after this time. */
 const FACTS_MS = 60_000;
 /** Largest number of jobs in one command line. */
 const IDS_MAX = 1000;

@@ -1,4 +1,4 @@
-// Slurm's errors, by kind. Pure.
+// Tells the kind of an error of Slurm by its text. Pure.
 
 import { type Fault, type FaultRule, kindOf } from "../contract/fault.ts";
 

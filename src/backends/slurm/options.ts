@@ -1,4 +1,4 @@
-// The attributes of a backend object of type slurm. Pure.
+// Reads the attributes of a backend object of type slurm. Pure.
 
 import { parseBackendOptions } from "#model/request/backend-options.ts";
 import { type BackendSettings, flagSetting, numberSetting, textSetting, timeoutOf } from "../contract/settings.ts";

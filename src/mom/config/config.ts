@@ -29,7 +29,7 @@ export type MomSettings = {
   readonly max_check_poll_s: number;
   /** $status_interval: how often a mom reports to a server on another host */
   readonly status_interval_s: number;
-  /** $multicast_interface: name or address of the network interface for commands by multicast; null: the one to the server */
+  /** $multicast_interface: name or address of the network interface for commands by multicast; null: the interface through which the mom reaches the server */
   readonly multicast_interface: string | null;
   readonly suspend_signal: number;
   readonly resume_signal: number;

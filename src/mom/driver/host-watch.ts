@@ -1,5 +1,5 @@
-// What a mom measures again and again: the processes of its jobs, the load of the host, the site's resources, processes of
-// users without a job, and the wall clock.
+// Makes the repeated measurements of a mom: the processes of its jobs, the load of the host, the site's resources, processes of users without a job, and the wall
+// clock.
 
 import { clockJumps, jumpText } from "#support/clock-jumps.ts";
 import type { MomSettings } from "../config/config.ts";

@@ -4,13 +4,13 @@
 export type FarFacts = {
   /** PBS_HOME, which holds the identity of this host */
   readonly home: string;
-  /** PBS_SERVER, and where a server may be active */
+  /** server: PBS_SERVER. server_host: how this host reaches the server's host. servers: the places where a server may be active */
   readonly server: string;
   readonly server_host: string;
   readonly servers: readonly { readonly host: string; readonly port: number }[];
   /** PBS_MANAGER_SERVICE_PORT: the port at which hosts accept connections for files of jobs */
   readonly port: number;
-  /** user mode */
+  /** whether the complex belongs to one user (user mode) */
   readonly own: boolean;
   /** $copy_patience: how long a copy is tried again if it fails for a reason that may pass */
   readonly patience_s: number;

@@ -81,8 +81,8 @@ export type ExitedRun = RunKey & {
 };
 
 /**
- * When the server last answered the mom, and how long the mom may go on without an answer (protocol/mom-link.ts MomGrace).
- * answered_ms: the time at which the mom sent what was answered.
+ * When the server last answered the mom, and how long the mom may go on without an answer (protocol/mom-link.ts MomGrace). answered_ms: the time at which the
+ * mom sent the message that the server answered.
  */
 export type ServerContact = { readonly answered_ms: number; readonly requeue_s: number; readonly sister_s: number };
 /** The runs that the starter kills, each at its time (S4). contact: the starter only keeps it, for a mom that is started again */

@@ -1,5 +1,5 @@
-// The mom's socket for requests of tasks of jobs (src/protocol/task-link.ts). Turns frames into events, and answers into frames. run/tasks.ts decides which
-// requests are granted. Requests of moms of other hosts come from their port (task-port.ts); requests for other hosts go to their moms (other-moms.ts).
+// The mom's socket for requests of tasks of jobs (src/protocol/task-link.ts). Turns frames into events, and answers into frames. run/tasks.ts decides which requests
+// are granted. Requests of moms of other hosts come through the mom's TCP port (task-port.ts); requests for other hosts go to their moms (other-moms.ts).
 //
 // S1. A request to another mom whose connection was lost is repeated, so that a task outlives a cut of the network: for start_ms if the task has not been
 //     reported as started, otherwise for lost_ms. By then the server has ended the job, unless the job tolerates the loss of a host.

@@ -150,8 +150,8 @@ export class GroupDesk {
   }
 
   /**
-   * Sends a command to the moms of these connections. Returns the connections over which it must be sent instead, all of
-   * them if it cannot go to the group.
+   * Sends a command to the moms of these connections. Returns those connections over which the caller must send it instead: all of them if the command cannot
+   * go to the group.
    */
   command(links: readonly number[], type: GroupType, data: unknown): readonly number[] {
     const { clock } = this.#options;

@@ -37,7 +37,7 @@ export type Limits = {
    */
   readonly unread_reply_chars_max: number;
   readonly user_unread_chars_max: number;
-  /** the same for all users of one other host: text of requests that are incomplete or wait, that are not answered, and of replies not read */
+  /** the same for all users of one other host together: length of requests that are incomplete or wait, of requests that are not answered, and of unread replies */
   readonly host_pending_chars_max: number;
   readonly host_open_chars_max: number;
   readonly host_unread_chars_max: number;

@@ -1,5 +1,5 @@
-// Limits connections from the network that have not proved themselves: few at a time, and few failures of one address. An
-// address is treated as a user is by bounds/waiting-room.ts.
+// Limits connections from the network that have not proved themselves: few at a time, and few failures of one address. bounds/waiting-room.ts treats an address as
+// it treats a user.
 //
 // U1. If there are too many, a new connection ends the oldest connection of the address that has the most (bounds/waiting-room.ts).
 // U2. An address whose connections end without proof again and again is not served for a while: a handshake costs the server more than its peer. Connections
