@@ -70,6 +70,7 @@ export type ServerToRunners = {
   };
   /** serial null: the server has recorded no runners */
   "runners-asked": { readonly token: number; readonly serial: number | null };
+  /** the process is not needed: it ends when backends have no runner left, unless a later picture has an enabled backend or a runner */
   "runners-quit": Record<string, never>;
 };
 

@@ -79,6 +79,7 @@ export class BackendLoop {
   #closed = false;
   #strangers: ReadonlyMap<string, number> = new Map();
   #seen: ReadonlyMap<string, RunnerSighting> = new Map();
+  #is_empty = false;
   readonly #refused = new Map<string, number>();
   /** orders that were submitted without a clear answer, by tag */
   readonly #uncertain = new Map<string, Pending>();
@@ -140,6 +141,11 @@ export class BackendLoop {
       this.#again = false;
       this.#tools.changed();
     });
+  }
+
+  /** Whether the last list of the backend was whole and had no living runner, and no order is under way or uncertain. */
+  get isEmpty(): boolean {
+    return this.#is_empty && this.#fault === null && !this.#busy && this.#uncertain.size === 0 && this.#submitting.size === 0;
   }
 
   /** Resolves when the loop asks nothing. */
@@ -255,6 +261,7 @@ export class BackendLoop {
       strangers: this.#strangers,
       now_ms: Date.now(),
     });
+    this.#is_empty = false;
     this.#strangers = done.strangers;
     this.#seen = done.seen;
     const reasons = Object.fromEntries([...done.seen.keys()].map((name) => [name, done.reasons[name] ?? ""]));
@@ -271,6 +278,7 @@ export class BackendLoop {
       for (const source of [this.#main, this.#spare]) await source?.backend.release(tag);
       this.#tags.delete(tag);
     }
+    this.#is_empty = all.length === 0 && sightings.every(({ state }) => state === "ended");
   }
 
   async #cancel(sightings: readonly RunnerSighting[], queued_only: boolean): Promise<void> {
@@ -343,6 +351,7 @@ export class BackendLoop {
     const { tag } = order;
     const { send } = this.#tools;
     this.#tags.add(tag);
+    this.#is_empty = false;
     this.#submitting.add(tag);
     try {
       const sightings = await source.backend.submit(order);

@@ -7,8 +7,15 @@ import { planOf } from "./plan.ts";
 
 type Picture = ServerToRunners["runners-work"];
 
-export type ControllerOptions = Pick<LoopTools, "complex" | "user" | "directory" | "argv" | "env" | "open" | "note" | "send">;
+export type ControllerOptions = Pick<LoopTools, "complex" | "user" | "directory" | "argv" | "env" | "open" | "note" | "send"> & {
+  /** called when the server does not need this process any more, and the backends have no runner left: the process must end */
+  finished(): void;
+  /** for how long backends that fail, or show runners, may keep this process after the server has told it to end */
+  readonly leave_ms_max?: number;
+};
 
+/** ControllerOptions.leave_ms_max. What is left then is found and cancelled by the next controller. */
+const LEAVE_MS_MAX = 120_000;
 /** How long the server may take to record runners. */
 const RECORD_MS_MAX = 60_000;
 
@@ -19,6 +26,8 @@ export class Controller {
   #next_token = 1;
   #picture: Picture | null = null;
   #is_due = false;
+  /** set while the server has told this process to end: ends the wait for backends */
+  #leaving: NodeJS.Timeout | null = null;
 
   constructor(options: ControllerOptions) {
     this.#options = options;
@@ -33,6 +42,7 @@ export class Controller {
   /** Called when the link is lost: nothing is asked for until the next picture. */
   disconnected(): void {
     this.#picture = null;
+    this.#stay();
     for (const [token, done] of [...this.#records]) {
       this.#records.delete(token);
       done(null);
@@ -46,7 +56,9 @@ export class Controller {
         this.#options.note(`the server refuses this process: ${frame.data.text}`);
         return false;
       case "runners-quit":
-        return false;
+        this.#leaving ??= setTimeout(() => this.#options.finished(), this.#options.leave_ms_max ?? LEAVE_MS_MAX);
+        this.#soon();
+        return true;
       case "runners-asked": {
         const { token, serial } = frame.data;
         this.#records.get(token)?.(serial);
@@ -55,6 +67,7 @@ export class Controller {
       }
       case "runners-work":
         this.#picture = frame.data;
+        if (frame.data.runners.length > 0 || frame.data.backends.some(({ attrs }) => attrs["enabled"] === true)) this.#stay();
         this.#soon();
         return true;
       default: {
@@ -64,7 +77,21 @@ export class Controller {
     }
   }
 
+  /** The server needs this process again, or is away. */
+  #stay(): void {
+    if (this.#leaving !== null) clearTimeout(this.#leaving);
+    this.#leaving = null;
+  }
+
+  /** Ends this process if it was told to end, and no backend has a runner. */
+  async #leaveIfEmpty(): Promise<void> {
+    const loops = [...this.#loops.values()];
+    await Promise.all(loops.map((loop) => loop.idle()));
+    if (this.#leaving !== null && loops.every((loop) => loop.isEmpty)) this.#options.finished();
+  }
+
   async close(): Promise<void> {
+    this.#stay();
     await Promise.all([...this.#loops.values()].map((loop) => loop.close()));
   }
 
@@ -95,6 +122,7 @@ export class Controller {
       }
       loop.update(work, runners, () => this.#plan());
     }
+    if (this.#leaving !== null) void this.#leaveIfEmpty();
   }
 
   /** Makes the plan from the newest picture. */

@@ -83,6 +83,7 @@ async function serve(conf: Conf, directory: string, note: (text: string, event?:
     argv: [process.execPath, runnerProgram()],
     env: { PBS_CONF_FILE: conf.file },
     open: openBackend,
+    finished: () => ended.resolve(),
     note,
     send: <T extends keyof RunnersToServer>(type: T, data: RunnersToServer[T]) => link.send(type, data),
   });

@@ -2,6 +2,8 @@
 //
 // C1. The process runs while a backend is enabled or a runner is recorded. If it ends by itself, it is started again; the pause before a start grows with the number of recent
 //     crashes.
+//     The process is told to end when nothing needs it any more (pass.ts P4).
+
 // C2. What the controller says about a backend has no effect on other backends. It cannot record runners of a bucket for which no job waits.
 // C3. If backends cannot be used (usable.ts), an enabled backend fails, whatever the controller says, and starts no runner. Runners that are recorded are still looked after.
 
@@ -14,7 +16,7 @@ import { hasRunners, runnersOf } from "../state/partitions.ts";
 import type { Attrs, Backend } from "../state/state.ts";
 import { allAway, drain, runnerGone } from "./arrival.ts";
 import { bucketOfJob } from "./demand.ts";
-import { holdJob, pass, passSoon } from "./pass.ts";
+import { holdJob, isNeeded, pass, passSoon } from "./pass.ts";
 import { startsRunners, whyUnusable } from "./usable.ts";
 
 const RESTART_MS = [0, 1000, 5000, 30_000] as const;
@@ -144,7 +146,9 @@ export function lost(kernel: Kernel, link: number): void {
   if (kernel.runners.link !== link) return;
   kernel.runners.link = null;
   note(kernel, "disconnected");
-  processSoon(kernel, CONNECT_MS);
+  // A process that is no child of this server does not tell when it ends.
+  if (isNeeded(kernel)) processSoon(kernel, CONNECT_MS);
+  else kernel.runners.started = false;
 }
 
 // --- the process
@@ -164,19 +168,16 @@ export function backendChanged(kernel: Kernel): void {
     if (attrs["enabled"] === true || attrs["state"] === undefined || attrs["state"] === "disabled") continue;
     ownTransaction(kernel).apply({ kind: "changed", object: "backend", name, set: { state: "disabled" }, unset: [] });
   }
-  passSoon(kernel);
+  // Without backends and runners, no pass follows.
+  if (hasRunners(kernel)) passSoon(kernel);
+  else pass(kernel);
   if (isNeeded(kernel) && !kernel.runners.started && kernel.timers.at("runners-start") === undefined) startProcess(kernel);
-}
-
-function isNeeded({ state, config }: Kernel): boolean {
-  if (state.runners.size > 0) return true;
-  for (const backend of state.backends.values()) if (startsRunners(config, backend)) return true;
-  return false;
 }
 
 /** Called by the timer `runners-start`. */
 export function startProcess(kernel: Kernel): void {
   const { runners, ending } = kernel;
+  if (!isNeeded(kernel) && runners.link === null) runners.started = false;
   if (runners.link !== null || !isNeeded(kernel) || ending.stopping !== "no") return;
   runners.started = true;
   kernel.out.actions.push({ kind: "start-runners" });

@@ -5,6 +5,8 @@
 // P2. Without a change, the picture is sent again every runner_resync_interval.
 // P3. A runner leaves when it has had no job for runner_idle_wait. While jobs of its bucket wait, it leaves after BLOCKED_WAIT_MS if that is later, because its scheduler may only
 //     be slow.
+// P4. When no backend is enabled and no runner is recorded, pbs_runners is told to end with each picture. It ends when it has seen that the backends have no runner left. It stays
+//     if a later picture needs it.
 
 import { addHolds } from "#model/values/hold.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -39,7 +41,7 @@ export function passSoon(kernel: Kernel): void {
 export function pass(kernel: Kernel): void {
   const { state, runners, now_ms } = kernel;
   runners.passed_ms = now_ms;
-  if (!hasRunners(kernel)) return;
+  if (!hasRunners(kernel)) return dismiss(kernel);
   const counted = countDemands(state);
   const waiting = new Map(counted.demands.map(({ bucket }) => [bucket.key, bucket]));
   runners.wanted = waiting;
@@ -47,7 +49,21 @@ export function pass(kernel: Kernel): void {
   for (const runner of [...state.runners.values()]) next_ms = Math.min(next_ms, lookAt(kernel, runner, waiting));
   holdImpossible(kernel, counted);
   send(kernel, counted);
+  dismiss(kernel);
   kernel.timers.set("runners", Math.max(next_ms, now_ms + PASS_MS_MIN));
+}
+
+/** Whether pbs_runners has anything to do. */
+export function isNeeded({ state, config }: Kernel): boolean {
+  if (state.runners.size > 0) return true;
+  for (const backend of state.backends.values()) if (startsRunners(config, backend)) return true;
+  return false;
+}
+
+/** Tells pbs_runners to end if it is not needed (P4). */
+function dismiss(kernel: Kernel): void {
+  const { link } = kernel.runners;
+  if (link !== null && !isNeeded(kernel)) kernel.out.runners.push({ link, type: "runners-quit", data: {} });
 }
 
 function resync_s(state: ServerState): number {

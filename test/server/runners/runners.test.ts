@@ -316,3 +316,35 @@ test("runners: a picture has a bounded size, however long and many the buckets o
   assert.ok(kept.length > 100);
   assert.ok(kept.some(({ bucket }) => bucket.owner === "zoe"));
 });
+
+test("runners: the controller is told to end when no backend is enabled and no runner is left, and is started when one is enabled again", () => {
+  const h = world();
+  const quits = (): number => h.to_runners.filter(({ type }) => type === "runners-quit").length;
+  const enable = (value: string): void =>
+    void askOk(h, ROOT, { kind: "manager", verb: "set", object: "backend", name: "sl", attrs: [{ name: "enabled", op: "=", value }] });
+  job(h, "1:ncpus=1");
+  advance(h, 1);
+  const [name = ""] = asked(h, 1);
+  enable("False");
+  advance(h, 1);
+  assert.equal(quits(), 0, "a runner is recorded");
+  runners(h, LINK, "runners-gone", { runners: [{ name, why: "it has ended" }] });
+  advance(h, 1);
+  assert.equal(h.core.state.runners.size, 0);
+  assert.ok(quits() > 0);
+  h.driver.runnersLost(LINK);
+  advance(h, 60);
+  const { runners: runtime } = h.core.kernel;
+  assert.deepEqual([runtime.link, runtime.started], [null, false]);
+  enable("True");
+  advance(h, 0);
+  assert.equal(runtime.started, true);
+  runners(h, LINK + 1, "runners-hello", { pid: 10 });
+  const before = quits();
+  advance(h, 1);
+  assert.equal(quits(), before);
+  enable("False");
+  askOk(h, ROOT, { kind: "manager", verb: "delete", object: "backend", name: "sl", attrs: [] });
+  advance(h, 1);
+  assert.ok(quits() > before, "the last backend is deleted");
+});
