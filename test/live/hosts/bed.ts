@@ -9,6 +9,8 @@ export type Bed = {
   readonly net: Net;
   readonly head: NetHost;
   readonly mode: Mode;
+  /** lines of pbs.conf of every host */
+  readonly lines: string;
   /** a command of PBS on the head, as root or as a user */
   pbs(words: readonly string[], user?: string): string;
   /** words that run a command of PBS on a host, there */
@@ -23,14 +25,14 @@ export type Bed = {
 /** In system mode with programs of its own in the net, in user mode with those of the checkout. */
 export type Mode = "system" | "user";
 
-/** Makes a complex. The head runs a server and no mom. */
-export function makeBed(net: Net, head: NetHost, mode: Mode = "system"): Bed {
+/** Makes a complex. The head runs a server and no mom. lines: for pbs.conf of every host, for example the socket of a munged. */
+export function makeBed(net: Net, head: NetHost, mode: Mode = "system", lines = ""): Bed {
   const exec = mode === "system" ? join(net.dir, "opt") : ROOT;
   const homeOf = ({ name }: NetHost): string => join(net.dir, name, "complex");
   const confOf = (host: NetHost): string => join(homeOf(host), "pbs.conf");
   const program = (name: string): string => join(exec, "bin", name);
   head.must(join(ROOT, "bin/partita"), "init", ...(mode === "system" ? ["--system", "--prefix", exec] : []), "--home", homeOf(head));
-  appendFileSync(confOf(head), "PARTITA_RESIDENT=no\nPBS_START_MOM=0\n");
+  appendFileSync(confOf(head), `PARTITA_RESIDENT=no\nPBS_START_MOM=0\n${lines}`);
   const wordsAt: Bed["wordsAt"] = (host, [name = "", ...args], user) => {
     const become = user === undefined ? [] : ["setpriv", `--reuid=${user}`, `--regid=${user}`, "--init-groups"];
     return [...become, "env", `PBS_CONF_FILE=${confOf(host)}`, "PARTITA_RESIDENT=no", program(name), ...args];
@@ -40,6 +42,7 @@ export function makeBed(net: Net, head: NetHost, mode: Mode = "system"): Bed {
     net,
     head,
     mode,
+    lines,
     pbs,
     wordsAt,
     partita: (host, ...words) => host.must(program("partita"), ...words, "--home", homeOf(host)),
@@ -68,6 +71,7 @@ export function joins(bed: Bed, host: NetHost, ...options: readonly string[]): v
   const token = tokenIn(bed.partita(bed.head, "cert", "token", "--host", host.name));
   const prefix = bed.mode === "system" ? ["--prefix", join(bed.net.dir, "opt")] : [];
   bed.partita(host, "join", bed.head.name, "--token", token, ...prefix, ...options);
+  appendFileSync(join(bed.homeOf(host), "pbs.conf"), bed.lines);
 }
 
 /** Ends the daemons of all hosts, and removes everything. */

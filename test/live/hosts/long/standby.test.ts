@@ -9,6 +9,7 @@ import { isAlive, until } from "../../complex.ts";
 import { lackOfUsers } from "../../needed-users.ts";
 import { LACK_OF_POSTGRES, type Postgres, startPostgres } from "../../store/postgres-bed.ts";
 import { type Bed, closeBed, joins, makeBed } from "../bed.ts";
+import { lackOfMunge, type Munged, startMunged } from "../munged.ts";
 import { lackOfNamespaces, lackOfWeather, makeNet, type Net, type NetHost } from "../namespaces.ts";
 
 const USER = "pbsuser1";
@@ -16,12 +17,13 @@ const USER = "pbsuser1";
 const JOBS = 700;
 /** The bound on a take-over, in seconds. A machine that is ten times slower needs more for the start of the server, not for the silence. */
 const TAKE_OVER_S_MAX = 60;
-const lack = lackOfNamespaces() || lackOfWeather() || lackOfUsers(USER) || LACK_OF_POSTGRES;
+const lack = lackOfNamespaces() || lackOfWeather() || lackOfUsers(USER) || lackOfMunge() || LACK_OF_POSTGRES;
 const how = { skip: lack };
 
 let net: Net;
 let bed: Bed;
 let postgres: Postgres;
+let munged: Munged | undefined;
 let head: NetHost;
 let spare: NetHost;
 let db: NetHost;
@@ -44,7 +46,8 @@ before(async () => {
     conf: ["listen_addresses = '*'"],
     hba: [head, spare].map(({ address }) => `host all all ${address}/32 scram-sha-256`),
   });
-  bed = makeBed(net, head);
+  munged = await startMunged();
+  bed = makeBed(net, head, "system", `PARTITA_MUNGE_SOCKET=${munged.socket}\n`);
   const lines = ["PARTITA_STORE=postgres", "PBS_PRIMARY=head", "PBS_SECONDARY=spare", ""];
   appendFileSync(join(bed.homeOf(head), "pbs.conf"), lines.join("\n"));
   const database = join(bed.homeOf(head), "pbs/server_priv/database.conf");
@@ -64,9 +67,10 @@ before(async () => {
   bed.partita(spare, "start");
   for (const name of ["node1", "node2"]) await until(`${name} is free`, () => bed.state(name) === "free");
 });
-after(() => {
+after(async () => {
   if (net !== undefined) closeBed(net);
   postgres?.remove();
+  await munged?.close();
 });
 
 /** Submits jobs, each of which leaves a mark for each of its runs. */

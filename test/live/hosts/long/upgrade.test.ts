@@ -12,11 +12,12 @@ import { until } from "../../complex.ts";
 import { lackOfUsers } from "../../needed-users.ts";
 import { ROOT } from "../../shared.ts";
 import { tokenIn } from "../bed.ts";
+import { lackOfMunge, type Munged, startMunged } from "../munged.ts";
 import { lackOfNamespaces, makeNet, type Net, type NetHost } from "../namespaces.ts";
 import { makeRelease, OF_VERSION_1, SAYS_MORE, speaks } from "../release.ts";
 
 const USER = "pbsuser1";
-const skip = lackOfNamespaces() || lackOfUsers(USER);
+const skip = lackOfNamespaces() || lackOfUsers(USER) || lackOfMunge();
 const NEXT = SPOKEN.newest + 1;
 
 type Job = Readonly<Record<string, unknown>>;
@@ -82,11 +83,11 @@ class Bed {
 }
 
 /** Hosts with the programs of the first release, all connected. */
-async function begin(net: Net, release: string): Promise<Bed> {
+async function begin(net: Net, release: string, { socket }: Munged): Promise<Bed> {
   const bed = new Bed(net);
   const { head, moms } = bed;
   head.must(join(release, "bin/partita"), "init", "--system", "--prefix", bed.execOf(head), "--home", bed.homeOf(head));
-  appendFileSync(join(bed.homeOf(head), "pbs.conf"), "PARTITA_RESIDENT=no\nPBS_START_MOM=0\n");
+  appendFileSync(join(bed.homeOf(head), "pbs.conf"), `PARTITA_RESIDENT=no\nPBS_START_MOM=0\nPARTITA_MUNGE_SOCKET=${socket}\n`);
   bed.partita(head, "start");
   bed.pbs(["qmgr", "-c", "set server job_history_enable = True"]);
   for (const host of moms) {
@@ -94,7 +95,7 @@ async function begin(net: Net, release: string): Promise<Bed> {
     const words = ["join", head.name, "--token", token, "--prefix", bed.execOf(host), "--home", bed.homeOf(host)];
     host.must(join(release, "bin/partita"), "init", "--system", "--prefix", bed.execOf(host), "--home", join(net.dir, host.name, "unused"));
     host.must(join(bed.execOf(host), "bin/partita"), ...words);
-    appendFileSync(join(bed.homeOf(host), "pbs.conf"), "PARTITA_RESIDENT=no\n");
+    appendFileSync(join(bed.homeOf(host), "pbs.conf"), `PARTITA_RESIDENT=no\nPARTITA_MUNGE_SOCKET=${socket}\n`);
     bed.partita(host, "start");
     bed.pbs(["qmgr", "-c", `create node ${host.name}`]);
   }
@@ -206,12 +207,13 @@ function spanning(bed: Bed, name: string, hosts: readonly string[]): string {
 test("a complex goes to the next release and to the one after while jobs flow, and none is lost; a host that is too new is refused", {
   skip,
 }, async () => {
+  const munged = await startMunged();
   const net = makeNet(["head", "n1", "n2", "n3"]);
   try {
     const old = process.env["PARTITA_OLD_RELEASE"] ?? makeRelease(join(net.dir, "old"), "0.0.9", OF_VERSION_1);
     const next = makeRelease(join(net.dir, "next"), "0.2.0", [speaks(SPOKEN.newest, NEXT), SAYS_MORE]);
     const far = makeRelease(join(net.dir, "far"), "9.0.0", [speaks(NEXT + 1, NEXT + 2)]);
-    const bed = await begin(net, old);
+    const bed = await begin(net, old, munged);
     const before = bed.releases()["n1"];
 
     // A job that begins with the old server and the old mom, and ends with the new server.
@@ -235,6 +237,7 @@ test("a complex goes to the next release and to the one after while jobs flow, a
     for (const host of [...net.hosts].reverse())
       host.run([join(net.dir, host.name, "opt/bin/partita"), "stop", "--home", join(net.dir, host.name, "complex")]);
     net.close();
+    await munged.close();
   }
 });
 
