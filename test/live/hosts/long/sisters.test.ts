@@ -34,8 +34,9 @@ before(async () => {
   bed.pbs(["qmgr", "-c", "set server node_silence_timeout = 4"]);
   for (const { name } of net.hosts.slice(1)) {
     joins(bed, hostOf(name));
-    // The first host of a job says how long a host may be away.
-    appendFileSync(join(bed.homeOf(hostOf(name)), "pbs/mom_priv/config"), "$max_poll_downtime 20\n");
+    // The first host of a job says how long a host may be away. A host that is cut off ends its part of a job 10 s before that time is over. The server must have
+    // noticed the cut before then, so moms report often.
+    appendFileSync(join(bed.homeOf(hostOf(name)), "pbs/mom_priv/config"), "$status_interval 2\n$max_poll_downtime 40\n");
     bed.partita(hostOf(name), "start");
     bed.pbs(["qmgr", "-c", `create node ${name}`]);
   }
@@ -56,6 +57,16 @@ function submit(name: string, hosts: readonly string[], text: string, processes 
   const words = ["qsub", "-l", `select=${select}`, "-l", "place=scatter", "-j", "oe", "-o", `${hosts[0]}:${out}/${name}.out`];
   return bed.pbs([...words, script], USER).trim();
 }
+/** Waits until a sister knows for how long its part of a job may go on without the server. The server waits for the longest time that it has told the host. */
+const knowsItsTime = (name: string): Promise<unknown> =>
+  until(`${name} knows its time`, () =>
+    /parts of jobs of other hosts within 40 s/.test(
+      bed
+        .log(hostOf(name), "mom_logs")
+        .split("\n")
+        .findLast((line) => line.includes("parts of jobs")) ?? "",
+    ),
+  );
 const read = (name: string): string => (existsSync(join(out, name)) ? readFileSync(join(out, name), "utf8") : "");
 const stateOf = (id: string): unknown => bed.job(id)["job_state"];
 const ends = (id: string): Promise<unknown> => until(`${id} has ended`, () => stateOf(id) === "F");
@@ -140,6 +151,7 @@ test("a host is cut off while a task runs and writes: the task goes on, and noth
   const task = `i=0; while [ $i -lt 20000 ]; do echo "line $i"; i=$((i+1)); [ $i = 10000 ] && touch ${out}/half && while [ ! -e ${out}/go ]; do sleep 0.1; done; done; exit 3`;
   const id = submit("cut", ["n1", "n2"], `pbs_tmrsh n2 '${task}'; echo "status $?"`);
   await until("half of it is written", () => existsSync(join(out, "half")));
+  await knowsItsTime("n2");
   hostOf("n2").cable("down");
   await until("n2 is lost", () => /state-unknown|down/.test(bed.state("n2")));
   // The task ends while its host is cut off.
@@ -156,6 +168,7 @@ test("a host that stays away ends the run, and ends its own part of it when it i
   const task = `echo "early"; touch ${out}/runs.$PBS_NODENUM; while [ ! -e ${out}/late ]; do sleep 0.1; done; echo "late"; touch ${out}/said; exec sleep 1000`;
   const id = submit("away", ["n1", "n2"], `pbs_tmrsh n2 '${task}'`);
   await until("the task runs", () => existsSync(join(out, "runs.1")));
+  await knowsItsTime("n2");
   hostOf("n2").cable("down");
   await until("n2 is lost", () => /state-unknown|down/.test(bed.state("n2")));
   writeFileSync(join(out, "late"), "");
@@ -164,6 +177,8 @@ test("a host that stays away ends the run, and ends its own part of it when it i
   bed.pbs(["qdel", id], USER);
   hostOf("n2").cable("up");
   await until("n2 is back", () => bed.state("n2") === "free");
-  await until("nothing of it is left on n2", () => left("n2", id).length === 0);
+  // The host has ended its part while it was away, and keeps the output that it could not send.
+  await until("nothing else of it is left on n2", () => left("n2", id).every((name) => name === `${id}.OU`));
+  assert.match(readFileSync(join(bed.homeOf(hostOf("n2")), "pbs/undelivered", `${id}.OU`), "utf8"), /late/);
   assert.equal(stateOf(id), "F");
 });
