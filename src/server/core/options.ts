@@ -25,8 +25,8 @@ export const USAGE = `Usage: pbs_server [-a true|false] [-A acctfile] [-d config
 export type ParsedOptions = { readonly ok: true; readonly options: ServerOptions } | { readonly ok: false; readonly message: string };
 
 const STARTS = ["hot", "warm", "cold", "create", "updatedb"] as const;
-/** Options of PBS for ports and failover. This server refuses them. */
-const LATER = "FMpRS";
+/** Options of PBS for ports and failover. This server refuses them, because pbs.conf has these settings. */
+const IN_CONF = "FMpRS";
 
 export function parseOptions(argv: readonly string[]): ParsedOptions {
   const found: { -readonly [K in keyof ServerOptions]: ServerOptions[K] } = { foreground: false, start: "warm" };
@@ -38,7 +38,7 @@ export function parseOptions(argv: readonly string[]): ParsedOptions {
       found.foreground = true;
       continue;
     }
-    if (!`aAdeLt${LATER}`.includes(letter)) return { ok: false, message: `pbs_server: invalid option -- '${letter}'` };
+    if (!`aAdeLt${IN_CONF}`.includes(letter)) return { ok: false, message: `pbs_server: invalid option -- '${letter}'` };
     const value = word.length > 2 ? word.slice(2) : argv[++at];
     if (value === undefined) return { ok: false, message: `pbs_server: option requires an argument -- '${letter}'` };
     const fault = setOption(found, letter, value);
@@ -75,6 +75,6 @@ function setOption(found: { -readonly [K in keyof ServerOptions]: ServerOptions[
       found.start = value as ServerOptions["start"];
       return null;
     default:
-      return `-${letter} is not supported yet: connections of other hosts and failover come with a later release`;
+      return `-${letter} is not supported: ports and failover are set in pbs.conf`;
   }
 }

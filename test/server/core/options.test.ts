@@ -25,7 +25,7 @@ const BAD: readonly [argv: string[], message: string][] = [
   [["-e", "many"],   "pbs_server: -e many: must be a number"],
   [["-t", "tepid"],  "pbs_server: -t tepid: must be one of hot, warm, cold, create, updatedb"],
   [["operand"],      "pbs_server: unexpected argument operand"],
-  [["-p", "15001"],  "pbs_server: -p is not supported yet: connections of other hosts and failover come with a later release"],
+  [["-p", "15001"],  "pbs_server: -p is not supported: ports and failover are set in pbs.conf"],
 ];
 for (const [argv, message] of BAD) {
   test(`pbs_server ${argv.join(" ")} is refused`, () => assert.deepEqual(parseOptions(argv), { ok: false, message }));
