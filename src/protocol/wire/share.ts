@@ -38,7 +38,7 @@ export type Share = {
 
 /** Makes the share of a user, or of the users of a host, without connections. */
 export function makeShare(of: Share["of"], limits: Limits): Share {
-  const own = of === "user" ? ofUser(limits) : ofHost(limits);
+  const own = limitsOf(limits, of);
   return {
     of,
     limits: own,
@@ -56,33 +56,19 @@ export function makeShare(of: Share["of"], limits: Limits): Share {
   };
 }
 
-const ofUser = (limits: Limits): ShareLimits => ({
+/** The limits of a user, or of the users of another host together. They are read anew each time, because a manager may change them. */
+const limitsOf = (limits: Limits, whose: "user" | "host"): ShareLimits => ({
   get pending_chars_max() {
-    return limits.user_pending_chars_max;
+    return limits[`${whose}_pending_chars_max`];
   },
   get open_chars_max() {
-    return limits.user_open_chars_max;
+    return limits[`${whose}_open_chars_max`];
   },
   get unread_chars_max() {
-    return limits.user_unread_chars_max;
+    return limits[`${whose}_unread_chars_max`];
   },
   get frames_per_s_max() {
-    return limits.user_frames_per_s_max;
-  },
-});
-
-const ofHost = (limits: Limits): ShareLimits => ({
-  get pending_chars_max() {
-    return limits.host_pending_chars_max;
-  },
-  get open_chars_max() {
-    return limits.host_open_chars_max;
-  },
-  get unread_chars_max() {
-    return limits.host_unread_chars_max;
-  },
-  get frames_per_s_max() {
-    return limits.host_frames_per_s_max;
+    return limits[`${whose}_frames_per_s_max`];
   },
 });
 
