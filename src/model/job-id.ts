@@ -84,6 +84,9 @@ export function subjobIndex(id: string): number {
   return match === null ? -1 : Number(match[1]);
 }
 
+/** Returns the name that a mom gives to a job's output (letter o) or error output (e), in its spool and in a directory to which it is delivered. */
+export const outputName = (id: string, letter: "o" | "e"): string => `${id}.${letter === "o" ? "OU" : "ER"}`;
+
 function partOf(brackets: string | undefined): JobIdPart | null {
   if (brackets === undefined) return { kind: "job" };
   if (brackets === "") return { kind: "array" };

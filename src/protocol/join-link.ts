@@ -68,11 +68,15 @@ export type HostToAuthority = {
  * files.
  */
 export type FilesPlace = { readonly known: boolean; readonly address: string | null; readonly port: number | null };
-/** What a run may do with files of a host, as its owner. put: paths that it may write; get: paths and patterns that it may read. */
+/**
+ * What a run may do with files of a host, as its owner. put: paths that it may write; names: for each of these paths, the names and patterns that its files have
+ * if the path is that of a directory (a server of an earlier release does not say them: any); get: paths and patterns that the run may read.
+ */
 export type FilesGrant = {
   readonly user: string;
   readonly group: string;
   readonly put: readonly string[];
+  readonly names?: readonly (readonly string[])[];
   readonly get: readonly string[];
 };
 /** A mom of another host, and where it accepts connections of other moms. */

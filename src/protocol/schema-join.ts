@@ -76,7 +76,13 @@ const ANSWERS = {
   leader: z.object({ leader: leader.nullable() }),
   "files-heard": z.object({}),
   "files-place": z.object({ known: z.boolean(), address: name.nullable(), port: port.nullable() }),
-  "files-grant": z.object({ user: name, group: z.string().max(255), put: z.array(path), get: z.array(path) }),
+  "files-grant": z.object({
+    user: name,
+    group: z.string().max(255),
+    put: z.array(path),
+    names: z.array(z.array(path)).exactOptional(),
+    get: z.array(path),
+  }),
   "join-refused": z.object({ text: z.string().max(1024) }),
 } satisfies { readonly [K in keyof AuthorityToHost]: z.ZodType<AuthorityToHost[K]> };
 

@@ -198,7 +198,7 @@ export class FileServer {
     return owner.identity?.uid === 0 ? "files of root are not copied between hosts" : owner;
   }
 
-  #work(session: Session, { put, get }: FilesGrant, owner: Owner, rest: Buffer): void {
+  #work(session: Session, { user: _, group: __, ...grant }: FilesGrant, owner: Owner, rest: Buffer): void {
     const { socket } = session;
     const words = [process.execPath, "--no-warnings", siblingProgram("file-worker")];
     const [program = "", ...args] = owner.identity === null ? words : [...identityWords(owner.identity), ...words];
@@ -210,7 +210,7 @@ export class FileServer {
       if (socket.destroyed) this.#sessions.delete(session);
       else socket.end();
     });
-    connect(socket, worker.stdin, worker.stdout, Buffer.concat([encodeFileFrame({ kind: "grant", put, get }), rest]));
+    connect(socket, worker.stdin, worker.stdout, Buffer.concat([encodeFileFrame({ kind: "grant", ...grant }), rest]));
   }
 
   /** Called when the connection has ended. Its worker then removes incomplete files, and ends. The session counts until then, because a slow disk may delay the worker. */

@@ -2,7 +2,7 @@
 // (file-server.ts) starts it, and connects its stdin and stdout with the other host.
 //
 // W1. The first frame (grant) comes from the server of files and has the paths that the job states. All further frames come from the other host, which can use only
-//     these paths.
+//     these paths and, in directories, only the names that the files of this job have.
 // W2. A relative path begins in the home directory of the owner.
 // W3. A file that is not complete when the connection ends is removed.
 // W4. This process reads no further data before it has written the earlier ones, and sends no faster than the other host takes: it holds one piece of a file.
@@ -13,7 +13,7 @@ import { basename } from "node:path";
 import { encodeFileFrame, type FileFrame, FileFrameError, fileFrameDecoder } from "#protocol/files/link.ts";
 import { messageOf } from "#support/caught.ts";
 import { closeForeignDescriptors } from "#support/descriptors.ts";
-import { matching } from "./pattern.ts";
+import { isAskedFor, matching } from "./pattern.ts";
 import { placeIn } from "./place-in.ts";
 import { PIECE_BYTES, treeFrames } from "./tree-source.ts";
 import { TreeTarget } from "./tree-target.ts";
@@ -52,9 +52,13 @@ function serve(grant: Grant, state: State, frame: FileFrame): void {
 function begin(grant: Grant, state: State, { path, name }: FileFrame & { readonly kind: "put" }): void {
   state.put = { target: null, refused_bytes: 0 };
   try {
-    if (!grant.put.includes(path)) throw new Error(`the job states no place ${path} for its files on this host`);
+    const index = grant.put.indexOf(path);
+    if (index < 0) throw new Error(`the job states no place ${path} for its files on this host`);
     const stated = absolute(path);
     const place = placeIn(stated, name);
+    const names = grant.names?.[index];
+    if (place !== stated && names !== undefined && !names.some((each) => isAskedFor(each, name)))
+      throw new Error(`the job has no file ${name} for ${path}`);
     state.put.target = new TreeTarget(place, uid, place === stated);
   } catch (error) {
     failed(error);

@@ -45,7 +45,7 @@ function isThere(path: string): boolean {
   }
 }
 
-/** Whether a file of this name can be an answer to a request for this path or pattern. */
+/** Whether a file of this name can be one of those that this path or pattern means. */
 export function isAskedFor(path: string, name: string): boolean {
   const last = basename(path);
   return name === last || (HAS_PATTERN.test(last) && fits(partsOf(last), name));

@@ -1,5 +1,6 @@
 // The files, the program and the environment of a job: what is made, started and delivered (docs/reference/files.md 5 and 6). Pure.
 
+import { outputName } from "#model/job-id.ts";
 import { hostsOf } from "#model/request/host-entry.ts";
 import { parseHostPath, withIndex } from "#model/values/host-path.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
@@ -45,15 +46,13 @@ export function filePlan(job: MomJob, owner: Owner, facts: PlanFacts): FilePlan 
   };
 }
 
-const EXTENSION = { o: "OU", e: "ER" } as const;
-
 function joined(letter: "o" | "e", id: string): OutputPlan {
-  return { letter, how: "joined", path: "", target: null, name: `${id}.${EXTENSION[letter]}`, remove: false };
+  return { letter, how: "joined", path: "", target: null, name: outputName(id, letter), remove: false };
 }
 
 function outputPlan(letter: "o" | "e", job: MomJob, owner: Owner, facts: PlanFacts): OutputPlan {
   const { attrs, id } = job;
-  const name = `${id}.${EXTENSION[letter]}`;
+  const name = outputName(id, letter);
   if (isInteractive(attrs)) return { letter, how: "null", path: "/dev/null", target: null, name, remove: false };
   const keep = textOf(attrs, "Keep_Files") ?? "n";
   const remove = (textOf(attrs, "Remove_Files") ?? "").includes(letter);

@@ -6,6 +6,7 @@
 
 import { hostName } from "#identity/host-name.ts";
 import type { HostIdentity } from "#identity/peer.ts";
+import { outputName } from "#model/job-id.ts";
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
 import { hasSeveralEntries, hostsOf } from "#model/request/host-entry.ts";
 import { sizeKb } from "#model/values/size.ts";
@@ -49,15 +50,17 @@ export function hostsOfPeer({ exec_host, sisters }: Pick<MomJob, "exec_host" | "
 
 /** Plans only the files that tasks of the job need here: node file, TMPDIR, files for their output. Nothing is staged or delivered. */
 export function sisterPlan(plan: FilePlan, facts: PlanFacts): FilePlan {
-  const output = (letter: "o" | "e", name: string) =>
-    ({ letter, how: "spool", path: `${facts.home}/spool/${name}`, target: null, name, remove: false }) as const;
+  const output = (letter: "o" | "e") => {
+    const name = outputName(plan.job, letter);
+    return { letter, how: "spool", path: `${facts.home}/spool/${name}`, target: null, name, remove: false } as const;
+  };
   return {
     ...plan,
     script: null,
     // A sandbox in the home directory is made and removed by the mother superior, because the home directory is usually the same on all hosts.
     sandbox: facts.jobdir_root === null ? null : plan.sandbox,
-    stdout: output("o", `${plan.job}.OU`),
-    stderr: output("e", `${plan.job}.ER`),
+    stdout: output("o"),
+    stderr: output("e"),
     stagein: [],
     stageout: [],
   };

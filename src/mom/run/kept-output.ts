@@ -6,6 +6,7 @@
 // O2. What happens to a run's output is decided once, when the file agent is asked to finish the run. Events before the agent's answer do not change it.
 
 import { JOB_EXEC } from "#model/exit-status.ts";
+import { outputName } from "#model/job-id.ts";
 import type { MomHello } from "#protocol/mom-link.ts";
 
 import type { FinishRequest } from "../job/agent-link.ts";
@@ -48,7 +49,7 @@ export function outputGone({ state, actions }: Context, job: string): void {
 export function dropOutput({ state, actions }: Context, job: string): void {
   if (!state.kept.delete(job)) return;
   const { home } = state.config.facts;
-  actions.push({ kind: "purge", job, paths: [`${home}/spool/${job}.OU`, `${home}/spool/${job}.ER`] });
+  actions.push({ kind: "purge", job, paths: [`${home}/spool/${outputName(job, "o")}`, `${home}/spool/${outputName(job, "e")}`] });
 }
 
 /** Removes the note after the file agent has removed the output. */

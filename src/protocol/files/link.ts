@@ -8,7 +8,7 @@
 // F2. A decoder stores at most one frame of the largest size. A peer that breaks the rules is disconnected.
 // F3. No path of an entry leads out of the tree: each consists of plain names.
 
-import { isRecord } from "#support/guards.ts";
+import { isRecord, isTextList } from "#support/guards.ts";
 
 /** An entry of a tree: a directory, a link or a file. path: relative to the top of the tree; "": the top itself. */
 export type Entry =
@@ -32,8 +32,13 @@ export type FileFrame =
   | { readonly kind: "done" }
   /** again: the reason may pass, so that a later attempt makes sense */
   | { readonly kind: "failed"; readonly text: string; readonly again: boolean }
-  /** from the server of files to its worker: the paths that the run may write and read, as the job states them */
-  | { readonly kind: "grant"; readonly put: readonly string[]; readonly get: readonly string[] };
+  /** from the server of files to its worker: what the run may do (FilesGrant) */
+  | {
+      readonly kind: "grant";
+      readonly put: readonly string[];
+      readonly names?: readonly (readonly string[])[];
+      readonly get: readonly string[];
+    };
 
 const KINDS = ["data", "open", "ready", "put", "get", "name", "file", "dir", "link", "end", "done", "failed", "grant"] as const;
 const HEADER_BYTES = 5;
@@ -128,7 +133,7 @@ function decode(number: number, bytes: Buffer): FileFrame {
     case "failed":
       return { kind, text: text(fields, "text", TEXT_CHARS_MAX), again: fields["again"] === true };
     case "grant":
-      return { kind, put: texts(fields, "put"), get: texts(fields, "get") };
+      return { kind, put: texts(fields, "put"), get: texts(fields, "get"), ...namesIn(fields) };
   }
 }
 
@@ -154,6 +159,13 @@ function texts(fields: Fields, name: string): readonly string[] {
   const value = fields[name];
   if (!Array.isArray(value) || !value.every((each) => typeof each === "string")) throw new FileFrameError(`a frame without ${name}`);
   return value;
+}
+
+function namesIn(fields: Fields): { readonly names?: readonly (readonly string[])[] } {
+  const value = fields["names"];
+  if (value === undefined) return {};
+  if (!Array.isArray(value) || !value.every(isTextList)) throw new FileFrameError("a frame without names");
+  return { names: value };
 }
 
 function whole(fields: Fields, name: string): number {

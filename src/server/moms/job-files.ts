@@ -5,9 +5,9 @@
 //     mom.
 
 import { isHostNamed } from "#identity/host-name.ts";
-import { arrayIdOf, subjobIndex } from "#model/job-id.ts";
+import { arrayIdOf, outputName, subjobIndex } from "#model/job-id.ts";
 import { parseHostPath, withIndex } from "#model/values/host-path.ts";
-import { parseStageItem } from "#model/values/stage-item.ts";
+import { parseStageItem, type StageItemText } from "#model/values/stage-item.ts";
 import type { FilesGrant } from "#protocol/join-link.ts";
 import type { Moms } from "../engine/mom-runtime.ts";
 import { hostOfJob } from "../state/job-hosts.ts";
@@ -41,24 +41,49 @@ export function grantOf(
   if (!is_there) return nothing;
   const means = (name: string): boolean =>
     on.is_server ? isOwnName(config, name) || isHostNamed(on.host, name) : isHostNamed(on.host, name);
-  return { user: job.attrs.euser, group: job.attrs.egroup, put: pathsToWrite(job, means), get: staged(job, "stagein", means) };
+  const written = placesToWrite(job, means);
+  return {
+    user: job.attrs.euser,
+    group: job.attrs.egroup,
+    put: [...written.keys()],
+    names: [...written.values()],
+    get: staged(job, "stagein", means).map(({ path }) => path),
+  };
 }
 
-function pathsToWrite(job: Job, means: (host: string) => boolean): readonly string[] {
+const OUTPUTS = [
+  ["Output_Path", "o"],
+  ["Error_Path", "e"],
+] as const;
+/** Returns the pattern that only this name fits: the id of a subjob has brackets. */
+const literal = (name: string): string => name.replace(/[\\*?[]/g, "\\$&");
+
+const lastName = (path: string): string => path.split("/").findLast((name) => name !== "") ?? "";
+
+/** Returns the places that the run may write, each with the names or patterns of the files that it sends there. */
+function placesToWrite(job: Job, means: (host: string) => boolean): ReadonlyMap<string, readonly string[]> {
+  const places = new Map<string, string[]>();
+  const add = (path: string, name: string): void => {
+    const names = places.get(path);
+    if (names === undefined) places.set(path, [name]);
+    else if (!names.includes(name)) names.push(name);
+  };
   const index = arrayIdOf(job.id) === null ? null : String(subjobIndex(job.id));
-  const outputs = [job.attrs["Output_Path"], job.attrs["Error_Path"]].flatMap((text) => {
-    if (typeof text !== "string") return [];
+  for (const [attribute, letter] of OUTPUTS) {
+    const text = job.attrs[attribute];
+    if (typeof text !== "string") continue;
     const { host, path } = parseHostPath(withIndex(text, index));
-    return host !== null && means(host) ? [path] : [];
-  });
-  return [...new Set([...outputs, ...staged(job, "stageout", means)])];
+    if (host !== null && means(host)) add(path, literal(outputName(job.id, letter)));
+  }
+  for (const { local, path } of staged(job, "stageout", means)) add(path, lastName(local));
+  return places;
 }
 
-function staged(job: Job, name: "stagein" | "stageout", means: (host: string) => boolean): readonly string[] {
+function staged(job: Job, name: "stagein" | "stageout", means: (host: string) => boolean): readonly StageItemText[] {
   const items = job.attrs[name];
   if (!Array.isArray(items)) return [];
   return items.flatMap((text) => {
     const item = typeof text === "string" ? parseStageItem(text) : null;
-    return item !== null && means(item.host) ? [item.path] : [];
+    return item !== null && means(item.host) ? [item] : [];
   });
 }

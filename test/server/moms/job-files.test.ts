@@ -34,10 +34,15 @@ const NOTHING = "job 7.head does not run on n1";
 test("each host gives and takes what the job states for it", () => {
   const on = (name: NamedHost) => grantOf(kernel(), RUN, host("n1"), name);
   const who = { user: "alice", group: "staff" };
-  assert.deepEqual(on(host("login1")), { ...who, put: ["/home/alice/out", "results/"], get: ["data/*.dat"] });
-  assert.deepEqual(on(host("n2")), { ...who, put: ["/scratch/err"], get: ["/b"] });
-  assert.deepEqual(on(host("head", true)), { ...who, put: ["/tree"], get: [] });
-  assert.deepEqual(on(host("n3")), { ...who, put: [], get: [] });
+  assert.deepEqual(on(host("login1")), {
+    ...who,
+    put: ["/home/alice/out", "results/"],
+    names: [["7.head.OU"], ["r*"]],
+    get: ["data/*.dat"],
+  });
+  assert.deepEqual(on(host("n2")), { ...who, put: ["/scratch/err"], names: [["7.head.ER"]], get: ["/b"] });
+  assert.deepEqual(on(host("head", true)), { ...who, put: ["/tree"], names: [["tree"]], get: [] });
+  assert.deepEqual(on(host("n3")), { ...who, put: [], names: [], get: [] });
 });
 
 test("only while this run of the job is there", () => {
@@ -72,5 +77,13 @@ test("the server's own host runs the job if its mom has no address of another on
 test("the index of a subjob is put into the path of its output", () => {
   const id = "7[12].head";
   const granted = grantOf(kernel({ Output_Path: "n2:/out.^array_index^" }, id), { job: id, run_count: 3 }, host("n1"), host("n2"));
-  assert.deepEqual(granted, { user: "alice", group: "staff", put: ["/out.12", "/scratch/err"], get: ["/b"] });
+  const names = [["7\\[12].head.OU"], ["7\\[12].head.ER"]];
+  assert.deepEqual(granted, { user: "alice", group: "staff", put: ["/out.12", "/scratch/err"], names, get: ["/b"] });
+});
+
+test("files that go to one directory have the names of all of them", () => {
+  const attrs = { Output_Path: "n2:/d/", Error_Path: "n2:/d/", stageout: ["/r*@n2:/d/", "/x/@n2:/d/", "/s/r*@n2:/d/"] };
+  const granted = grantOf(kernel(attrs), RUN, host("n1"), host("n2"));
+  assert.ok(typeof granted === "object");
+  assert.deepEqual([granted.put, granted.names], [["/d/"], [["7.head.OU", "7.head.ER", "r*", "x"]]]);
 });
