@@ -284,6 +284,7 @@ export class ServerLife {
   readonly #number: number;
   readonly #pair: PairSeat | null;
   readonly #gate: Gate;
+  readonly #group: GroupDesk;
   readonly #dials: SchedDials;
   readonly driver: ServerDriver;
   readonly #clients = new Map<number, ClientLink>();
@@ -318,6 +319,16 @@ export class ServerLife {
         world.trace.add("server", "commit-failed", why.message);
       },
     });
+    this.#group = new GroupDesk({
+      cipher: toyCipher,
+      random: randomBytes,
+      boot: String(number),
+      signer: () => ({ public_key: "", sign: toySignature }),
+      clock,
+      open: () => ({ send: (bytes) => datagrams.toGroup(bytes, owner.pair?.seat), close: () => undefined }),
+      rotation_ms: KEY_ROTATION_MS,
+      note: (text) => world.trace.add("server", "note", text),
+    });
     this.#gate = new Gate({
       driver: () => this.driver,
       users: USER_DATABASE,
@@ -332,16 +343,7 @@ export class ServerLife {
         boot: String(number),
         rotation_ms: KEY_ROTATION_MS,
       }),
-      group: new GroupDesk({
-        cipher: toyCipher,
-        random: randomBytes,
-        boot: String(number),
-        signer: () => ({ public_key: "", sign: toySignature }),
-        clock,
-        open: () => ({ send: (bytes) => datagrams.toGroup(bytes, owner.pair?.seat), close: () => undefined }),
-        rotation_ms: KEY_ROTATION_MS,
-        note: (text) => world.trace.add("server", "note", text),
-      }),
+      group: this.#group,
       scripts: (ids, done) => settle(() => disk.store.scripts(ids), done),
       cookies: (count) => "0".repeat(32 * count),
       secret: () => "",
@@ -451,7 +453,7 @@ export class ServerLife {
   }
 
   get isIdle(): boolean {
-    return this.driver.isIdle && !this.pulse.isStopped;
+    return this.driver.isIdle && !this.pulse.isStopped && !this.#group.is_waiting;
   }
 
   start(fresh: boolean): void {

@@ -201,6 +201,11 @@ export class GroupDesk {
     return member === undefined || member.number === null ? null : member.misses < MISSES_MAX;
   }
 
+  /** Whether a mom has not acknowledged a command yet. */
+  get is_waiting(): boolean {
+    return [...this.#members.values()].some(({ unheard }) => unheard.length > 0);
+  }
+
   /** Called when the server ends: nothing is repeated any more, so what is not acknowledged goes over connections at once. */
   close(): void {
     this.#settings = null;
