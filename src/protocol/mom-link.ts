@@ -234,7 +234,10 @@ export type MomToServer = {
   /** the answer to a mom-signal, or to a mom-start that the mom refuses at once */
   "mom-result": { readonly token: number; readonly ok: boolean; readonly code?: number; readonly text?: string };
 };
-/** The server's answer to a report. grace: the mom's present one; absent: a mom of an earlier release does not know it */
+/**
+ * The server's answer to the report with this number; 0: no answer, but the news of a grace, which a mom of an earlier release ignores. grace: the mom's present
+ * one; absent: a mom of an earlier release does not know it
+ */
 export type MomHeard = { readonly number: number; readonly grace?: MomGrace };
 export type ServerToMom = {
   "mom-welcome": {
@@ -255,7 +258,7 @@ export type ServerToMom = {
   "mom-group": GroupOrder;
   /** a command that was sent to the group before. position: its position in the stream; the mom may have carried it out already */
   "mom-command": { readonly position: number; readonly type: GroupType; readonly data: { readonly [name: string]: unknown } };
-  /** answer to the report with that number; datagrams of the server have the same content */
+  /** answer to a report, or a new grace; datagrams of the server have the same content */
   "mom-heard": MomHeard;
   "mom-refused": { readonly code: number; readonly text: string };
   /** several jobs in one frame; the mom answers for each with mom-started or mom-obit */

@@ -380,6 +380,8 @@ export class MomDriver {
   #heard({ number, grace }: ServerToMom["mom-heard"]): void {
     const left_ms = this.#silence.heard(number);
     if (left_ms !== null) this.#contacted(left_ms, grace);
+    // The server tells a new grace without being asked. That answers nothing, so the time of the last answer stays.
+    else if (number === 0 && grace !== undefined && this.state.contact !== null) this.#contacted(this.state.contact.answered_ms, grace);
   }
 
   #contacted(at_ms: number, grace: MomGrace | undefined): void {

@@ -55,6 +55,13 @@ export function graceFor(kernel: Kernel, mom: MomRuntime, sisterJobs: readonly J
   return { grace };
 }
 
+/** Tells a mom its grace at once if it has changed, not only with the answer to its next report. */
+export function tellGrace(kernel: Kernel, mom: MomRuntime, sisterJobs: readonly Job[]): void {
+  const last = mom.graces?.at(-1);
+  const { grace } = graceFor(kernel, mom, sisterJobs);
+  if (grace !== undefined && grace !== last) kernel.out.moms.push({ link: mom.link, type: "mom-heard", data: { number: 0, grace } });
+}
+
 /** Called when the mom has named the newest grace that it knows: it does not use an older one any more (G2). */
 export function graceNamed(mom: MomRuntime, number: number | undefined): void {
   if (mom.graces === null || number === undefined) return;

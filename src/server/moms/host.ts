@@ -42,6 +42,8 @@ import {
   crewOf,
   endRun,
   isSister,
+  jobsOn,
+  jobsWithSister,
   motherHello,
   sisterAway,
   sisterHello,
@@ -244,14 +246,6 @@ export function hostSilentTooLong(kernel: Kernel, key: string): void {
 
 /** The jobs for which the host is the first host. */
 const jobsOfHost = (kernel: Kernel, key: string): Job[] => jobsOn(kernel, key).filter(({ id }) => isOnHost(kernel, id, key));
-/** The jobs for which the host is one of the further hosts. */
-const jobsWithSister = (kernel: Kernel, key: string): Job[] => jobsOn(kernel, key).filter((job) => isSister(job, key));
-
-function jobsOn(kernel: Kernel, key: string): Job[] {
-  const ids = new Set<string>();
-  for (const vnode of vnodesOf(kernel, key)) for (const id of vnode.jobs.keys()) ids.add(id);
-  return [...ids].map((id) => mustGet(kernel.state.jobs, id)).filter(isWithMom);
-}
 
 // --- jobs
 

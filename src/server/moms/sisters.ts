@@ -15,6 +15,7 @@
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import type { MomHello, MomToServer, ServerToMom, Usage } from "#protocol/mom-link.ts";
+import { mustGet } from "#support/assert.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 import type { AfterRun, Crew, MomRuntime, Sister } from "../engine/mom-runtime.ts";
@@ -26,7 +27,8 @@ import { giveUp, releasingOf, vnodesByHost } from "../jobs/release-nodes.ts";
 import { hostOfJob, hostsOfJob, isSpread } from "../state/job-hosts.ts";
 import { isIn, isWithMom } from "../state/job-phase.ts";
 import type { Job } from "../state/state.ts";
-import { sisterUntil_ms } from "./grace.ts";
+import { sisterUntil_ms, tellGrace } from "./grace.ts";
+import { vnodesOf } from "./host-vnodes.ts";
 import { downtime_ms, joinWait_ms, launchWait_ms } from "./patience.ts";
 import { afterRun, kbOf, sumOf } from "./run-end.ts";
 import { acknowledgeObit, orderStart } from "./starts.ts";
@@ -37,6 +39,16 @@ export const isSister = (job: Job, host: string): boolean =>
   hostsOfJob(job)
     .slice(1)
     .some((name) => name.toLowerCase() === host.toLowerCase());
+
+/** The jobs of a host that its mom has or must have. */
+export function jobsOn(kernel: Kernel, host: string): Job[] {
+  const ids = new Set<string>();
+  for (const vnode of vnodesOf(kernel, host)) for (const id of vnode.jobs.keys()) ids.add(id);
+  return [...ids].map((id) => mustGet(kernel.state.jobs, id)).filter(isWithMom);
+}
+
+/** The jobs for which the host is one of the further hosts. */
+export const jobsWithSister = (kernel: Kernel, host: string): Job[] => jobsOn(kernel, host).filter((job) => isSister(job, host));
 
 /** The crew of the job's present run; null: the job is on one host. */
 export function crewOf(kernel: Kernel, job: Job): Crew | null {
@@ -84,8 +96,11 @@ export function startCrew(kernel: Kernel, job: Job, crew: Crew): void {
     const mom = kernel.moms.by_host.get(key);
     if (mom === undefined) sisterAway(kernel, job, sister.host);
     if (sister.state === "joined" || mom === undefined) continue;
+    const is_new = sister.state !== "ready" && sister.state !== "asked";
     if (sister.state !== "ready") sister.state = "asked";
     orderStart(kernel, job, mom);
+    // Without this, the mom would learn only with its next report that the job has shortened its grace (grace.ts G2).
+    if (is_new) tellGrace(kernel, mom, jobsWithSister(kernel, mom.host));
   }
   if (!all(crew, "joined")) return awaitSisters(kernel, job, crew);
   kernel.timers.clear(`join:${job.id}`);

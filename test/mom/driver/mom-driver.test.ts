@@ -110,6 +110,25 @@ test("a mom that stood still gives its connection up, and acts on nothing that s
   assert.match(b.words.at(-1) ?? "", /^mom-hello .*"jobs":\[\]/);
 });
 
+test("a grace that comes without a question counts at once, answers nothing and is named to the server", () => {
+  const b = bed();
+  const driver = new MomDriver(b.ports, IDENTITY, DEFAULT_SETTINGS);
+  driver.start();
+  b.starter?.heard["starter-state"]({ pid: 1, runs: [], last: [], pongs: true });
+  const server = dialled(b);
+  server.opened();
+  const grace = { number: 1, requeue_s: 310, sister_s: 300 };
+  server.frame("mom-welcome", { keep: [], kill: [], acknowledged: [], grace });
+  b.clock.endTurn();
+  const answered_ms = driver.state.contact?.answered_ms;
+  b.words.length = 0;
+  b.clock.pass(5000);
+  server.frame("mom-heard", { number: 0, grace: { ...grace, number: 2, sister_s: 60 } });
+  b.clock.endTurn();
+  assert.deepEqual(driver.state.contact, { answered_ms, requeue_s: 310, sister_s: 60 });
+  assert.ok(kinds(b.words).includes("mom-report"), b.words.join());
+});
+
 test("a pong tells the server of a full disk, and of a starter that does not answer", () => {
   const b = welcomed();
   const pong = (): string => {

@@ -8,12 +8,14 @@ import {
   addJob,
   advance,
   apply,
+  ask,
   type Harness,
   harness,
   jobAttrs,
   logsOf,
   mom,
   obit,
+  ROOT,
   restart,
   runOn,
   settle,
@@ -93,6 +95,27 @@ test("a lower value counts when the mom has named it; until then the server wait
   set(named.h, { node_fail_requeue: 20 });
   reportsIn(named.h, graceOf(named.h)?.number ?? -1);
   assert.equal(requeuedAfter_s(named.h, named.job), 20);
+});
+
+test("a job that shortens the grace of its sister says so with the start, and the shorter one counts once the mom has named it", () => {
+  const { h } = world();
+  const mother = addHost(h, "n2");
+  mom(h, mother, "mom-vnodes", { vnodes: [], patience: { downtime_s: 40 } });
+  const told = (): unknown[] => h.to_moms.filter(({ link, type }) => link === LINK && type === "mom-heard").map(({ data }) => data);
+  const start = (): string => {
+    const id = addJob(h, { schedselect: "2:ncpus=1" });
+    ask(h, ROOT, { kind: "run-job", job: id, exec_vnode: "(n2:ncpus=1)+(n1:ncpus=1)", async: true });
+    return id;
+  };
+  start();
+  const number = graceOf(h)?.number ?? -1;
+  assert.deepEqual(told(), [{ number: 0, grace: { number, requeue_s: 310, sister_s: 40 } }]);
+  start();
+  assert.equal(told().length, 1, "the second job changes nothing");
+  assert.equal(h.core.kernel.moms.by_host.get("n1")?.graces?.length, 2);
+  reportsIn(h, number);
+  lose(h);
+  assert.equal(h.core.kernel.moms.lost.get("n1")?.sister_s, 40);
 });
 
 test("a mom that was told to wait for ever is waited for until it has heard of the change", () => {
