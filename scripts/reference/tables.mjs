@@ -4,6 +4,15 @@
 //   ...
 //   <!-- end of table -->
 
+import {
+  CHECKPOINTING_FIELDS,
+  CLUSTER_FIELDS,
+  DUPLICATION_FIELDS,
+  ERROR_BUDGET_FIELDS,
+  INPUT_FIELDS,
+  TOP_FIELDS,
+} from "../../src/grid/jdl/fields.ts";
+import { jdlSchema } from "../../src/grid/jdl/schema.ts";
 import { JOB_STATES, SUBSTATE } from "../../src/model/job-state.ts";
 import { PBSE, pbseText } from "../../src/model/pbse.ts";
 import { BUILTIN_RESOURCES } from "../../src/model/resource-table.ts";
@@ -60,7 +69,22 @@ export const TABLES = new Map([
       ),
   ],
   ["log events", logEvents],
+  ["campaign keys", () => fields(TOP_FIELDS)],
+  ["campaign keys of clusters", () => fields(CLUSTER_FIELDS)],
+  [
+    "campaign keys of parts",
+    () =>
+      fields({
+        ...prefixed("checkpointing", CHECKPOINTING_FIELDS),
+        ...prefixed("duplication", DUPLICATION_FIELDS),
+        ...prefixed("error_budget", ERROR_BUDGET_FIELDS),
+        ...prefixed("inputs[]", INPUT_FIELDS),
+      }),
+  ],
 ]);
+
+/** Files in docs/reference that are made as a whole, by name. */
+export const FILES = new Map([["campaign.schema.json", () => `${JSON.stringify(jdlSchema(), null, 2)}\n`]]);
 
 /** The page with up-to-date tables. An unknown table name is an error. */
 export function withTables(page) {
@@ -167,6 +191,27 @@ function schedConfig() {
       key.later === undefined ? key.help : `${key.help}; not obeyed yet: ${key.later}`,
     ]),
   );
+}
+
+const prefixed = (key, part) => Object.fromEntries(Object.entries(part).map(([name, field]) => [`${key}.${name}`, field]));
+
+/** Keys of a campaign file. */
+function fields(table) {
+  return markdown(
+    ["key", "value", "meaning"],
+    Object.entries(table).map(([key, { shape, about, isRequired }]) => [
+      code(key),
+      wordsOf(shape),
+      isRequired ? `${about} Required.` : about,
+    ]),
+  );
+}
+
+function wordsOf(shape) {
+  const one = { text: "text", flag: "true or false", duration: "duration", record: "object", map: "object" }[shape.kind];
+  if (one !== undefined) return one;
+  if (shape.kind === "choice") return shape.values.map(code).join(" or ");
+  return shape.kind === "list" ? `list of ${wordsOf(shape.of)}s` : `${shape.min} to ${shape.max}`;
 }
 
 function logEvents() {

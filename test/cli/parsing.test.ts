@@ -8,7 +8,7 @@ import { parseDestination } from "#cli/destinations.ts";
 import { optionFault, scanOptions } from "#cli/getopt.ts";
 import { compareJobIds, parseJobId } from "#cli/job-ids.ts";
 import { completeDependencies, isAtList, isStageList, parseNamedValues, parseResources } from "#cli/value-lists.ts";
-import { splitWords } from "#cli/words.ts";
+import { splitWords } from "#model/values/words.ts";
 
 process.env["TZ"] = "UTC";
 

@@ -12,7 +12,7 @@ import { pbsnodes } from "#cli/commands/nodes/pbsnodes.ts";
 import { qstat } from "#cli/commands/status/qstat.ts";
 import { splitVariables } from "#cli/long-format.ts";
 import { namedVariables } from "#cli/qsub/variables.ts";
-import { splitWords } from "#cli/words.ts";
+import { splitWords } from "#model/values/words.ts";
 import type { QueueJobRequest, Request } from "#protocol/messages.ts";
 import { type Answer, fakeComplex, runBody } from "./fake-complex.ts";
 

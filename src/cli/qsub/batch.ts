@@ -4,6 +4,7 @@
 // B2. A line that is wrong or refused is reported with its number, and the other lines are still submitted.
 
 import { readFileSync } from "node:fs";
+import { splitWords } from "#model/values/words.ts";
 import { ServerUnreachable } from "#protocol/client.ts";
 import type { QueueJobRequest } from "#protocol/messages.ts";
 import { nth } from "#support/assert.ts";
@@ -12,7 +13,6 @@ import type { CommandIo } from "../command.ts";
 import { type Complex, cannotConnect, type Link, mustBeOurs } from "../complex.ts";
 import { PBSE_NOSUP, refusalStatus } from "../errors.ts";
 import { gatheredOutput } from "../output.ts";
-import { splitWords } from "../words.ts";
 import { destinationOf, type Job, makeJob, QSUB_USAGE, requestOf, SubmitError, type SubmitWorld, withServerDefaults } from "./job.ts";
 import { defaultArguments, submitRefusal } from "./submit.ts";
 
