@@ -5,7 +5,7 @@
 //   entries: file, data..., or dir, or link; before those of each path that a pattern of get names: name
 //
 // F1. A frame is a kind (1 byte), a length (4 bytes, big-endian) and that many bytes. All kinds other than data contain JSON.
-// F2. A decoder stores at most one frame of the largest size. A peer that breaks the rules is disconnected.
+// F2. A decoder stores at most one frame of the largest size, and copies each byte once, however small the pieces are. A peer that breaks the rules is disconnected.
 // F3. No path of an entry leads out of the tree: each consists of plain names.
 
 import { isRecord, isTextList } from "#support/guards.ts";
@@ -71,40 +71,57 @@ function withHeader(number: number, bytes: Uint8Array): Buffer {
 export type FileFrameDecoder = {
   /** Takes a piece of the stream. Returns the frames that it completes. Throws FileFrameError. */
   push(piece: Uint8Array): FileFrame[];
-  /** Returns the first frame if it is complete, without decoding further ones; rest() returns what follows it. */
+  /** Returns the first frame if it is complete, without decoding further ones. */
   first(piece: Uint8Array): FileFrame | null;
-  /** what was pushed after the last frame that was returned */
+  /** what follows the first frame in the piece that completed it */
   rest(): Buffer;
 };
 
 export function fileFrameDecoder(): FileFrameDecoder {
-  let held: Buffer = Buffer.alloc(0);
-  const add = (piece: Uint8Array): void => {
-    held = held.length === 0 ? Buffer.from(piece) : Buffer.concat([held, piece]);
+  const header = Buffer.alloc(HEADER_BYTES);
+  let header_bytes = 0;
+  /** the contents of the frame whose header is complete; null: no header is */
+  let body: Buffer | null = null;
+  let body_bytes = 0;
+  let piece: Uint8Array = NO_BYTES;
+  /** Moves bytes of the piece to a buffer that has `filled` bytes. Returns how many it has then. */
+  const fill = (target: Buffer, filled: number): number => {
+    const taken = piece.subarray(0, target.length - filled);
+    target.set(taken, filled);
+    piece = piece.subarray(taken.length);
+    return filled + taken.length;
   };
   const take = (): FileFrame | null => {
-    if (held.length < HEADER_BYTES) return null;
-    const length = held.readUInt32BE(1);
-    if (length > FILE_FRAME_BYTES_MAX) throw new FileFrameError(`a frame of ${length} bytes`);
-    if (held.length < HEADER_BYTES + length) return null;
-    const frame = decode(held.readUInt8(0), held.subarray(HEADER_BYTES, HEADER_BYTES + length));
-    held = held.subarray(HEADER_BYTES + length);
+    if (body === null) {
+      header_bytes = fill(header, header_bytes);
+      if (header_bytes < HEADER_BYTES) return null;
+      const length = header.readUInt32BE(1);
+      if (length > FILE_FRAME_BYTES_MAX) throw new FileFrameError(`a frame of ${length} bytes`);
+      body = Buffer.allocUnsafe(length);
+      body_bytes = 0;
+    }
+    body_bytes = fill(body, body_bytes);
+    if (body_bytes < body.length) return null;
+    const frame = decode(header.readUInt8(0), body);
+    body = null;
+    header_bytes = 0;
     return frame;
   };
   return {
-    push(piece) {
-      add(piece);
+    push(next) {
+      piece = next;
       const frames: FileFrame[] = [];
       for (let frame = take(); frame !== null; frame = take()) frames.push(frame);
       return frames;
     },
-    first(piece) {
-      add(piece);
+    first(next) {
+      piece = next;
       return take();
     },
-    rest: () => held,
+    rest: () => Buffer.from(piece),
   };
 }
+const NO_BYTES = new Uint8Array(0);
 
 function decode(number: number, bytes: Buffer): FileFrame {
   const kind = KINDS[number];
