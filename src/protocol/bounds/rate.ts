@@ -11,6 +11,8 @@ export type RateBucket<Member> = {
   spend(): void;
   /** the member waits no longer */
   leave(member: Member): void;
+  /** calls `work` when the bucket is full, so that a new one would hold no more */
+  whenFull(work: () => void): void;
 };
 
 /** perSecond: read at each use. tell: called for each member that waits, when there is some again. */
@@ -48,6 +50,12 @@ export function rateBucket<Member>(perSecond: () => number, tell: (member: Membe
     },
     spend() {
       left--;
+    },
+    whenFull(work) {
+      refill();
+      const most = perSecond();
+      if (left >= most) return work();
+      setTimeout(() => this.whenFull(work), Math.ceil((1000 * (most - left)) / most)).unref();
     },
     leave(member) {
       waiting.delete(member);

@@ -13,7 +13,7 @@ import { type IpcServer, setInbox } from "./ipc.ts";
 import type { Limits } from "./limits.ts";
 import { isRemoteUser, type LinkPeer, nameOfPeer } from "./link-peer.ts";
 import { type LinkHandlers, ServerConnection, type ServerLink } from "./server-link.ts";
-import { makeShare, type Shares, sharesOf } from "./share.ts";
+import { leaveShare, makeShare, type Shares, sharesOf } from "./share.ts";
 
 /** Why a peer is refused. problem: for the log; text: for the peer, with its PBS error number. */
 export type Refusal = { readonly problem: string; readonly code: number; readonly text: string };
@@ -114,10 +114,7 @@ export function acceptLinks(
     links.delete(socket);
     link.closed();
     if (isRemoteUser(link.peer)) remote--;
-    for (const { key } of sharesOf(link.peer)) {
-      const share = shares.get(key);
-      if (share !== undefined && --share.connections === 0) shares.delete(key);
-    }
+    for (const { key } of sharesOf(link.peer)) leaveShare(shares, key);
     handlers.onClose?.(link);
   }
 

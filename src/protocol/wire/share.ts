@@ -24,6 +24,8 @@ export type Share = {
   readonly of: "user" | "host";
   readonly limits: ShareLimits;
   connections: number;
+  /** whether the share is forgotten soon, if no connection is made meanwhile */
+  is_leaving: boolean;
   /** numbers of characters: of incomplete frames, of complete frames not yet served, of unanswered requests, and of unread replies */
   pending_chars: number;
   waiting_chars: number;
@@ -43,6 +45,7 @@ export function makeShare(of: Share["of"], limits: Limits): Share {
     of,
     limits: own,
     connections: 0,
+    is_leaving: false,
     pending_chars: 0,
     waiting_chars: 0,
     open_chars: 0,
@@ -72,6 +75,20 @@ const limitsOf = (limits: Limits, whose: "user" | "host"): ShareLimits => ({
   },
 });
 
+/**
+ * Called when a connection of this share has ended. A share without connections is forgotten when it has its whole rate again: a peer that connects anew must not
+ * get a new second's requests each time.
+ */
+export function leaveShare(shares: Shares, key: string): void {
+  const share = shares.get(key);
+  if (share === undefined || --share.connections > 0 || share.is_leaving) return;
+  share.is_leaving = true;
+  share.rate.whenFull(() => {
+    share.is_leaving = false;
+    if (share.connections === 0) shares.delete(key);
+  });
+}
+
 /** Lets the connections that were not read try again. */
 export function readOn({ not_read }: Share): void {
   if (not_read.size === 0) return;
@@ -81,7 +98,7 @@ export function readOn({ not_read }: Share): void {
 }
 
 /**
- * The shares of all peers that have connections, by name. Users of this host and of other hosts are the same users if they have
+ * The shares of all peers that have connections, or had some less than about a second ago, by name. Users of this host and of other hosts are the same users if they have
  * the same uid.
  */
 export type Shares = Map<string, Share>;

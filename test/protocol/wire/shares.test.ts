@@ -129,6 +129,25 @@ test("shares: replies that users of a host do not read stop those who do not rea
   );
 });
 
+test("shares: a user who connects anew has the rest of the rate, not a new one", async () => {
+  const shares: Shares = new Map();
+  await inTlsWorld(
+    CA,
+    async (world) => {
+      const first = await client(world, LOGIN1, 5001);
+      for (let id = 1; id <= 300; id++) first.socket.write(request(id));
+      await until("the rate is used up", () => first.answered.size >= 200);
+      const used = shares.get("user 5001");
+      first.socket.destroy();
+      await until("no connection is left", () => used?.connections === 0);
+      await client(world, LOGIN1, 5001);
+      assert.equal(shares.get("user 5001"), used);
+    },
+    options({ user_frames_per_s_max: 200 }, shares),
+  );
+  await until("nobody is counted any more", () => shares.size === 0);
+});
+
 test("shares: requests a second of a user and of a host's users are limited by waiting, not by losing; other hosts do not wait", async () => {
   const rows: readonly (readonly [what: string, uids: readonly number[], limits: Partial<Limits>])[] = [
     ["one user over two connections", [5001, 5001], { user_frames_per_s_max: 200 }],
