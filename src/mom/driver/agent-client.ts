@@ -1,8 +1,8 @@
 // The mom's end of the link to its file agents: it starts them, restarts them when they die, and repeats requests without an answer.
 //
 // N1. The main agent does quick work for all owners. Slow work (big output, stage lists, other hosts, directories with many files) is done by a few further
-//     agents, which are started when needed and end when they have nothing to do. The slow work of one owner always goes to the same agent. If it takes hours,
-//     the other agents can still work for other owners.
+//     agents, which are started when needed and end when they have nothing to do. While an owner has slow work, all of it goes to the same agent. Another owner gets
+//     an agent of its own, or shares the one with the fewest owners if there are BULK_AGENTS_MAX.
 // N2. Requests leave at the end of the turn in which they are made, after the records of that turn have been written (mom-driver.ts D1).
 
 import type { AgentToMom, DropRequest, FilePlan, FinishRequest, MomToAgent, PrepareRequest } from "../job/agent-link.ts";
@@ -22,7 +22,8 @@ const BULK_AGENTS_MAX = 8;
 export class AgentClient {
   readonly #surroundings: Surroundings;
   readonly #main: Lane;
-  readonly #bulk = new Map<number, Lane>();
+  /** the agents besides the main one, and whose slow work each of them does */
+  readonly #bulk = new Map<Lane, Set<number>>();
 
   /** Starts the main agent. */
   constructor(port: AgentPort, clock: ClockPort, handlers: AgentHandlers) {
@@ -64,23 +65,30 @@ export class AgentClient {
   close(done: () => void): void {
     this.#main.close(() => {
       // The further agents finish their present copies before they notice that the mom has ended. The next mom requests the work that is left.
-      for (const lane of this.#bulk.values()) lane.close(() => undefined);
+      for (const lane of this.#bulk.keys()) lane.close(() => undefined);
       done();
     });
   }
 
   #bulkFor({ owner }: FilePlan): Lane {
-    const number = (owner?.uid ?? 0) % BULK_AGENTS_MAX;
-    const known = this.#bulk.get(number);
-    if (known !== undefined) return known;
+    const uid = owner?.uid ?? 0;
+    const known = [...this.#bulk].find(([, owners]) => owners.has(uid));
+    if (known !== undefined) return known[0];
+    if (this.#bulk.size < BULK_AGENTS_MAX) return this.#launchBulk(uid);
+    const [[lane, owners]] = [...this.#bulk].sort(([, a], [, b]) => a.size - b.size) as [[Lane, Set<number>]];
+    owners.add(uid);
+    return lane;
+  }
+
+  #launchBulk(uid: number): Lane {
     const lane: Lane = new Lane("bulk", this.#surroundings, {
       onBulky: () => undefined,
       onIdle: () => {
-        this.#bulk.delete(number);
+        this.#bulk.delete(lane);
         lane.close(() => undefined);
       },
     });
-    this.#bulk.set(number, lane);
+    this.#bulk.set(lane, new Set([uid]));
     return lane;
   }
 }
