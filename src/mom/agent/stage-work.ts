@@ -2,9 +2,9 @@
 //
 // S1. If everything could be copied, staged-in files are removed after the job, and staged-out files are removed from their source. Otherwise all of them stay.
 // S2. A file that is already in its place is neither copied nor removed. A staged-in copy that overwrote an existing file is not removed.
-// S3. Before the job runs, the copies made here are listed in a file of the mom, so that a restarted agent removes the same files.
+// S3. Each copy is listed in a file of the mom before it is made, so that an agent that was killed meanwhile leaves nothing of which the next one does not know.
 
-import { lstatSync, readFileSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
+import { appendFileSync, lstatSync, readFileSync, rmSync, unlinkSync } from "node:fs";
 import { basename } from "node:path";
 import { messageOf } from "#support/caught.ts";
 import { isTextList } from "#support/guards.ts";
@@ -22,21 +22,16 @@ import { copyRemote, copyTree, exists, isSameFile } from "./file-copy.ts";
  */
 export async function stageInFar(plan: FilePlan, copies: FarCopies): Promise<ReadonlySet<StageItem>> {
   const done = new Set<StageItem>();
-  const made = new Set(recorded(plan));
+  const made = new MadeCopies(plan);
   for (const item of plan.stagein) {
     const { local, remote } = item;
     if (remote.host === null) continue;
     try {
-      const onPlace = (target: string): void => {
-        if (!exists(target)) made.add(target);
-      };
-      if (await copies.get(remote.host, remote.path, local, onPlace)) done.add(item);
+      if (await copies.get(remote.host, remote.path, local, (target) => made.before(target))) done.add(item);
     } catch (error) {
-      record(plan, made);
       removeStagedIn(plan);
       throw new Error(`Unable to stage in ${local} from ${whereOf(item)}: ${messageOf(error)}`);
     }
-    record(plan, made);
   }
   return done;
 }
@@ -44,53 +39,79 @@ export async function stageInFar(plan: FilePlan, copies: FarCopies): Promise<Rea
 /** Copies the files that the job needs. done: the items that were copied already. If one cannot be copied, removes the earlier copies and throws. */
 export function stageIn(plan: FilePlan, done: ReadonlySet<StageItem> = NOTHING): void {
   if (plan.stagein.length === 0) return;
-  const made = new Set(recorded(plan));
+  const made = new MadeCopies(plan);
   for (const item of plan.stagein) {
     if (done.has(item)) continue;
     actAs(plan.owner);
     try {
       copyIn(plan, item, made);
     } catch (error) {
-      record(plan, made);
       removeStagedIn(plan);
       throw new Error(`Unable to stage in ${item.local} from ${whereOf(item)}: ${messageOf(error)}`);
     }
-    record(plan, made);
   }
   actAs(plan.owner);
 }
 
 const NOTHING: ReadonlySet<StageItem> = new Set();
 
-function copyIn(plan: FilePlan, { local, remote }: StageItem, made: Set<string>): void {
+function copyIn(plan: FilePlan, { local, remote }: StageItem, made: MadeCopies): void {
   if (remote.host !== null) {
     // This host does not know which files a pattern on the other host matches, so copies that a pattern has brought are never removed.
     const target = placeIn(local, basename(remote.path));
-    if (!/[*?[]/.test(remote.path) && !exists(target)) made.add(target);
+    if (!/[*?[]/.test(remote.path)) made.before(target);
     copyRemote(plan, remote, { host: null, path: local });
     return;
   }
   for (const source of matching(remote.path)) {
     const target = placeIn(local, basename(source));
     if (isSameFile(source, target)) continue;
-    if (!exists(target)) made.add(target);
+    made.before(target);
     copyTree(source, target);
   }
 }
 
+/** The list of the copies that were made here. */
+class MadeCopies {
+  readonly #plan: FilePlan;
+  readonly #paths: Set<string>;
+
+  constructor(plan: FilePlan) {
+    this.#plan = plan;
+    this.#paths = new Set(recorded(plan));
+  }
+
+  /** Lists a copy that is about to be made (S3), unless something is in its place already (S2). Called with the owner's rights, and keeps them. */
+  before(target: string): void {
+    if (this.#paths.has(target) || exists(target)) return;
+    this.#paths.add(target);
+    actAs(null);
+    try {
+      appendFileSync(this.#plan.staged, `\n${JSON.stringify([target])}`, { mode: 0o600 });
+    } finally {
+      actAs(this.#plan.owner);
+    }
+  }
+}
+
+/** Reads the list: an array of paths in each line. */
 function recorded(plan: FilePlan): string[] {
   actAs(null);
   try {
-    const read: unknown = JSON.parse(readFileSync(plan.staged, "utf8"));
-    return isTextList(read) ? [...read] : [];
+    return readFileSync(plan.staged, "utf8").split("\n").flatMap(pathsIn);
   } catch {
     return [];
   }
 }
 
-function record(plan: FilePlan, made: ReadonlySet<string>): void {
-  actAs(null);
-  writeFileSync(plan.staged, JSON.stringify([...made]), { mode: 0o600 });
+function pathsIn(line: string): readonly string[] {
+  try {
+    const read: unknown = JSON.parse(line);
+    return isTextList(read) ? read : [];
+  } catch {
+    // The line is empty, or it was not complete when the host went down.
+    return [];
+  }
 }
 
 /** Removes the files that stageIn has listed. */
