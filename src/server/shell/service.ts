@@ -127,11 +127,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   });
   const identity = identityPort(authorityOptions(conf, config.home), network, pair?.files);
   const file_hosts = new FileHosts({ kernel: () => driver.core.kernel, hasHost: (name) => identity.hasHost(name) });
-  const onFrame: LinkHandlers["onFrame"] = (link, type, data) => {
-    handlers.onFrame(link, type, data);
-    network.heard(link);
-  };
-  const remote = remoteScheds(options, identity, { ...handlers, onFrame }, () => driver);
+  const remote = remoteScheds(options, identity, heardHandlers(handlers, network), () => driver);
   const gate = new Gate({
     driver: () => driver,
     users,
@@ -200,6 +196,17 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     reopenLogs() {
       options.log.reopen();
       accounting.reopen();
+    },
+  };
+}
+
+/** Returns the handlers of links to schedulers on other hosts: the network also notes when it last heard of such a host. */
+function heardHandlers(handlers: LinkHandlers, network: HostNetwork): LinkHandlers {
+  return {
+    ...handlers,
+    onFrame(link, type, data) {
+      handlers.onFrame(link, type, data);
+      network.heard(link);
     },
   };
 }
