@@ -1,6 +1,7 @@
-// A pool of equal slots that the real scheduler schedules: one vnode with as many cpus, the scheduler's mirror of the server's
-// objects, updated by deltas, and a real cycle for every pass (src/sched/cycle/cycle.ts). It is slower than pool.ts, and is
-// meant for traces whose result must come from the scheduler itself.
+// A pool of equal slots that the real scheduler schedules. The pool is one vnode, and each slot is a cpu of this vnode. The
+// pool keeps the scheduler's mirror of the server's objects and updates the mirror by deltas. Every pass is a real cycle
+// (src/sched/cycle/cycle.ts). This pool is slower than pool.ts. It is meant for traces whose result must come from the
+// scheduler itself.
 //
 // X1. It supports only what strict_ordering and backfill_depth can express: fcfs, depthN, depthinf. X2. The mirror is told of
 //     the ends of jobs before the pass, and of their starts after it.

@@ -22,7 +22,7 @@ export type StallWatch = {
   readonly period_ms: number;
 };
 
-/** Makes a stall watch. now_ms: the time of a clock that is never set, as in look(). */
+/** Makes a stall watch. now_ms: the time of a monotonic clock, which nobody can adjust. look() takes the time of the same clock. */
 export function stallWatch(now_ms: number): StallWatch {
   let last_ms = now_ms;
   let limit_ms = (1000 * SILENCE_S_DEFAULT) / 3;

@@ -23,7 +23,7 @@ export type FileFrame =
   /** first frame: the run to which the files belong */
   | { readonly kind: "open"; readonly job: string; readonly run_count: number }
   | { readonly kind: "ready" }
-  /** writes a file or a tree to a path of the receiver. name: its name, if the path is that of a directory */
+  /** writes a file or a tree to a path of the receiver. name: the name of the file or tree in the directory `path`; used only if `path` is a directory */
   | { readonly kind: "put"; readonly path: string; readonly name: string }
   /** asks for the files that a path or pattern of the receiver names */
   | { readonly kind: "get"; readonly path: string }

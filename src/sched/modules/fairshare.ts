@@ -1,4 +1,4 @@
-// Module `fairshare` (docs/reference/scheduler.md 10): jobs of entities without shares never run. A job that starts counts until the end of the cycle as if
+// Module `fairshare` (docs/reference/scheduler.md 10): with `fairshare_enforce_no_shares`, jobs of entities without shares run only by qrun. A job that starts counts until the end of the cycle as if
 // it had already used what it requests. The order by shares is in order/share-source.ts, the tree in src/model/fairshare.ts.
 
 import { addTemporary, entityOf } from "#model/fairshare.ts";

@@ -7,7 +7,7 @@ import type { Universe } from "../shapes/universe.ts";
 export const GROUP_ATTRS = ["node_group_enable", "node_group_key"] as const;
 export const SCHED_GROUP_ATTRS = ["only_explicit_psets"] as const;
 
-/** Returns the resources that group vnodes for jobs of a queue, unless the job has a grouping of its own; empty: none, as in reservations. */
+/** Returns the resources by which vnodes are grouped for the jobs of a queue that ask for no grouping themselves. The list is empty for the queue of a reservation. */
 export function groupResources({ server, resv_queues }: Universe, queue: Queue | undefined): readonly string[] {
   if (server.attrs["node_group_enable"] !== true || resv_queues.has(queue?.name ?? "")) return [];
   const own = listOf(queue?.attrs["node_group_key"]);

@@ -26,7 +26,7 @@ import type { NodeSet } from "./vnode.ts";
 export const STAGES = [
   /** whether the queue is one from which jobs run */
   "queue",
-  /** fairshare: an entity without shares never runs (docs/reference/scheduler.md 10) */
+  /** fairshare: with fairshare_enforce_no_shares, jobs of an entity without shares do not run (docs/reference/scheduler.md 10) */
   "fairshare",
   /** whether all vnodes together could hold the job, now or ever */
   "totals",

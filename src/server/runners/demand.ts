@@ -47,7 +47,7 @@ export type Counted = {
 };
 
 type Count = { readonly bucket: Bucket; readonly partition: string; ready: number; priority: number };
-/** running: the jobs with vnodes, by limit: `QUEUE u:OWNER`, `QUEUE p:PROJECT`. The queue "" stands for all queues that are counted here. */
+/** running: how many jobs have vnodes. The key names the limit for which the jobs are counted: `QUEUE o:PBS_ALL`, `QUEUE u:OWNER` or `QUEUE p:PROJECT`. An empty QUEUE means all queues that are counted here. */
 type Counting = { readonly counts: Map<string, Count>; readonly running: Map<string, number>; readonly impossible: [Job, string][] };
 
 /** Counts the waiting jobs of all partitions with enabled backends. */

@@ -293,7 +293,7 @@ export function unfit(kernel: Kernel, name: string, text: string): void {
 function endText({ code, signal }: SchedEnd, sched: Sched): string {
   if (signal === null) return `exit status ${code}`;
   if (signal !== WATCH_SIGNAL) return `signal ${signal}`;
-  return `signal ${signal} of its own watch: a module's call took longer than module_alarm (${sched.attrs["sched_priv"]}/modules_stuck)`;
+  return `signal ${signal} from its own watch thread: a module's call took longer than module_alarm (${sched.attrs["sched_priv"]}/modules_stuck)`;
 }
 
 function crashed(kernel: Kernel, sched: Sched, runtime: SchedRuntime, why: string): void {

@@ -70,8 +70,8 @@ const entitiesOf = (attrs: Pick<JobAttrs, "euser" | "egroup" | "project">): stri
 ];
 
 /**
- * The two sums in which the jobs of a queue are counted: that of its scheduler, for limits of the server
- * (docs/reference/scheduler.md 2), and that of the queue.
+ * Returns the keys of the two sums in which the jobs of a queue are counted. The sum of the queue's scheduler is compared with
+ * the limits of the server (docs/reference/scheduler.md 2). The sum of the queue is compared with the limits of the queue.
  */
 function scopesOf(state: ServerState, queue_name: string): string[] {
   const queue = state.queues.get(queue_name);

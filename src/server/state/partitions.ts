@@ -8,7 +8,7 @@ import type { RunnerDoing } from "#protocol/runner-link.ts";
 import { isOwnName, type OwnHost } from "./own-host.ts";
 import type { Backend, Queue, Runner, Sched, ServerState, Vnode } from "./state.ts";
 
-/** The partitions of a scheduler: for the default scheduler pbs-default, for others those of its attribute partition. */
+/** Returns the partitions of a scheduler. The default scheduler has the partition `pbs-default`. Any other scheduler has the partitions in its attribute `partition`. */
 export function partitionsOf(sched: Sched): readonly string[] {
   if (sched.name === DEFAULT_SCHED) return [DEFAULT_PARTITION];
   const list = sched.attrs["partition"];

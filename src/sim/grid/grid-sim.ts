@@ -177,7 +177,7 @@ export class GridSim {
     };
   }
 
-  /** Counts what runs now as used during the time of a cycle, and lets earlier use count less. */
+  /** Reduces the earlier usage by its half-life. Then adds the usage of the jobs that run now, for the length of one cycle. */
   #use(campaigns: readonly CampaignView[]): void {
     const { cycle_s } = this.#scenario;
     const factor = 0.5 ** (cycle_s / USAGE_HALF_S);

@@ -105,7 +105,7 @@ describe("modules of a scheduler", () => {
       assert.match(log(), /;pbs_sched;Sched;endless;left out: /);
       assert.match(
         complex.log("server_logs"),
-        /;ended with signal SIGALRM of its own watch: a module's call took longer than module_alarm/,
+        /;ended with signal SIGALRM from its own watch thread: a module's call took longer than module_alarm/,
       );
       // A changed attribute does not make the scheduler try the module again, but a change of its file does.
       const after = complex.schedPid("default");

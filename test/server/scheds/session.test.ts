@@ -820,7 +820,7 @@ test("the log says how a scheduler ended: by a signal, by its own watch over mod
   assert.equal(ends[0], "ended with signal SIGKILL; it is started again at once");
   assert.match(
     ends[1] ?? "",
-    /^ended with signal SIGALRM of its own watch: a module's call took longer than module_alarm \(.*modules_stuck\); it is started again at once$/,
+    /^ended with signal SIGALRM from its own watch thread: a module's call took longer than module_alarm \(.*modules_stuck\); it is started again at once$/,
   );
 });
 

@@ -1,5 +1,6 @@
 // Lists by partition the jobs that wait while no scheduler looks at them, with the reason (`partita top`). Everybody may
-// ask. While query_other_jobs is False, users get only the numbers of the jobs, without ids.
+// ask. While query_other_jobs is False, users see only how many jobs wait in each
+// partition. They see no ids.
 
 import type { UnservedView, WaitingJob } from "#protocol/sched-view.ts";
 import { seesOthers } from "../../attributes/permission.ts";
