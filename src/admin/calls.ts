@@ -407,7 +407,7 @@ function mistake(message: string): string {
   return message.startsWith("Not enough non-option arguments") ? "an argument is missing" : message;
 }
 
-/** Returns the call that shows the right help text after a mistake: that of the command, unless the command itself is wrong. */
+/** Returns the call that shows the right help text after a mistake. It is the help of the command, unless the command itself is wrong. */
 function helpOf(first: string | undefined, message: string): string {
   const isCommand = first !== undefined && /^[a-z]+$/.test(first) && !message.startsWith("Did you mean") && !message.endsWith(`: ${first}`);
   return isCommand ? `partita ${first} --help` : "partita --help";

@@ -131,7 +131,7 @@ export async function foreignServer(complex: Complex, server: string | null): Pr
   }
 }
 
-/** Throws ServerUnreachable if the server that the user named is not that of this complex. */
+/** Throws ServerUnreachable if the user named another server than the server of this complex. */
 export async function mustBeOurs(complex: Complex, server: string | null): Promise<void> {
   const error = await foreignServer(complex, server);
   if (error !== null) throw error;

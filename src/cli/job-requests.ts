@@ -24,7 +24,7 @@ export type JobRequests = {
   readonly unreachable?: (error: ServerUnreachable) => string;
 };
 
-/** Sends the requests. Resolves with the exit status: 0, or that of the last operand that failed. */
+/** Sends the requests. Resolves with the exit status: 0, or the exit status of the last operand that failed. */
 export async function requestForJobs(io: CommandIo, complex: Complex, work: JobRequests): Promise<number> {
   let status = 0;
   let link: Link | null = null;

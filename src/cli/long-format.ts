@@ -212,7 +212,7 @@ export function splitVariables(list: string): string[] {
 }
 
 export type JsonDocument = {
-  /** returns the text of the next object; that of the first one includes the beginning of the document */
+  /** returns the text of the next object; the text of the first object includes the beginning of the document */
   object(id: string, rendered: string): string;
   /** returns the end of the document; if there was no object, the whole document */
   end(): string;

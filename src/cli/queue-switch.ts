@@ -17,7 +17,7 @@ export function queueSwitch(spec: QueueSwitch): Command {
   return asCommand(spec.command, usage(spec.command), queueSwitchBody(spec));
 }
 
-/** Changes the queues in the given order, also after a failure. The exit status is that of the last failure: 2, or 1 if a word is not a destination. */
+/** Changes the queues in the given order, also after a failure. The exit status tells about the last failure: 2, or 1 if a word is not a destination. */
 export function queueSwitchBody(spec: QueueSwitch): CommandBody {
   return async (io, complex) => {
     if (io.argv.length === 0) {

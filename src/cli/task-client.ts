@@ -40,7 +40,7 @@ export function runOf(env: CommandIo["env"]): TaskRun | null {
 }
 
 /**
- * Returns the directories PBS_HOME in which the mom of this job may be found: first the one that contains the job's node file, then that of the configuration.
+ * Returns the directories PBS_HOME in which the mom of this job may be found: first the one that contains the job's node file, then the directory of the configuration.
  */
 function homes(io: CommandIo, complex: Complex): string[] {
   const nodefile = io.env["PBS_NODEFILE"] ?? "";

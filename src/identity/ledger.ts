@@ -182,7 +182,7 @@ export function recordJoin(ledger: Ledger, token: string, certificate: Certifica
   };
 }
 
-/** Adds a certificate that was given without a token: that of the server, or a renewal. Earlier ones stay valid until their end. */
+/** Adds a certificate that was given without a token: the server's certificate, or a renewed one. Earlier certificates stay valid until their end. */
 export function recordCertificate(ledger: Ledger, certificate: Certificate): Ledger {
   return { ...ledger, certificates: [...ledger.certificates, certificate] };
 }

@@ -31,7 +31,7 @@ function roleIn(uri: string): RoleNamed | null {
   return isUserName(user) ? { role: "user", user } : null;
 }
 
-/** Returns the identity that the names give; null: the names are not those of a host's certificate (N1). */
+/** Returns the identity that the names give; null: no host's certificate has such names (N1). */
 export function identityIn(names: CertificateNames, serial: string): HostIdentity | null {
   const [dns, uri] = [names.dns[0], names.uri[0]];
   if (dns === undefined || uri === undefined || names.dns.length + names.uri.length + names.other !== 2) return null;

@@ -29,7 +29,7 @@ export type ShareNode = {
   percentage: number;
   /** the usage of this entity without the entities below it; 1 means that it has used nothing */
   own: number;
-  /** the usage, including that of the entities below (H1) */
+  /** the usage, including the usage of the entities below (H1) */
   usage: number;
   /** `usage` plus the temporary usage of the present cycle (H3) */
   temporary: number;
@@ -244,7 +244,7 @@ export function shareFactor(fairshare: Fairshare, node: ShareNode): number {
   return node.percentage <= 0 ? 0 : 2 ** -(treeUsage(fairshare, node) / node.percentage);
 }
 
-/** Usage divided by share. Jobs of an entity with a smaller ratio come first; those of an entity without a share come last. */
+/** Usage divided by share. Jobs of an entity with a smaller ratio come first. Jobs of an entity without a share come last. */
 export const ratio = ({ temporary, percentage }: ShareNode): number =>
   percentage <= 0 ? Number.POSITIVE_INFINITY : temporary / percentage;
 

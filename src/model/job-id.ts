@@ -67,7 +67,7 @@ export function seqOf(id: string): number {
   return Number.isNaN(seq) ? -1 : seq;
 }
 
-/** The array of a subjob: `12[3].svr` -> `12[].svr`. Returns null if the id is not that of a subjob. */
+/** The array of a subjob: `12[3].svr` -> `12[].svr`. Returns null if the id does not name a subjob. */
 export function arrayIdOf(id: string): string | null {
   const match = /^([0-9]+)\[[0-9]+\](.*)$/.exec(id);
   return match === null ? null : `${match[1]}[]${match[2]}`;
@@ -78,7 +78,7 @@ export function subjobId(array_id: string, index: number): string {
   return array_id.replace("[]", `[${index}]`);
 }
 
-/** The index in a subjob's id, or -1 if the id is not that of a subjob. */
+/** The index in a subjob's id, or -1 if the id does not name a subjob. */
 export function subjobIndex(id: string): number {
   const match = /^[0-9]+\[([0-9]+)\]/.exec(id);
   return match === null ? -1 : Number(match[1]);

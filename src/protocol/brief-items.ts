@@ -7,7 +7,7 @@
 import { present } from "#support/assert.ts";
 import type { StatusItem, WireAttrs } from "./messages.ts";
 
-/** An item in full, or brief: `like` has the attributes that differ from those of the item before. */
+/** An item in full, or brief. `like` has only the attributes that differ from the item before. */
 export type BriefItem = StatusItem | { readonly id: string; readonly like: WireAttrs };
 
 /** Makes the items of one `part` frame brief. If two successive items have the same attribute record object, no attributes are compared. */

@@ -105,7 +105,7 @@ export type AuthorityToHost = {
     readonly now_s: number;
     readonly authorities: readonly string[];
     readonly revoked: readonly Revocation[];
-    /** only for a host that has shown its own certificate, not that of its users */
+    /** only for a host that has shown its own certificate, not a user's certificate */
     readonly host?: HostSight;
   };
   renewed: { readonly certificate: string; readonly authority: string };

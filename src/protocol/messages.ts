@@ -206,7 +206,7 @@ export type SubmitResvRequest = {
 };
 export type DeleteResvRequest = { readonly kind: "delete-resv"; readonly resv: string };
 /**
- * pbs_ralter. The duration is reserve_duration. The reply value is that of submit-resv; word may also be `ALTER REQUESTED`.
+ * pbs_ralter. The duration is reserve_duration. The reply value has the form of the reply to submit-resv; word may also be `ALTER REQUESTED`.
  * force: the server alters the reservation without asking a scheduler.
  */
 export type ModifyResvRequest = {

@@ -21,7 +21,7 @@ export type TaskToMom = {
   "task-nodes": TaskRun;
   /**
    * starts a task. token: a number that the caller chooses for the task. argv[0] is searched in the job's PATH. shell: argv is
-   * one text for the owner's shell. env: variables `NAME=value` in addition to those of the job. name: sent by moms only; a
+   * one text for the owner's shell. env: variables `NAME=value` in addition to the job's variables. name: sent by moms only; a
    * request with the name of an earlier one asks for the answers about the task of that request. again: the request may have
    * arrived before
    */

@@ -45,7 +45,7 @@ export const run: Command = async (io) => {
   }
   const args = parseArguments(io.argv);
   if ("bad" in args) {
-    // The message about an option is that of getopt and not of qmgr itself, so -z does not suppress it.
+    // The message about an option comes from getopt and not from qmgr itself, so -z does not suppress it.
     io.err(args.silent ? args.bad : `${args.bad}${USAGE}`);
     return 1;
   }

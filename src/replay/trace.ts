@@ -70,7 +70,7 @@ function splitLine({ text, starts, ends }: Fields, from: number, to: number): vo
   }
   if (inside) ends.push(to);
 }
-/** character code of the blank; those of tabs and carriage returns are smaller */
+/** character code of the blank; the codes of tabs and carriage returns are smaller */
 const BLANK = 0x20;
 
 const FIELDS = 18;

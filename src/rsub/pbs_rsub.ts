@@ -69,7 +69,7 @@ async function submit(io: CommandIo, complex: Complex, request: SubmitResvReques
     const reply = await link.request(request);
     if (!reply.ok) {
       io.err(`pbs_rsub: ${reply.text ?? `Server returned error ${reply.code}`}\n`);
-      // If the server does not know a host, the operands were wrong: the exit status is that of wrong usage.
+      // If the server does not know a host, the operands were wrong, and the exit status says so.
       return request.hosts !== undefined && reply.code === PBSE_UNKNODE ? USAGE_STATUS : refusalStatus(reply.code);
     }
     const { id, word } = reply.value as { readonly id: string; readonly word: string };

@@ -119,7 +119,7 @@ export class BackendLoop {
     return this.#fault !== null && this.#fault.kind !== "limit" && this.#mayFallBack;
   }
 
-  /** Called with each new picture. runners: those of this backend. Looks at the backend, unless it is in a pause. */
+  /** Called with each new picture. runners: the runners of this backend. Looks at the backend, unless it is in a pause. */
   update(work: BackendWork, runners: readonly RunnerWork[], plan: () => Plan): void {
     this.#work = work;
     if (this.#closed) return;

@@ -33,7 +33,7 @@ const READY_ENV = "PARTITA_SCHED_READY";
 /** Says that the process is the child of a keeper, which starts it again after a crash. */
 const KEPT_ENV = "PARTITA_SCHED_KEPT";
 
-/** By this number the nice value of the scheduler's thread is higher than that of its server (setpriority(2)). */
+/** By this number the nice value of the scheduler's thread is higher than the nice value of its server (setpriority(2)). */
 const BEHIND_SERVER = 5;
 
 async function main(argv: readonly string[]): Promise<number> {

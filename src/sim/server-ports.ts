@@ -169,7 +169,7 @@ export class DaemonLink implements GateLink {
   readonly #gone: () => void;
   #is_open = true;
 
-  /** pid: that of the process at the other end. gone: called when either side has ended the link. far: a peer on another host */
+  /** pid: the pid of the process at the other end. gone: called when either side has ended the link. far: a peer on another host */
   constructor(id: number, pid: number, end: DaemonEnd, cable: Cable, gone: () => void, far?: FarPeer) {
     this.id = id;
     this.peer = far === undefined ? { uid: 0, gid: 0, pid } : { uid: NO_UID, gid: NO_UID, pid: 0, ...far };

@@ -98,7 +98,7 @@ function dependText(random: Prng): string {
   return Array.from({ length: random.int(1, 2) }, item).join(",");
 }
 
-/** Changes the id of an array to that of a subjob or a range of subjobs, which need not exist. */
+/** Changes the id of an array to the id of a subjob or of a range of subjobs, which need not exist. */
 function subjobsOf(random: Prng, id: string): string {
   if (!id.includes("[]") || random.chance(0.4)) return id;
   const first = random.int(0, 9);

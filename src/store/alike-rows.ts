@@ -2,7 +2,7 @@
 // numbers. What a text has in common with the previous text is only compared and not parsed again, and its values are used
 // again.
 //
-// A1. The result equals that of JSON.parse, also in the order of names. Each text gives a new record. Its values may be
+// A1. The result equals the result of JSON.parse, also in the order of names. Each text gives a new record. Its values may be
 //     shared with other records and must not be changed in place.
 // A2. A text that JSON.parse refuses is refused here as well.
 //

@@ -8,7 +8,7 @@ type Stored = Omit<HistoryRow, "data"> & { readonly data: string };
 const COLUMNS = "id, seq, idx, owner, queue, state, ended_s, data";
 
 export type Parameter = string | number | null;
-/** A connection to a database. name: that of the store, for messages. all: `?` in the statement stands for a parameter. */
+/** A connection to a database. name: the name of the store, for messages. all: `?` in the statement stands for a parameter. */
 export type Reader = { readonly name: string; all<T>(sql: string, ...parameters: readonly Parameter[]): Promise<T[]> };
 
 /** The parts of SQL statements in which databases differ. */

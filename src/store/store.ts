@@ -127,7 +127,7 @@ export type SharedStore = {
   isConfirmed(): boolean;
   /** Resolves when isConfirmed() is true. Rejects with StoreError: `away` after a time, or `deposed`. */
   confirm(): Promise<void>;
-  /** Gives the servers that wait an order. role: only those of that role; null: all */
+  /** Gives the servers that wait an order. role: only servers of that role; null: all */
   order(order: "stop" | "idle", role: "primary" | "secondary" | null): Promise<void>;
   /** reads all files */
   files(): Promise<ReadonlyMap<string, string>>;

@@ -10,11 +10,11 @@ const DIRECTORY = "/proc/self/fd";
 const O_CLOEXEC = 0o2000000;
 const ACCESS = 0o3;
 
-/** An open descriptor above 2. target: what it leads to, in the words of /proc, such as `/etc/passwd` or `pipe:[81]`. flags: those of open(2). */
+/** An open descriptor above 2. target: what it leads to, in the words of /proc, such as `/etc/passwd` or `pipe:[81]`. flags: the flags of open(2). */
 export type Descriptor = { readonly fd: number; readonly target: string; readonly flags: number };
 
 /**
- * Returns the descriptors that are not those of Node.js itself. When Node.js starts, it has event queues (`anon_inode:`), /dev/null, and pipes of which it has
+ * Returns the descriptors that Node.js itself has not opened. When Node.js starts, it has event queues (`anon_inode:`), /dev/null, and pipes of which it has
  * both ends, all with FD_CLOEXEC. kept: numbers that are meant for this process.
  */
 export function foreignDescriptors(open: readonly Descriptor[], kept: ReadonlySet<number>): number[] {
@@ -59,7 +59,7 @@ function openDescriptors(): Descriptor[] {
         { fd, target: readlinkSync(`${DIRECTORY}/${name}`), flags: Number.parseInt(/^flags:\s*([0-7]+)/m.exec(info)?.[1] ?? "0", 8) },
       ];
     } catch {
-      // This descriptor was that of the open directory /proc/self/fd, which is closed now.
+      // This descriptor belonged to the open directory /proc/self/fd, which is closed now.
       return [];
     }
   });

@@ -110,7 +110,7 @@ export type NewConf = {
   /** name of the server; undefined: the short host name */
   readonly server: string | undefined;
   /**
-   * a host without a server. host, port: those of the server; node: the name of this host in the complex, if it is not the
+   * a host without a server. host, port: host and port of the server; node: the name of this host in the complex, if it is not the
    * short host name; login: it runs no mom
    */
   readonly member?: {

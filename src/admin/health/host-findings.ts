@@ -8,7 +8,7 @@ import { hasStandby, serverLines } from "../hosts/servers.ts";
 import type { Finding } from "./doctor.ts";
 import type { OtherAddress, Unreached } from "./reach.ts";
 
-/** The facts to judge. now_s: epoch seconds; version: that of the programs on this host; date: writes epoch seconds for people */
+/** The facts to judge. now_s: epoch seconds; version: the version of the programs on this host; date: writes epoch seconds for people */
 export type HostFacts = {
   readonly list: IdentityAnswers["list"];
   readonly hosts: readonly HostView[];

@@ -1,5 +1,5 @@
 // `partita demo`: creates a temporary complex in user mode. With qmgr it adds a second scheduler that has its own partition.
-// It then runs real jobs in both partitions, and shows the results. All output is that of the commands.
+// It then runs real jobs in both partitions, and shows the results. All output comes from the commands.
 
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// `partita upgrade`: replaces the programs of a running complex by those of this checkout.
+// `partita upgrade`: replaces the programs of a running complex by the programs of this checkout.
 //
 // G1. A copy of the store is made first: the new program may convert the store to a newer version, which the old program
 //     would refuse.

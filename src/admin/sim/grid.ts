@@ -46,7 +46,7 @@ function policiesOf({ flood_rate, canary, copies }: GridScenario, predictors?: s
   return by_predictor.flatMap((predictor) => by_strategy.map((strategy) => ({ predictor, strategy, ...common })));
 }
 
-/** Reads the local jobs of each cluster: those of the workload's days from `from_day` on, shifted to time 0. */
+/** Reads the local jobs of each cluster: the jobs of the workload from day `from_day` on, shifted to time 0. */
 function workloadsOf({ clusters, days }: GridScenario, named: readonly string[], directory: string): Map<string, readonly TraceJob[]> {
   const files = new Map(
     named.map((text) => {

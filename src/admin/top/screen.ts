@@ -44,7 +44,7 @@ const JOB_ROWS_MIN = 4;
 export function shownJobs(picture: TopPicture, { filter, sched }: TopState): WaitingJob[] {
   const served = picture.scheds.filter(({ name }) => sched === null || name === sched).flatMap(({ view }) => view?.waiting ?? []);
   const unserved = unservedOf(picture, sched).flatMap(({ waiting, text }) => waiting.map((job) => ({ ...job, comment: text })));
-  // If both the server and a scheduler have reported a job, the server's report counts: that of the scheduler is older.
+  // If both the server and a scheduler have reported a job, the server's report counts, because the scheduler's report is older.
   const told = new Set(unserved.map(({ id }) => id));
   const jobs = [...unserved, ...served.filter(({ id }) => !told.has(id))];
   return jobs.filter(({ id, user, queue }) => [id, user, queue].some((text) => text.includes(filter)));

@@ -8,7 +8,7 @@ import { isTagOf } from "./tag.ts";
 export type Of = { readonly complex: string; readonly backend: string; readonly prefix: string };
 
 /**
- * Called for an entry of a list that cannot be read. Throws if its name is that of a runner, because the list without it would report a living runner as ended (B2).
+ * Called for an entry of a list that cannot be read. Throws if the entry has the name of a runner, because the list without the entry would report a living runner as ended (B2).
  * Entries of others are no concern.
  */
 export function unreadable(what: string, name: unknown, of: Of): readonly [] {

@@ -97,7 +97,7 @@ export function qsubScript(order: RunnerOrder, token_dir: string): string {
   return runnerScript({ order, token_dir, index: "SGE_TASK_ID - 1" });
 }
 
-/** Returns the words after `qstat`. user: only the jobs of this user; null: those of all users. z: also jobs that ended lately. */
+/** Returns the words after `qstat`. user: only the jobs of this user; null: the jobs of all users. z: also jobs that ended lately. */
 export const qstatArgs = (user: string | null): readonly string[] => ["-xml", "-s", "prsz", "-u", user ?? "*"];
 
 /** Returns the words after `qdel` and `qalter -p N`: JOB.TASK for each runner. */

@@ -75,7 +75,7 @@ export function bsubScript(order: RunnerOrder, token_dir: string): string {
 /** The fields that bjobs is asked for. */
 export const FIELDS = "jobid jobindex stat user exec_host pend_reason exit_reason job_name";
 
-/** Returns the words after `bjobs`. -a: also jobs that ended lately. user: only the jobs of this user; null: those of all users. */
+/** Returns the words after `bjobs`. -a: also jobs that ended lately. user: only the jobs of this user; null: the jobs of all users. */
 export const bjobsArgs = (user: string | null): readonly string[] => ["-a", "-u", user ?? "all", "-o", FIELDS, "-json"];
 
 /** Returns the words after `bkill`. */

@@ -47,7 +47,7 @@ export type Credentials = {
   readonly cacert: string | null;
   /** the part `identity` of a request for a token */
   readonly identity: object;
-  /** the part `scope`; null: that of the application credential */
+  /** the part `scope`; null: the scope of the application credential */
   readonly scope: object | null;
   /** texts that must be in no log and no error */
   readonly secrets: readonly string[];

@@ -31,7 +31,7 @@ export type Programs = {
 };
 
 export type RunOptions = {
-  /** the user that the program runs as; null or absent: that of this process */
+  /** the user that the program runs as; null or absent: the user of this process */
   readonly owner?: Owner | null;
   /** what the program reads from its standard input */
   readonly input?: string;

@@ -1,4 +1,4 @@
-// Finds the identity under which a program of a backend acts on runners. It is that of the runners' user, so that no right over jobs of others is needed.
+// Finds the identity under which a program of a backend acts on runners. It is the identity of the runners' user, so that no right over jobs of others is needed.
 
 import { systemUsers, type UserDatabase } from "#support/passwd.ts";
 import type { Owner, RunnerSighting } from "../contract/backend.ts";

@@ -14,7 +14,7 @@ export type SlurmOptions = {
   readonly output_dir: string | null;
   readonly timeout_ms: number;
   readonly use_nice: boolean;
-  /** null: that of slurm.conf */
+  /** null: the value in slurm.conf */
   readonly time_origin_s: number | null;
   readonly nice_factor: number | null;
   /** options for every runner */

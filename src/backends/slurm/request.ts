@@ -36,7 +36,7 @@ const NAMED: Readonly<Record<string, string>> = {
   reserv: "reservation",
   wckey: "wckey",
 };
-/** Options for which the value of the request is added to that of the backend. For any other option it takes its place. The job's own options replace both. */
+/** Options for which the value of the request is added to the backend's value. For any other option the value of the request replaces the backend's value. The job's own options replace both. */
 const JOINED = new Set(["gres", "licenses"]);
 
 /** Returns the words after `sbatch`. */
@@ -58,7 +58,7 @@ export function sbatchArgs(order: RunnerOrder, options: SlurmOptions, facts: Slu
   return [...fixed, ...[...optionsOf(request, options, facts)].map(([name, value]) => `--${name}=${value}`)];
 }
 
-/** Returns the options of sbatch from the request, the job's own options (which replace those of the request and of the backend) and the options of the backend. */
+/** Returns the options of sbatch from the request, the job's own options (which replace the options of the request and of the backend) and the options of the backend. */
 function optionsOf(request: RunnerRequest, options: SlurmOptions, facts: SlurmFacts): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   const add = (name: string, value: string): void => {
@@ -100,7 +100,7 @@ export function sbatchScript(order: RunnerOrder, token_dir: string): string {
 
 /**
  * Returns the words after `squeue`. separator: a text that nobody could foresee. Names of jobs may contain line ends and everything else; only with an unforeseeable
- * separator can no user write a line that looks like a job of ours. user: only the jobs of this user; null: those of all users.
+ * separator can no user write a line that looks like a job of ours. user: only the jobs of this user; null: the jobs of all users.
  */
 export function squeueArgs(separator: string, user: string | null, cluster: string | null): readonly string[] {
   const fields = ["", "%i", "%F", "%K", "%T", "%r", "%N", "%u", "%j", ""].join(separator);

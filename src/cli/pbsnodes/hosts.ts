@@ -9,7 +9,7 @@ export type Node = { readonly id: string; readonly attrs: WireAttrs };
 const VARIOUS = "<various>";
 /** The built-in consumable resources of a host. */
 const CONSUMABLE = ["ncpus", "mem", "vmem", "hbmem", "naccelerators", "accelerator_memory", "nmics", "ngpus"];
-/** Attributes that are lists: those of several vnodes are joined, not compared. */
+/** Attributes that are lists. The lists of several vnodes are joined, not compared. */
 const LISTS = new Set(["jobs", "resv"]);
 
 type Resources = { readonly [resource: string]: string };

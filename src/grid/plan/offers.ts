@@ -17,7 +17,7 @@ export type StrategyName = (typeof STRATEGIES)[number];
 export type Standing = {
   /** clusters that take jobs now */
   readonly open: ReadonlySet<string>;
-  /** returns the clusters that a user's jobs prefer, for example those of the user's own site */
+  /** returns the clusters that a user's jobs prefer, for example the clusters of the user's own site */
   readonly affinity: (user: string) => ReadonlySet<string>;
   /** returns the priority of a user, 0 for most; a user with a larger number comes first */
   readonly priority: (user: string) => number;

@@ -27,7 +27,7 @@ export type Observation = {
   readonly waiting: number;
   /** how many may wait (allowedWaiting) */
   readonly allowed: number;
-  /** jobs of the last batch that run, and the resources that are assigned to those of its jobs that have started */
+  /** jobs of the last batch that run, and the resources that are assigned to the jobs of the batch that have started */
   readonly running: number;
   readonly used: number;
   /** mean resources of a job of the campaign on the cluster; null: no job has been measured */
@@ -46,7 +46,7 @@ export function firstRatio(predictor: PredictorName, resources: number, requeste
   return bounded(requested === null ? 1 : 1 / requested, resources);
 }
 
-/** Returns the ratio for this cycle. ratio: that of the last cycle. batch: the last batch; null: there was none. */
+/** Returns the ratio for this cycle. ratio: the ratio of the last cycle. batch: the last batch; null: there was none. */
 export function nextRatio(predictor: PredictorName, ratio: number, batch: Batch | null, seen: Observation): number {
   if (predictor === "simple") {
     return seen.resources_per_job === null ? ratio : bounded(1 / seen.resources_per_job, seen.resources);

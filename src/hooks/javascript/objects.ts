@@ -25,7 +25,7 @@ export class HookObjects {
     return this.with(kind, object, this.#extra(kind, object.id), writable);
   }
 
-  /** Makes an object as of() does. extra: the properties that are not attributes, in place of those of the object's kind. */
+  /** Makes an object as of() does. extra: the properties that are not attributes, in place of the properties of the object's kind. */
   with(kind: string, object: HookObject, extra: { readonly [name: string]: unknown }, writable?: readonly string[]): HookObjectView {
     const { types, HookObjectView } = this.#options;
     return new HookObjectView(types, { kind, object, extra, writable });

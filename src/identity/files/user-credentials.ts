@@ -42,7 +42,7 @@ export function writeLogin(home: string, { key, certificate }: Pick<Credentials,
 /** server: PBS_SERVER; host: the node name of this host. A directory can be shared between hosts, so the name of the file has both. */
 export type UserPlace = { readonly server: string; readonly host: string };
 
-/** The file of the caller's own certificate. The caller's directory is that of the system's user database, whatever the environment says. */
+/** The file of the caller's own certificate. The caller's home directory is taken from the system's user database, whatever the environment says. */
 const userFile = ({ server, host }: UserPlace): string =>
   join(userInfo().homedir, ".partita", "identity", `${server.toLowerCase()}@${host.toLowerCase()}.pem`);
 

@@ -1,4 +1,4 @@
-// The certificate authority of a complex: makes its own certificate and signs those of hosts.
+// The certificate authority of a complex: makes its own certificate and signs the certificates of hosts.
 
 import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 import { AsnConvert } from "@peculiar/asn1-schema";

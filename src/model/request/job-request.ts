@@ -3,7 +3,7 @@
 // request, the defaults of queue and server, and the definitions of resources.
 //
 // Steps: 1. check the request for conflicts
-//        2. add job-wide defaults: resources_default, then resources_max, first those of the queue, then those of the server
+//        2. add job-wide defaults: resources_default, then resources_max, first the queue's, then the server's
 //        3. if there is no select, make one from nodes or from the job-wide amounts
 //        4. place
 //        5. make schedselect, which is select with default_chunk
@@ -42,7 +42,7 @@ export type ResolvedRequest = { readonly Resource_List: ResourceValues; readonly
 
 /**
  * Resolves the request of a submission. asked: Resource_List from the user, with typed values. Refusals: 15109, 15110 and
- * 15111 for conflicts, 15162, 15163 and 15180 for shrink-to-fit jobs, and those of select, place and nodes.
+ * 15111 for conflicts, 15162, 15163 and 15180 for shrink-to-fit jobs, and the error numbers of select, place and nodes.
  */
 export function resolveRequest(asked: ResourceValues, defaults: RequestDefaults, resources: Resources): ResolvedRequest {
   checkConflicts(asked, resources);
@@ -158,7 +158,7 @@ function oldStyleSelect(list: ResourceValues, resources: Resources): Select {
   return { chunks: [{ count: 1, pairs: names.map((name) => pairOf(name, renderResourceValue(resources.get(name), list[name] ?? ""))) }] };
 }
 
-/** The resources in default_chunk of the queue, then those of the server, each in order of name. If both have a resource, the queue's value counts. */
+/** The resources in default_chunk of the queue, then the resources in default_chunk of the server, each in order of name. If both have a resource, the queue's value counts. */
 function chunkDefaults({ queue, server }: RequestDefaults, resources: Resources): { name: string; text: string }[] {
   const defaults = new Map<string, string>();
   for (const source of [queue.default_chunk, server.default_chunk]) {

@@ -72,7 +72,7 @@ function propertyOf(word: string, resources: Resources): Pair {
 /** Job-wide amounts after their division. *_by_cpu: for each processor; others: for each chunk. */
 type Shares = { readonly ncpus_by_cpu: number; readonly mem_kb_by_cpu: number | null; readonly others: readonly Pair[] };
 
-/** Makes the chunk of a select. Its pairs have this order: those of the specification, ncpus, mpiprocs, the shares of job-wide amounts. */
+/** Makes the chunk of a select. Its pairs have this order: the pairs of the specification, ncpus, mpiprocs, the shares of job-wide amounts. */
 function finishChunk({ count, pairs, ppn, cpus }: Draft, { ncpus_by_cpu, mem_kb_by_cpu, others }: Shares): SelectChunk {
   const all = [...pairs];
   const add = (pair: Pair): void => {

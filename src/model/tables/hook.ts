@@ -16,7 +16,7 @@ export type HookLanguage = "python" | "javascript";
 /** The script of a hook. content: the imported file in base64. */
 export type HookScript = { readonly language: HookLanguage; readonly content: string };
 /**
- * The configuration of a hook. suffix: that of the imported file, for example `.json` ("" if it had none), so that the file that the hook gets has the same
+ * The configuration of a hook. suffix: the suffix of the imported file, for example `.json` ("" if it had none), so that the file that the hook gets has the same
  * suffix.
  */
 export type HookConfig = { readonly suffix: string; readonly content: string };

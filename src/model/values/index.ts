@@ -311,7 +311,7 @@ function inRange(def: AttributeDef, value: AttributeValue): AttributeValue {
   throw def.rangeError === undefined ? badValue(def) : reject(def.rangeError);
 }
 
-/** The bounds of an attribute: those of its row, or else those of its type. A time must be a valid date, and an integer must fit into 32 bits. */
+/** The bounds of an attribute. The bounds in its row of the table come first, then the bounds of its type. A time must be a valid date, and an integer must fit into 32 bits. */
 function boundsOf({ type, min, max }: AttributeDef): readonly [min: number | undefined, max: number | undefined] {
   switch (type) {
     case "time":

@@ -4,7 +4,7 @@
 // W1. No process of these users is killed: users whose number is not above maxsysid, excepted users, and users with a job
 //     here in any phase.
 
-/** $restrict_user. exceptions: names of users. maxsysid: numbers up to this are those of system users. */
+/** $restrict_user. exceptions: names of users. maxsysid: users with a number up to this are system users. */
 export type RestrictUser = { readonly on: boolean; readonly exceptions: readonly string[]; readonly maxsysid: number };
 
 export const RESTRICT_NOBODY: RestrictUser = { on: false, exceptions: [], maxsysid: 999 };

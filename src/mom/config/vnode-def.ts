@@ -74,7 +74,7 @@ function guessed(name: string, text: string): ResourceDef {
 
 export type HostFacts = { readonly host: string; readonly arch: string; readonly ncpus: number; readonly mem_kb: number };
 
-/** Merges definition files in their order: attributes of a later file replace those of an earlier one. */
+/** Merges definition files in their order: attributes of a later file replace attributes of an earlier file. */
 export function mergeVnodeDefs(files: readonly VnodeDefs[]): Map<string, VnodeDef> {
   const merged = new Map<string, VnodeDef>();
   for (const file of files) {

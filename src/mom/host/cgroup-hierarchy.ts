@@ -11,7 +11,7 @@ export type Controller = (typeof CONTROLLERS)[number];
 export type Hierarchy = { readonly version: 1 | 2; readonly controllers: ReadonlySet<string>; readonly own: string; readonly top: string };
 
 /**
- * Finds the hierarchies listed in /proc/PID/mounts, each with the group that /proc/PID/cgroup gives. name: that of the
+ * Finds the hierarchies listed in /proc/PID/mounts, each with the group that /proc/PID/cgroup gives. name: the name of the
  * directory to be made in each hierarchy.
  */
 export function hierarchiesOf(mounts: string, cgroup: string, name: string): Hierarchy[] {

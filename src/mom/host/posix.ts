@@ -121,7 +121,7 @@ function sameIdentity(a: FileIdentity | null, b: FileIdentity | null): boolean {
   );
 }
 
-/** Does synchronous file work under an identity (null: that of the process), and then returns to the identity of the process. */
+/** Does synchronous file work under an identity (null: the identity of the process), and then returns to the identity of the process. */
 export function asIdentity<T>(identity: FileIdentity | null, work: () => T): T {
   actAs(identity);
   try {

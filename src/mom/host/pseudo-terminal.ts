@@ -11,7 +11,7 @@ const O_NONBLOCK = 0o4000;
 const O_CLOEXEC = 0o2000000;
 const NAME_BYTES = 128;
 
-/** Makes a pseudo terminal. master: its descriptor, closed on exec, not blocking. path: that of the slave. Throws with the C library's message. */
+/** Makes a pseudo terminal. master: its descriptor, closed on exec, not blocking. path: the path of the slave. Throws with the C library's message. */
 export function openPseudoTerminal(): { readonly master: number; readonly path: string } {
   const { koffi, libc: library } = libc();
   const strerror = library.func("const char *strerror(int error)");
@@ -27,7 +27,7 @@ export function openPseudoTerminal(): { readonly master: number; readonly path: 
   return { master, path: name.toString("latin1", 0, name.indexOf(0)) };
 }
 
-/** Whether a path is that of a pseudo terminal's slave. No other path is opened as a job's terminal. */
+/** Whether a path names a pseudo terminal's slave. No other path is opened as a job's terminal. */
 export const isPseudoTerminal = (path: string): boolean => /^\/dev\/pts\/\d{1,9}$/.test(path);
 
 /** Interval at which a full terminal is written to again. No event tells when it accepts more (libuv could only write to it by blocking). */

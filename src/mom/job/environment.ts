@@ -24,7 +24,7 @@ const FIRST_TASK: TaskNumbers = { node: 0, task: 1 };
 
 const PATH_DEFAULT = "/usr/local/bin:/usr/bin:/bin";
 
-/** Returns `NAME=value` entries. If a name occurs several times, PBS's own variable counts, else the user's (-v, -V), else that of the site's file. */
+/** Returns `NAME=value` entries. If a name occurs several times, PBS's own variable counts, else the user's variable (-v, -V), else the variable of the site's file. */
 export function jobEnvironment(job: MomJob, facts: EnvironmentFacts, task: TaskNumbers = FIRST_TASK): string[] {
   const env = new Map<string, string>([["PATH", PATH_DEFAULT]]);
   for (const [name, value] of facts.site) env.set(name, value);

@@ -1,4 +1,4 @@
-// Signals by name (with or without SIG) or number. The numbers are those of Linux on the supported machines. Pure.
+// Signals by name (with or without SIG) or number. The numbers are the ones that Linux uses on the supported machines. Pure.
 
 const NUMBERS: { readonly [name: string]: number } = {
   HUP: 1,

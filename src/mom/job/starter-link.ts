@@ -17,7 +17,7 @@ export const STARTER_SOCKET = "starter.sock";
  * over when its own process ends. Processes that it leaves, and tasks still running, end with the job's top process (S3).
  */
 export const taskName = (job: string, task: number): string => `${job}#${task}`;
-/** Splits the name of a task. Returns null if the name is that of a job. */
+/** Splits the name of a task. Returns null if the name belongs to a job. */
 export function taskOf(name: string): { readonly job: string; readonly task: number } | null {
   const hash = name.lastIndexOf("#");
   return hash < 0 ? null : { job: name.slice(0, hash), task: Number(name.slice(hash + 1)) };
@@ -108,7 +108,7 @@ export type MomToStarter = {
   "starter-start": { readonly runs: readonly StartSpec[] };
   /** signals every process of the job's session; signal 9 (kill) is repeated until no process is left */
   "starter-signal": { readonly runs: readonly (RunKey & { readonly signal: number })[] };
-  /** takes the session of the process `pid` into the job: those of its processes that belong to the job's owner */
+  /** takes the session of the process `pid` into the job, as far as its processes belong to the job's owner */
   "starter-adopt": { readonly runs: readonly (RunKey & { readonly pid: number })[] };
   "starter-forget": { readonly runs: readonly RunKey[] };
   /** replaces the lease (S4). Sent only to a starter that announced `leases` */

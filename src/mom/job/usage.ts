@@ -1,7 +1,7 @@
 // resources_used of a job (docs/reference/execution.md 4): computed from samples of its processes and the kernel's final values. Pure.
 //
 // U1. mem and vmem are the largest sampled values. mem is at least the peak of the job's largest process, which the kernel reports at its end. If a job ends
-//     before its first sample and uses less memory than the starter, its mem is 0kb, as in PBS: the kernel's peak is then that of the starter
+//     before its first sample and uses less memory than the starter, its mem is 0kb, as in PBS: the kernel's peak is then the peak of the starter
 //     (starter/starter.ts).
 
 import type { Usage } from "#protocol/mom-link.ts";

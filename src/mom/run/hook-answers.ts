@@ -16,7 +16,7 @@ import { beginEnding, resume } from "./watch.ts";
 
 export const NO_HOOKS: MomHooks = { digest: "", hooks: [], resources: {} };
 
-/** Replaces the present hooks by those of the server and keeps them on the disk for the mom's next start. */
+/** Replaces the present hooks by the server's hooks and keeps them on the disk for the mom's next start. */
 export function takeHooks(cx: Context, hooks: MomHooks, from: "server" | "disk"): void {
   const { state } = cx;
   const before = filesOf(state.hooks);

@@ -24,7 +24,7 @@ const WILL_GO_ON: ReadonlySet<number> = new Set([JOB_EXEC.CHKP, JOB_EXEC.INITRST
 /** Decides what happens to a run's output. ran: the run has started. */
 export function outputFate({ state }: Context, run: Run, exit_status: number, ran: boolean): FinishRequest["output"] {
   if (run.ending?.why === "discard") return "drop";
-  // The only output of a run on a sister is that of its tasks. But output that was kept here is that of an earlier run, for which this host was the first: it
+  // The only output of a run on a sister is the output of its tasks. But output that was kept here comes from an earlier run, for which this host was the first: it
   // belongs to the job.
   if (isSister(run.job, state.config.host)) return !ran && state.kept.has(run.job.id) ? "keep" : "drop";
   // The job will not run again, whatever hooks request.

@@ -180,7 +180,7 @@ export type MomConfig = {
   };
   /** $action */
   readonly actions: Actions;
-  /** $restart_transmogrify: the exit status of a restart script is always that of its job, and never means that the restart failed */
+  /** $restart_transmogrify: the exit status of a restart script is always the exit status of its job, and never means that the restart failed */
   readonly restart_transmogrify: boolean;
   /** directory of checkpoints */
   readonly checkpoint_path: string;

@@ -73,7 +73,7 @@ export class TaskServer {
   /** length of the text of the forwarded requests whose tasks have not been started, by job and by owner (task-bounds.ts) */
   readonly #job_chars = new Map<string, number>();
   readonly #user_chars = new Map<number, number>();
-  /** makes the names of this mom's requests differ from those of a mom that ran here before */
+  /** makes the names of this mom's requests differ from the names that an earlier mom on this host has used */
   readonly #prefix = randomBytes(8).toString("hex");
   #next = 1;
   #server: LinkServer | null = null;

@@ -1,4 +1,4 @@
-// The runs that a starter knows, and those of their processes whose parent is the starter. A job is one top process, its
+// The runs that a starter knows, and the processes of these runs whose parent is the starter. A job is one top process, its
 // tasks and the sessions that joined it later (pbs_attach).
 //
 // C1. In an adopted session, only the processes of the job's owner are ever signalled: other users may have processes in
@@ -22,7 +22,7 @@ export class Children {
     this.runs = runs;
   }
 
-  /** Returns the run with exactly this run_count if its process (the top process, or that of the task) is not reaped yet; otherwise null. */
+  /** Returns the run with exactly this run_count if its process (the top process, or the task's process) is not reaped yet; otherwise null. */
   alive({ job, run_count }: RunKey): JournalRun | null {
     const run = this.runs.get(job);
     return run?.run_count === run_count && run.state === "running" && this.byPid.has(run.pid) ? run : null;

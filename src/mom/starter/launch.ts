@@ -151,7 +151,7 @@ function searchPath(name: string, env: readonly string[]): string {
 
 function openOutput(path: string, keep: (fd: number) => number): number {
   if (path === "/dev/null") return keep(openSync(path, constants.O_WRONLY));
-  // A task writes to the terminal of an interactive job. The terminal must not become that of the starter, and programs on it expect blocking writes.
+  // A task writes to the terminal of an interactive job. The terminal must not become the starter's terminal, and programs on it expect blocking writes.
   if (isPseudoTerminal(path)) return keep(openSync(path, constants.O_WRONLY | constants.O_NOCTTY | constants.O_NOFOLLOW));
   const fd = keep(openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK));
   const stat = fstatSync(fd);

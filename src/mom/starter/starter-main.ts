@@ -6,7 +6,7 @@
 // M2. If its mom_priv is removed (the complex is gone), no mom can connect any more: the starter kills its jobs and ends.
 // M3. Only root and the starter's own user may connect: the socket has mode 0600, and the credentials of the peer are
 //     checked.
-// M5. A starter with the argument `bound` (that of a runner) has a pipe to its mom as descriptor 3. When the pipe is closed, because the mom has ended in whatever way, the
+// M5. A starter with the argument `bound` (the starter of a runner) has a pipe to its mom as descriptor 3. When the pipe is closed, because the mom has ended in whatever way, the
 //     starter kills its jobs and ends.
 // M4. From the time at which the starter listens, an internal error is reported and the starter continues, because its end
 //     would lose all its jobs.

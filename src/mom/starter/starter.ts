@@ -67,7 +67,7 @@ export class Starter {
     this.#starts = new RunStarts({ ...options, children, terminals, tell: (outcome) => this.#tellStarts(outcome) });
   }
 
-  /** Returns the number of processes that live: those of runs, those of jobs that are ending, and terminal relays. */
+  /** Returns the number of processes that live: processes of runs, processes of jobs that are ending, and terminal relays. */
   get active(): number {
     return this.#children.byPid.size + this.#endings.size + this.#terminals.pids.size;
   }

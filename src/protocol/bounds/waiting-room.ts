@@ -1,5 +1,5 @@
 // Connections (guests) whose peers have not proved their right to connect yet. Every user of this host, or every address of the
-// network, can open such connections, and none may keep out those of another. Pure.
+// network, can open such connections, and no user may keep out the connections of another. Pure.
 //
 // W1. A new connection is always admitted. If there are then too many, the oldest connection of the user who has most is turned
 //     out. Connections of own users are turned out only if there are no others.

@@ -20,7 +20,7 @@ const NONCE_BYTES = 12;
 export const TAG_BYTES = 16;
 /** Length of a channel's name in hexadecimal digits. */
 export const CHANNEL_DIGITS = 16;
-/** No network splits a datagram of this length: IPv6 guarantees 1280 bytes, of which its header and that of UDP take 48. */
+/** No network splits a datagram of this length: IPv6 guarantees 1280 bytes, of which its header and the header of UDP take 48. */
 export const DATAGRAM_BYTES_MAX = 1232;
 
 const FORM = 0xb1;
@@ -47,7 +47,7 @@ export function readHeader(bytes: Uint8Array, kind: Kind): Header | null {
   return { channel: digits(2) + digits(6), counter };
 }
 
-/** Makes a datagram. counter: greater than that of all earlier datagrams of this kind in the channel (D2). Throws if the text is too long. */
+/** Makes a datagram. counter: greater than the counters of all earlier datagrams of this kind in the channel (D2). Throws if the text is too long. */
 export function sealPacket(cipher: Cipher, keys: ChannelKeys, kind: Kind, counter: number, text: string): Uint8Array {
   const content = new TextEncoder().encode(text);
   if (content.length > TEXT_BYTES_MAX) throw new RangeError(`a text of ${content.length} bytes for one datagram`);

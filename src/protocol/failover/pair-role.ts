@@ -1,13 +1,13 @@
 // Which server of a complex with two servers a process is: PBS_PRIMARY or PBS_SECONDARY of pbs.conf. Pure.
 //
-// P1. Exactly one of the two places must be that of the server. Host and port are compared, so that both servers can be on one machine, each with a port of its own.
+// P1. Exactly one of the two places must name the server. Host and port are compared, so that both servers can be on one machine, each with a port of its own.
 
 import { type Conf, ConfError, type ServerAt } from "#support/conf.ts";
 
 /** primary: the server that leads whenever it can. secondary: the server that leads while the primary cannot. */
 export type PairRole = "primary" | "secondary";
 
-/** Returns the role of the server on this machine; null: the complex has one server. hostname: that of the machine. Throws ConfError (P1). */
+/** Returns the role of the server on this machine; null: the complex has one server. hostname: the name of the machine. Throws ConfError (P1). */
 export function pairRole(
   { pair, port, mom_node_name, file }: Pick<Conf, "pair" | "port" | "mom_node_name" | "file">,
   hostname: string,

@@ -2,7 +2,7 @@
 //
 //   the host where the job runs connects to the other one · open -> ready · put, entries, end -> done · get -> entries, end · and so on · instead of an answer:
 //   failed
-//   entries: file, data..., or dir, or link; before those of each path that a pattern of get names: name
+//   entries: file, data..., or dir, or link; before the entries of each path that a pattern of get names: name
 //
 // F1. A frame is a kind (1 byte), a length (4 bytes, big-endian) and that many bytes. All kinds other than data contain JSON.
 // F2. A decoder stores at most one frame of the largest size, and copies each byte once, however small the pieces are. A peer that breaks the rules is disconnected.

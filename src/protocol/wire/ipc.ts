@@ -1,5 +1,5 @@
 // The only file that imports node-ipc, which has no types of its own. node-ipc listens, reconnects, splits frames and
-// dispatches by type. Our parser replaces that of node-ipc: it keeps the rules of the `guarded` profile (size limit, allowed
+// dispatches by type. Our parser replaces the parser of node-ipc: it keeps the rules of the `guarded` profile (size limit, allowed
 // types, no prototype names, time limit for an incomplete frame) in linear time and with a limit for each connection. The
 // `assured` profile of node-ipc wants a socket that only one user can reach. Ours must be reachable by every user, so identity
 // comes from the kernel (peer-credentials.ts).
@@ -56,7 +56,7 @@ export function setInbox(socket: Socket, inbox: Inbox): void {
   (socket as Socket & { ipcBuffer?: Inbox }).ipcBuffer = inbox;
 }
 
-/** Our parser, which replaces that of node-ipc: each connection has its own decoder and limits. */
+/** Our parser, which replaces the parser of node-ipc. Each connection has its own decoder and limits. */
 type IpcParser = {
   readonly profile: "guarded";
   readonly raw: false;

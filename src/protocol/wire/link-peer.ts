@@ -7,7 +7,7 @@ import type { PeerCredentials } from "./peer-credentials.ts";
  * The kernel identifies a process of this host. The certificate of its host identifies a daemon of another host, which has
  * neither pid nor uid here. A certificate with the role `user` or `login` identifies a user of another host, with `login`
  * together with a proof of the uid (../proof); the pid is 0. sched: the scheduler that the server has dialled; the peer may
- * be that scheduler and nothing else. address: that of the other host; it proves nothing. until_s: the end of the certificate.
+ * be that scheduler and nothing else. address: the address of the other host; it proves nothing. until_s: the end of the certificate.
  */
 export type LinkPeer = PeerCredentials & {
   readonly host?: HostIdentity;

@@ -287,7 +287,7 @@ export class ServerConnection implements ServerLink, Member {
     return this.#shares.every(({ rate }) => rate.hasSome(this));
   }
 
-  /** Whether the connection must wait because of its requests and replies or those of its shares (L2). */
+  /** Whether the connection must wait because of its own requests and replies or because of its shares (L2). */
   #isHeldBack(): boolean {
     const limits = this.#limits;
     this.#countUnread();

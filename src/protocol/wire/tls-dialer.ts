@@ -75,7 +75,7 @@ function watch(
   const timer = setTimeout(() => socket.destroy(new Error("the server did not show its certificate in time")), dial_ms_max).unref();
   const done = (): void => clearTimeout(timer);
   socket.once("secureConnect", done);
-  // This listener runs before that of node-ipc, which opens no link over a socket that is destroyed already.
+  // This listener runs before the listener of node-ipc, which opens no link over a socket that is destroyed already.
   socket.prependOnceListener("secureConnect", () => {
     if (!hasOurProtocol(socket)) socket.destroy(new Error("the server speaks another protocol"));
   });

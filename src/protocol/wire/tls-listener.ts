@@ -60,7 +60,7 @@ export type TlsListenOptions = LinkHandlers & {
 export type Questions = {
   /** accepted frame types */
   readonly types: readonly string[];
-  /** identity null: the peer has shown no certificate. address: that of the peer; it proves nothing */
+  /** identity null: the peer has shown no certificate. address: the peer's address; it proves nothing */
   answer(question: Question, identity: HostIdentity | null, address: string): Promise<Answer>;
 };
 

@@ -387,7 +387,7 @@ function uniqueLast(names: readonly string[]): string[] {
   return names.filter((name, index) => !names.includes(name, index + 1));
 }
 
-/** Returns the attributes to request. For print, those of a node must include Mom and Port, which its create line needs. */
+/** Returns the attributes to request. For print, the attributes of a node must include Mom and Port, which its create line needs. */
 function needed(object: ManagedObject, verb: "list" | "print", wanted: readonly string[]): readonly string[] {
   return object === "node" && verb === "print" ? [...wanted, "Mom", "Port"] : object === "resource" ? ["type", "flag"] : wanted;
 }

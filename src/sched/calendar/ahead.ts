@@ -57,7 +57,7 @@ export function createAhead(cycle: Cycle, plans: readonly Planned[]): Ahead {
     takeFromServer(universe, server_taken, job, sign);
   };
 
-  /** Changes the counts to those of the forecast's time. */
+  /** Changes the counts to the counts at the forecast's time. */
   function follow(forecast: Forecast): void {
     if (!limited) return;
     for (; over < forecast.over; over++) {

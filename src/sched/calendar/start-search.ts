@@ -30,7 +30,7 @@ export type Wanted = {
   readonly most_s: number;
   /** how long after most_s the job may still have its vnodes; it must not overlap plans in that time either */
   readonly grace_s: number;
-  /** true: the request is that of a reservation */
+  /** true: the request belongs to a reservation */
   readonly resv?: boolean;
 };
 

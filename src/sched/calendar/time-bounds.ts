@@ -10,7 +10,7 @@ export function nextBound(book: PolicyBook, after_s: number): number | null {
 }
 
 /**
- * Yields the bounds of dedicated time after a time, ascending, and those of prime time if requested. With prime time the
+ * Yields the bounds of dedicated time after a time, ascending, and the bounds of prime time if requested. With prime time the
  * sequence is endless: take as many as needed.
  */
 export function* timeBounds({ dedicated, holidays, local }: PolicyBook, after_s: number, prime: boolean): Iterable<number> {

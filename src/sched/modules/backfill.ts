@@ -196,7 +196,7 @@ function plan(cycle: Cycle, state: State, candidate: Candidate, log: Cycle["log"
     if (!found.late) tell(LOG_EVENT.SCHED, "Error in calculation of start time of top job");
     return false;
   }
-  // For an array, its next subjob is planned; the published plan is that of the array.
+  // For an array, its next subjob is planned; the published plan belongs to the array.
   const published = candidate.array?.job ?? job;
   state.planned.add(published.id);
   publish(cycle, published, found.start_s, found.exec_vnode);

@@ -66,7 +66,7 @@ function questions({ universe }: Cycle): Question[] {
 /** Returns the number of a reservation: 12 for `R12.svr`. */
 const sequence = ({ id }: ResvInfo): number => Number.parseInt(id.slice(1), 10);
 
-/** Books the published places of top jobs (R7), except that of a job that itself becomes a reservation. Returns the ids of the bookings. */
+/** Books the published places of top jobs (R7), except the place of a job that itself becomes a reservation. Returns the ids of the bookings. */
 function bookTopJobs({ universe, now_s }: Cycle, asked: readonly Question[]): string[] {
   const own = new Set(asked.map(({ resv }) => resv.source.attrs["qmove"]));
   const booked: string[] = [];

@@ -37,7 +37,7 @@ export function queuesInOrder(universe: Universe): readonly Queue[] {
 /** Returns the jobs of started execution queues in their order at this moment. levels: the present preemption levels; null: they do not matter. */
 export function jobsInOrder(ranks: RankContext, policy: Policy, levels: LevelOf | null = null): JobsInOrder {
   const groups = groupsOf(ranks, policy, levels);
-  /** past: the jobs that had their turn. leftovers: for each blocked line, those of its other jobs whose comment differs, by track */
+  /** past: the jobs that had their turn. leftovers: for each blocked line, its other jobs whose comment differs, by track */
   const past = new Set<JobEntry>();
   const leftovers = new Map<JobLine, Map<Track, Ranked[]>>();
   let group = 0;
@@ -172,7 +172,7 @@ function sourceOf(order: Order, queues: readonly Queue[], filter?: LineFilter): 
 
 /**
  * Returns a source in the primary order: by level, then by time of preemption. Among jobs that were preempted together,
- * those of the first queue come first.
+ * jobs of the first queue come first.
  */
 function tiersOf({ ranks, levels }: Order, cursors: readonly Cursor[], queues: readonly Queue[]): Source {
   const { ranking } = ranks.universe;

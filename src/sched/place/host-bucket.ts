@@ -75,7 +75,7 @@ function sumsOf(states: readonly VnodeState[], walk: readonly number[], width: n
 }
 
 /**
- * Computes the sums from those of a bucket with the same vnodes, some of which are in other states. Returns null if there are fractions, because sums of
+ * Computes the sums from the sums of a bucket with the same vnodes, some of which are in other states. Returns null if there are fractions, because sums of
  * fractions depend on the order of addition.
  */
 function sumsFrom(same: HostBucket, states: readonly VnodeState[]): Sums | null {

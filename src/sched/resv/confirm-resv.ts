@@ -127,8 +127,8 @@ function placeOccurrence(asking: Asking, { resv, ask, set, forecast, found }: Se
 }
 
 /**
- * Returns the present exec_vnode of an occurrence; null: it has none. In an alteration it is that of the occurrence with the
- * same number, for a degraded reservation that of the occurrence with the same times.
+ * Returns the present exec_vnode of an occurrence; null: it has none. In an alteration it is the exec_vnode of the occurrence with the
+ * same number, for a degraded reservation the exec_vnode of the occurrence with the same times.
  */
 function heldThen(resv: ResvInfo, { kind }: ResvAsk, { start_s, end_s }: Occurrence, at: number): string | null {
   const held = kind === "alter" ? resv.held[at] : resv.held.find((other) => other.start_s === start_s && other.end_s === end_s);

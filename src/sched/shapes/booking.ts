@@ -82,7 +82,7 @@ export type VnodeOutlook = {
   readonly lefts: readonly Left[];
 };
 
-/** The bookings on a host: those of each of its vnodes that has any. */
+/** The bookings on a host, for each of its vnodes that has any. */
 export type Outlook = {
   readonly id: number;
   readonly vnodes: readonly VnodeOutlook[];

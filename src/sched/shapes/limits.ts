@@ -75,7 +75,7 @@ function countEntity(space: ResourceSpace, profile: LimitProfile, table: UsageTa
 /** An object with limits: the server, or a queue given by its name. */
 export type LimitScope = { readonly queue: string | undefined; readonly limits: LimitTable; readonly usage: UsageTable | undefined };
 
-/** Returns the first limit that one more job would break; null: none. Limits of the queue come before those of the server, numbers of jobs before amounts. */
+/** Returns the first limit that one more job would break; null: none. Limits of the queue come before limits of the server, numbers of jobs before amounts. */
 export function checkLimits(space: ResourceSpace, profile: LimitProfile, scopes: readonly LimitScope[], job: SchedJob): Why | null {
   for (const scope of scopes) {
     if (scope.limits.run.size === 0) continue;

@@ -95,7 +95,7 @@ export type Cycle = {
    * (calendar/ahead.ts); null: none. stages: only these are checked.
    */
   check(then: Cycle, candidate: Candidate, stages?: readonly Stage[]): Why | null;
-  /** Returns the request of a job and where it may run; for an array, those of its next subjob. */
+  /** Returns the request of a job and where it may run; for an array, the request and vnodes of its next subjob. */
   candidate(entry: JobEntry): Candidate;
   /** Tells the chain that a job was planned. */
   planned(candidate: Candidate, start_s: number): void;

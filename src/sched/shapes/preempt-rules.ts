@@ -2,7 +2,7 @@
 // methods.
 //
 // R1. A job may have several properties. Its level is the first level in `levels` of which it has all properties. Levels with more properties (joined by +)
-//     come first, then those of higher priority. If a job has none of these levels, it is a normal job.
+//     come first, then jobs of higher priority. If a job has none of these levels, it is a normal job.
 // R2. A level's priority is a number, larger for higher levels. Within the express level the Priority of the queue is added.
 
 import type { AttrRecord } from "#protocol/sched-link.ts";

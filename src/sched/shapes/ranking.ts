@@ -14,7 +14,7 @@ export type Ranking = {
   readonly fair_share: boolean;
   /** the property of a job that names its entity with shares; null: shares do not matter */
   readonly entity: FairshareEntity | null;
-  /** computes the usage that a job adds to that of its entity */
+  /** computes the usage that a job adds to the usage of its entity */
   readonly usage: { readonly names: readonly string[]; readonly evaluate: Evaluate };
   readonly policy: Policy;
   /** the errors of the formula that were already logged */

@@ -100,7 +100,7 @@ export function commentText(why: Why): string {
   return `${why.never === true ? "Can Never Run" : "Not Running"}: ${fill(rowOf(why)[0], why)}`;
 }
 
-/** Returns the text for the scheduler's log, which is also that of a refused qrun. */
+/** Returns the text for the scheduler's log. A refused qrun shows the same text. */
 export function logText(why: Why): string {
   const row = rowOf(why);
   return fill(row[1] ?? row[0], why);

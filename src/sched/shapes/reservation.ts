@@ -12,7 +12,7 @@ export type ResvInfo = {
   readonly source: SchedResv;
   readonly id: string;
   readonly queue: string;
-  /** its partition; "": that of the default scheduler; undefined: it has none yet, and none was requested */
+  /** its partition; "": the partition of the default scheduler; undefined: it has none yet, and none was requested */
   readonly partition: string | undefined;
   readonly request: Request;
   /** what it requests in total: Resource_List without select and place */

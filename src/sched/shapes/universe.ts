@@ -107,7 +107,7 @@ export type Universe = {
   calendar: Calendar;
   /** the amounts that programs reported for the server in this cycle */
   dynamic: ReadonlyMap<string, number | string | boolean>;
-  /** resources_available of the server; reported amounts replace those of its attributes */
+  /** resources_available of the server; reported amounts replace the amounts in its attributes */
   server_available: ReadonlyMap<string, number | string | boolean>;
 };
 

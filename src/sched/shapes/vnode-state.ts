@@ -21,7 +21,7 @@ export function resvSetKey(id: string): string {
   return `resv\n${id}\n`;
 }
 
-/** Returns a partition by its name in an attribute. "" is that of the default scheduler: the attribute is unset or pbs-default. */
+/** Returns a partition by its name in an attribute. "" means the partition of the default scheduler: the attribute is unset or pbs-default. */
 export function partitionOf(value: unknown): string {
   const name = textOf(value);
   return name === "pbs-default" ? "" : name;

@@ -77,7 +77,7 @@ export type HostBucket = {
   readonly members: readonly boolean[] | null;
   /** indices of the vnodes that belong to the set, in the order of node_sort_key */
   readonly walk: readonly number[];
-  /** values of node_sort_key, smaller first: those of each vnode, and those of the first free vnode */
+  /** values of node_sort_key, smaller first: the values of each vnode, and the values of the first free vnode */
   readonly ranks: readonly (readonly number[])[];
   readonly rank: readonly number[];
   /** the amounts that are taken of each vnode */
@@ -96,7 +96,7 @@ export type HostBucket = {
   left: PlacedStates | null;
 };
 
-/** The vnodes that jobs of a queue may use (U1). A placement set has those of these vnodes that have the same value of a resource. */
+/** The vnodes that jobs of a queue may use (U1). A placement set consists of the vnodes among them that have the same value of a resource. */
 export type NodeSet = {
   readonly key: string;
   /** for a placement set, its name and its grouping; null: this is a node set */

@@ -100,7 +100,7 @@ export type Core = {
 /** Makes a core. state: the state that was loaded from the store (state/load.ts). */
 export function createCore(state: ServerState, config: ServerConfig, now_ms: number): Core {
   const kernel = createKernel(state, config, now_ms, { consequences, carryOut, unserved: whyUnserved, commentNow });
-  /** Sets the time of the kernel to that of a call, and returns the kernel. */
+  /** Sets the time of the kernel to the time of a call, and returns the kernel. */
   const at = (time_ms: number): Kernel => {
     kernel.now_ms = time_ms;
     return kernel;
@@ -144,7 +144,7 @@ export function createCore(state: ServerState, config: ServerConfig, now_ms: num
   };
 }
 
-/** Handles a frame of a mom. A runner gets its vnode first, so that its hello is then handled like that of any mom. */
+/** Handles a frame of a mom. A runner gets its vnode first, so that its hello is then handled like any mom's hello. */
 function momFrame(kernel: Kernel, link: number, frame: FrameOf<"mom-to-server">): void {
   if (frame.type === "mom-hello") runnerArrives(kernel, frame.data);
   moms.frame(kernel, link, frame);

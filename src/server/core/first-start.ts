@@ -27,7 +27,7 @@ export type StartFacts = {
   readonly wanted?: { readonly [name: string]: string };
 };
 
-/** Changes the state as the kind of start (cold, create, ...) requires. The changes are applied as events, like those of a client's request. */
+/** Changes the state as the kind of start (cold, create, ...) requires. The changes are applied as events, like the changes of a client's request. */
 export function prepareStart(core: Core, facts: StartFacts): void {
   const { config } = core.kernel;
   const tx = ownTransaction(core.kernel);
@@ -45,7 +45,7 @@ export function prepareStart(core: Core, facts: StartFacts): void {
 }
 
 /**
- * In a complex with two servers, the default directories of schedulers are those of the host whose server leads, even if PBS_HOME has another path there. Directories
+ * In a complex with two servers, the default directories of schedulers are the directories on the host whose server leads, even if PBS_HOME has another path there. Directories
  * with other names stay as they were given: both hosts must have them.
  */
 function takeDirectories(tx: Transaction): void {

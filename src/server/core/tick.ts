@@ -4,7 +4,7 @@
 //   schedulers     accumulate:SCHED job_accumulation_time is over; iteration:SCHED scheduler_iteration is over; sched-start:SCHED
 //                  the scheduler is started again; sched-heartbeat all get a ping; sched-silent:SCHED a scheduler still does not
 //                  answer; asked:TOKEN a scheduler has not answered a client's question
-//   moms           heartbeat those of this host get a ping; reports those whose reports are missing get a ping;
+//   moms           heartbeat moms of this host get a ping; reports moms whose reports are missing get a ping;
 //                  still-silent:HOST the vnodes of a silent mom become down; silent:HOST node_fail_requeue is over;
 //                  join:JOB the sisters of the job have not joined in time; away:JOB HOST a sister was disconnected too long;
 //                  question:N a mom has not answered

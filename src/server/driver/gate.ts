@@ -13,7 +13,7 @@
 //     costs the server much work.
 // G6. A mom of another host cannot create a vnode with the name of a third host that has a certificate, even if that host has no mom.
 //     The gate checks this, because the core knows only hosts whose moms are connected (src/server/moms/host-vnodes.ts).
-// G7. A mom with the name of a runner proves by the token of this runner that it is the runner. Its link was admitted as that of a mom before.
+// G7. A mom with the name of a runner proves by the token of this runner that it is the runner. Its link was admitted as a mom's link before.
 
 import { hostName } from "#identity/host-name.ts";
 import { limitOf } from "#model/limits/server-limits.ts";

@@ -59,7 +59,7 @@ export type LeasePort = {
   holds(): boolean;
   /** Calls done when holds() is true; fault: the server cannot find this out, or another server leads. */
   confirm(done: (fault: Error | null) => void): void;
-  /** gives the servers that wait an order (qterm -f, -F, -i). role: only those of that role; null: all */
+  /** gives the servers that wait an order (qterm -f, -F, -i). role: only servers of that role; null: all */
   order(order: "stop" | "idle", role: "secondary" | null, done: (fault: Error | null) => void): void;
 };
 
@@ -105,7 +105,7 @@ export type ClientsPort = {
   open(): readonly number[];
 };
 
-/** Processes of schedulers. Those of this host are started here; those of other hosts are dialled. */
+/** Processes of schedulers. Schedulers of this host are started here. Schedulers of other hosts are dialled. */
 export type ProcessesPort = {
   /** does nothing if there is a process already, or if the scheduler is dialled already */
   start(sched: string): void;
@@ -161,7 +161,7 @@ export type LogPort = {
 
 /** The certificate authority of the complex. */
 export type IdentityPort = {
-  /** Carries out an order. The value is that of the verb in IdentityAnswers; an error says in words for the caller why the order was refused. */
+  /** Carries out an order. The value has the type that IdentityAnswers gives for the verb. An error says in words for the caller why the order was refused. */
   ask(ask: IdentityAsk, done: Done<unknown>): void;
 };
 

@@ -465,7 +465,7 @@ export class ServerDriver {
 
   // --- the end
 
-  /** scheds: which schedulers end with the server. own: those of this host */
+  /** scheds: which schedulers end with the server. own: the schedulers of this host */
   #end(scheds: "all" | "own" | "none"): void {
     if (this.#closing) return;
     this.#closing = true;

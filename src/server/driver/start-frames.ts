@@ -150,7 +150,7 @@ export function startFrames(options: StartFramesOptions): StartFrames {
 
 const needsScript = (waiting: Waiting): waiting is WaitingJob => waiting.job !== null && waiting.job.attrs["executable"] === undefined;
 
-/** The id under which the job's script is stored: for a subjob, that of its array. */
+/** The id under which the job's script is stored. The script of a subjob is stored under the id of its array. */
 const scriptId = (job: MomJob): string => arrayIdOf(job.id) ?? job.id;
 
 /** Splits texts into lists, each of which fits into a frame. */

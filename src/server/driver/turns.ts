@@ -11,7 +11,7 @@
 
 type Work = () => void;
 type Piece = { readonly work: Work; readonly dropped: Work | undefined };
-/** The work of one connection. spent_ms: the time charged to it; after a pause, at least that of the queue that was served last (F2). */
+/** The work of one connection. spent_ms: the time charged to it; after a pause, at least the time charged to the queue that was served last (F2). */
 type Queue = { spent_ms: number; readonly pieces: Piece[] };
 /** waiting: the user's queues that have work. now_ms: spent_ms of the queue that was served last, at the moment when it was chosen. */
 type User = { spent_ms: number; now_ms: number; readonly queues: Map<number, Queue>; readonly waiting: Set<Queue> };

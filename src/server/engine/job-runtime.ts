@@ -28,7 +28,7 @@ export type StartWait = { readonly until_ms: number | null } & (
 
 /**
  * Everything that waits for the start of one job. Several can wait: while a client waits for its qrun, a cycle that was
- * already under way may start the same job. exit_status: that of the run, if the run has ended.
+ * already under way may start the same job. exit_status: the exit status of the run, if the run has ended.
  */
 export type StartWaits = { waits: readonly StartWait[]; exit_status: number | null };
 

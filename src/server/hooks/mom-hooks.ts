@@ -90,7 +90,7 @@ export function momHooksChanged(kernel: Kernel): void {
 
 const offlinedBy = (hook: string): string => `offlined by hook '${hook}' due to hook error`;
 
-/** Applies what a mom reports about a hook. vnodes: those of the mom's host. job: the job of the report, if the report is about its present run. */
+/** Applies what a mom reports about a hook. vnodes: the vnodes of the mom's host. job: the job of the report, if the report is about its present run. */
 export function hookReported(kernel: Kernel, told: MomHookReport, vnodes: readonly Vnode[], job: Job | undefined): void {
   const tx = ownTransaction(kernel);
   const { hook } = told;

@@ -13,7 +13,7 @@ export function discardCheckpoint(tx: Transaction, job: Job): void {
 
 /**
  * If a host keeps output for the next run of the job, tells the host to delete it. Called when there will be no next run, or
- * when another host keeps newer output. The host may also be that of a run that ended before the mom had confirmed its start.
+ * when another host keeps newer output. The run on that host may also have ended before the mom had confirmed its start.
  */
 export function discardOutput(tx: Transaction, job: Job): void {
   const host = job.own.output_on;

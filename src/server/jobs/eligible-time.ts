@@ -77,7 +77,7 @@ function accrueJob(tx: Transaction, job: Job, quiet = false): void {
   tx.apply({ kind: "job-changed", id: job.id, ...changesFor(attrs, type, clock, shown.eligible_time, now_s) });
 }
 
-/** Called when a job was created or changed. Updates its accrue type, and that of its array, which changes when the last subjob has started. */
+/** Called when a job was created or changed. Updates its accrue type. Also updates the accrue type of its array, which changes when the last subjob has started. */
 export function jobAccrues({ state }: Kernel, tx: Transaction, { id }: Job): void {
   const job = state.jobs.get(id);
   if (job === undefined) return;

@@ -59,7 +59,7 @@ function reportVnodes(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
     if (names.has(vnode.name)) continue;
     const natural = vnodes[0];
     if (vnode.attrs["from_mom"] === true) hostIsUp(tx, vnode, ["stale"], ["state-unknown", "down"]);
-    // The administrator has given the host's only vnode another name than that of the host, so this vnode is the mom's natural vnode.
+    // The administrator has given the host's only vnode another name than the host's, so this vnode is the mom's natural vnode.
     else if (known.length === 1 && natural !== undefined) updateVnode(tx, mom, vnode, natural, several);
     else hostIsUp(tx, vnode, [], [...REVIVED]);
   }

@@ -120,7 +120,7 @@ function awaitSisters(kernel: Kernel, job: Job, crew: Crew): void {
   kernel.timers.set(timer, kernel.now_ms + (awaited === "join" ? joinWait_ms(kernel, mother) : launchWait_ms(kernel, mother)));
 }
 
-/** Called when the execjob_begin hooks of a sister have accepted the job. If those of all sisters have, the time for their execjob_prologue hooks begins. */
+/** Called when the execjob_begin hooks of a sister have accepted the job. If the hooks of all sisters have accepted it, the time for their execjob_prologue hooks begins. */
 export function sisterReady(kernel: Kernel, job: Job, host: string): void {
   const crew = crewOf(kernel, job);
   const sister = crew?.sisters.get(host.toLowerCase());

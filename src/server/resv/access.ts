@@ -41,7 +41,7 @@ export function resvNamed(tx: Transaction, text: string): Resv {
   return resv;
 }
 
-/** The full id of a reservation: if the text has no server name, that of this server is added. */
+/** The full id of a reservation: if the text has no server name, the name of this server is added. */
 export function fullResvId(server: string, text: string): string {
   const id = parseResvId(text);
   if (id !== null) return `${id.letter}${id.seq}.${id.server === "" ? server : id.server}`;

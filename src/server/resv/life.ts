@@ -184,7 +184,7 @@ function setStarted(tx: Transaction, { attrs: { queue } }: Resv, started: boolea
   if (tx.state.queues.has(queue)) tx.apply({ kind: "changed", object: "queue", name: queue, set: { started }, unset: [] });
 }
 
-/** Triggers the schedulers of the reservation's vnodes: that of its partition, or, for a maintenance reservation, several. */
+/** Triggers the schedulers of the reservation's vnodes: the scheduler of its partition, or several schedulers for a maintenance reservation. */
 function triggerScheds(tx: Transaction, resv: Resv, command: SchedCommand): void {
   const { partition } = resv.attrs;
   const vnodes = [...resv.vnodes].flatMap((name) => tx.state.vnodes.get(name) ?? []);

@@ -89,7 +89,7 @@ export function sayNoPartition(kernel: Kernel, sched: Sched): void {
     kernel.out.actions.push({ kind: "say-sched", sched: sched.name, text: NO_PARTITION });
 }
 
-/** Updates the comment after a change of the scheduler's attributes. names: the changed attributes; unset: those of them that were removed. */
+/** Updates the comment after a change of the scheduler's attributes. names: the changed attributes; unset: the names among them that were removed. */
 export function commentFollows(kernel: Kernel, sched: Sched, names: readonly string[], unset: readonly string[]): void {
   const { comment } = sched.attrs;
   if (comment === NO_PARTITION && !lacksPartition(sched)) return write(kernel, sched.name, ownComment(kernel, sched));

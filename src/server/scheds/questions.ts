@@ -2,7 +2,7 @@
 // answer at any time, even during a cycle. Answers are not stored.
 //
 // I1. A question is answered once: when the scheduler answers, when the scheduler is lost, or after a time limit.
-// I2. A scheduler is sent one question at a time. The next is that of the user whose last question was sent longest ago, so that users with many
+// I2. A scheduler is sent one question at a time. The next question belongs to the user whose last question was sent longest ago, so that users with many
 //     questions do not keep others waiting. Questions of one user are sent in the order of their arrival.
 
 import { arrayIdOf } from "#model/job-id.ts";
@@ -18,7 +18,7 @@ const ANSWER_MS_MAX = 60_000;
 
 /**
  * Sends a question to a scheduler. Refuses with 15044 a user with too many open questions, and with 15099 if the scheduler
- * cannot be reached. token: that of the client's request.
+ * cannot be reached. token: the token of the client's request.
  */
 export function askSched(kernel: Kernel, name: string, question: SchedQuestion, user: string, token: number): void {
   const max = limitOf(kernel.state, "max_user_questions");

@@ -13,7 +13,7 @@ import { readCertificate } from "#identity/x509/certificate.ts";
 import { codeOf } from "#support/caught.ts";
 import { syncDirectory, writeWholeFile } from "#support/whole-file.ts";
 
-/** An authority that signs. fingerprint: that of its certificate; until_s: the end of its certificate, epoch seconds */
+/** An authority that signs. fingerprint: the fingerprint of its certificate; until_s: the end of its certificate, epoch seconds */
 export type Signer = Authority & { readonly fingerprint: string; readonly until_s: number };
 
 /** A refusal, with a text for the caller. */

@@ -19,7 +19,7 @@ export type Door = {
 
 /** The files that two servers of a complex share (shared-files.ts). */
 export type FilesOfPair = {
-  /** Replaces the files of this host by those of the server that led before. */
+  /** Replaces the files of this host by the files of the server that led before. */
   fetch(): Promise<void>;
   /** Resolves when the files are stored where the other server finds them. */
   keep(): Promise<void>;

@@ -23,7 +23,7 @@ export type Mailer = { send(mail: Mail): void };
 export type MailerOptions = {
   /** the mail domain of recipients without a domain, and of owners (PBS_MAIL_HOST_NAME); undefined: there is none */
   readonly domain: string | undefined;
-  /** the identity under which the program runs; null: that of the server (user mode). A text: the reason why there is none, so that no mail is sent */
+  /** the identity under which the program runs; null: the identity of the server (user mode). A text: the reason why there is none, so that no mail is sent */
   readonly identity: Unprivileged | string | null;
   readonly problem: (text: string) => void;
 };

@@ -87,7 +87,7 @@ export class Pair {
     return this.leader;
   }
 
-  /** The secrets that the standby server needs; null: the host is not that of PBS_SECONDARY, or this server has no key of the two servers. */
+  /** The secrets that the standby server needs; null: PBS_SECONDARY does not name the host, or this server has no key of the two servers. */
   standbyFor(host: string): StandbySecrets | null {
     const key = readPairKey(this.#conf.home);
     const secondary = this.#conf.pair?.secondary.host.toLowerCase();

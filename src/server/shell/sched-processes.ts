@@ -259,7 +259,7 @@ async function terminate(pid: number, lives: () => boolean): Promise<void> {
 }
 
 type SchedAttrs = { readonly [name: string]: unknown };
-/** The user and group under which a scheduler runs; null: those of the server. */
+/** The user and group under which a scheduler runs; null: the user and group of the server. */
 type Runner = { readonly uid: number; readonly gid: number } | null;
 
 /** The user under which a scheduler must run. Throws if there is no such user. */

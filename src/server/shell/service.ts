@@ -266,7 +266,7 @@ function settingsOf(conf: Conf): ComplexSettings {
   return { server: conf.own_server, port: conf.port.server, mode: conf.mode, ...(pair === undefined ? {} : { pair }) };
 }
 
-/** In a complex with two servers, PBS_HOME/identity has the certificates of this host, and server_priv/identity that of the server. */
+/** In a complex with two servers, PBS_HOME/identity has the certificates of this host, and server_priv/identity has the certificate of the server. */
 const authorityOptions = (conf: Conf, home: string): AuthorityOptions => ({
   home,
   server: conf.own_server,
@@ -328,7 +328,7 @@ function fileCopies(directory: string, complain: (text: string) => void) {
   };
 }
 
-/** The schedulers on other hosts. handlers: those of the server's listeners; they may be called only after the driver has been made. */
+/** The schedulers on other hosts. handlers: the handlers of the server's listeners. They may be called only after the driver has been made. */
 function remoteScheds(
   { conf, config, log, pair }: ServiceOptions,
   identity: OpenIdentity,

@@ -68,7 +68,7 @@ function workedOf(resources: Definitions): Worked {
 export const definitionsChanged = (resources: Definitions): void => void worked.delete(resources);
 
 /**
- * The amounts that one part of an exec_vnode consumes on its vnode: those of resources with flag n. Returns null if one of
+ * The amounts that one part of an exec_vnode consumes on its vnode: only resources with flag n. Returns null if one of
  * the resources has flag f, because the amounts then also depend on the other parts.
  */
 export function partAmounts(resources: Definitions, pairs: readonly { readonly name: string; readonly text: string }[]): Fixed | null {
@@ -87,7 +87,7 @@ export function partAmounts(resources: Definitions, pairs: readonly { readonly n
   return amounts;
 }
 
-/** The amounts in the Resource_List of a job or reservation that the server and the queue count as assigned: those of resources with flag q. */
+/** The amounts in the Resource_List of a job or reservation that the server and the queue count as assigned: only resources with flag q. */
 export function jobWideAmounts(resources: Definitions, record: { readonly [resource: string]: unknown }): Fixed {
   const { wide } = workedOf(resources);
   const known = wide.get(record);

@@ -6,7 +6,7 @@ import type { Job } from "./state.ts";
 /** The host of the job's first chunk, where its mother superior is; "" for a job without vnodes. */
 export const hostOfJob = (job: Job | undefined): string => firstHost(job?.attrs.exec_host ?? "");
 
-/** All hosts of the job, each once. The first is that of the mother superior. */
+/** All hosts of the job, each once. The first is the host of the mother superior. */
 export const hostsOfJob = (job: Job): readonly string[] => hostsOf(job.attrs.exec_host ?? "");
 
 /** Whether the job may have several hosts, and so several moms. */

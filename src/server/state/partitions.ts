@@ -15,7 +15,7 @@ export function partitionsOf(sched: Sched): readonly string[] {
   return Array.isArray(list) ? (list as string[]) : [];
 }
 
-/** The partition of a queue or vnode; if it has none, that of the default scheduler. */
+/** The partition of a queue or vnode; if it has none, the partition of the default scheduler. */
 export function partitionOf(object: Queue | Vnode): string {
   const partition = object.attrs["partition"];
   return typeof partition === "string" && partition !== "" ? partition : DEFAULT_PARTITION;

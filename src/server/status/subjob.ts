@@ -1,5 +1,5 @@
 // Subjobs for display (docs/reference/commands.md 1.4). A subjob that has started is a job of its own; a subjob that has
-// ended has a record in the history. For all others, the attributes are computed from those of the array. The waiting
+// ended has a record in the history. For all others, the attributes are computed from the array's attributes. The waiting
 // subjobs of a large array therefore share one record of attributes.
 
 import { subjobId, subjobIndex } from "#model/job-id.ts";
@@ -46,7 +46,7 @@ function recordAttrs(record: Job, live: boolean): Attrs {
   return live ? { ...record.attrs, job_state: "X" } : record.attrs;
 }
 
-/** The attributes of a subjob that is neither a job of its own nor in the history, computed from those of its array. */
+/** The attributes of a subjob that is neither a job of its own nor in the history, computed from the attributes of its array. */
 function viewAttrs({ job, live }: ShownArray, state: Exclude<SubjobState, typeof SUBJOB.LIVE>): Attrs {
   const attrs = subjobAttrs(job.attrs);
   if (state === SUBJOB.QUEUED) {
@@ -72,7 +72,7 @@ export type Shown = { readonly id: string; readonly attrs: Attrs };
 /** A walk through an array's subjobs in order of index. The caller reads the subjobs' records from the history and passes them to record() in that order. */
 export type Expansion = {
   readonly array: ShownArray;
-  /** returns the requested subjobs before that of the record, and then that subjob, if it is requested; nothing if the walk has already passed it */
+  /** returns the requested subjobs before the subjob of the record, and then this subjob, if it is requested; nothing if the walk has already passed it */
   record(record: Job): Shown[];
   /** returns the subjobs after the last record */
   rest(): Shown[];

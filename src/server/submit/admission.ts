@@ -64,7 +64,7 @@ export function checkEntry(tx: Transaction, attrs: JobAttrs, queue: Queue, entry
   );
 }
 
-/** Checks a job that comes from another queue and returns its changed attributes: defaults of the new queue replace those of the old one. */
+/** Checks a job that comes from another queue and returns its changed attributes: defaults of the new queue replace the defaults of the old queue. */
 export function admitJob(tx: Transaction, job: Job, queue: Queue, how: { readonly from_route: boolean }): Attrs {
   const { state } = tx;
   const { attrs } = job;

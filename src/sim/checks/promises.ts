@@ -267,7 +267,7 @@ function causeOf({ id, before, begun, after, ordered }: Moved): string | null {
   return null;
 }
 
-/** Returns whether a subjob of the array has started. The array may wait again; the published start is then that of its next subjob. */
+/** Returns whether a subjob of the array has started. The array may wait again; the published start is then the start of its next subjob. */
 function hasBegun(id: string, before: Seen, after: Seen): boolean {
   if (before.jobs.get(id)?.remaining !== after.jobs.get(id)?.remaining) return true;
   for (const job of after.jobs.values()) if (arrayIdOf(job.id) === id && before.jobs.get(job.id)?.run_count !== job.run_count) return true;

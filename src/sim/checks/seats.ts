@@ -58,7 +58,7 @@ export class Seats {
     if (run !== undefined) this.#given_up.add(`${id}/${run}`);
   }
 
-  /** Adds and checks a new process. attrsOnMom: the mom's attributes of the job. state: that of the server; null: no server is up. */
+  /** Adds and checks a new process. attrsOnMom: the mom's attributes of the job. state: the state of the server; null: no server is up. */
   add(process: SeatedProcess, attrsOnMom: () => JobAttrs, state: ServerState | null): void {
     const attrs = attrsOnMom();
     const { job, run_count, host } = process;

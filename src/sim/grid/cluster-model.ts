@@ -46,7 +46,7 @@ export class ClusterModel {
   /** under `normal`: the running jobs of campaigns, as jobs in the pool of the local scheduler */
   readonly #held = new Map<GridJob, PoolJob>();
 
-  /** jobs: those of the local users, in the order of submission. */
+  /** jobs: the jobs of the local users, in the order of submission. */
   constructor(spec: ClusterSpec, jobs: readonly TraceJob[]) {
     this.spec = spec;
     this.#jobs = jobs;

@@ -1,4 +1,4 @@
-// A database that two servers can reach, with the row about their leader, like that of src/store/postgres. Everything that a
+// A database that two servers can reach, with the row about their leader, as in src/store/postgres. Everything that a
 // server does there takes the way to the database and back; either way may be cut. Who leads is decided by
 // src/store/postgres/leadership.ts.
 //

@@ -77,7 +77,7 @@ export async function createSchema(connection: Connection, schema: string): Prom
   );
 }
 
-/** Brings the tables to the present version, in one transaction of the leader. term: that of the caller. */
+/** Brings the tables to the present version, in one transaction of the leader. term: the term of the caller. */
 export async function migrate(
   connection: Connection,
   version: number,

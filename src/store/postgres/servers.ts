@@ -49,7 +49,7 @@ export function seenServers(
   );
 }
 
-/** The server for which the leader must give way (V1); null: it goes on. role: that of the leader. */
+/** The server for which the leader must give way (V1); null: the leader goes on. role: the role of the leader. */
 export function whoTakesBack(role: PairRole, sights: Iterable<WaitingSight>): WaitingRow | null {
   if (role === "primary") return null;
   for (const { row, is_alive } of sights) if (is_alive && row.role === "primary" && row.wants_lead && row.orders === null) return row;

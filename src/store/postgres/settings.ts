@@ -21,7 +21,7 @@ export type DatabaseSettings = {
   readonly schema: string;
   /** undefined: verify-full for hosts that are not this machine */
   readonly tls: TlsMode | undefined;
-  /** paths of files in PEM: the certificates to trust (null: those of the system), and the server's own certificate and key (null: none) */
+  /** paths of files in PEM: the certificates to trust (null: the system's certificates), and the server's own certificate and key (null: none) */
   readonly root_cert: string | null;
   readonly cert: string | null;
   readonly key: string | null;

@@ -138,7 +138,7 @@ export class Writer {
     return this.#inTime((deadline_ms) => this.#mustLead(deadline_ms));
   }
 
-  /** Gives all servers that wait the order, or those of one role. */
+  /** Gives the order to all servers that wait, or to the waiting servers of one role. */
   order(order: Order, role: PairRole | null): Promise<void> {
     return this.transaction(async (writer) => {
       const { holder } = this.#options.me;

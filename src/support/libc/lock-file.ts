@@ -1,4 +1,4 @@
-// Pid files that are also locks (server.lock, sched.lock, mom.lock, comm.lock). The lock is that of flock(2), which the
+// Pid files that are also locks (server.lock, sched.lock, mom.lock, comm.lock). The lock is a lock of flock(2), which the
 // kernel releases when the process dies. The file has the pid as text, for people and tools of sites
 // (docs/reference/files.md 9).
 

@@ -38,7 +38,7 @@ const USAGE_STATUS = 2;
 const UNREACHABLE_STATUS = 255;
 const SEQUENCE_ID_SHORT_MAX = 9_999_999;
 
-/** One run of qstat. `status`: the exit status so far, which is that of the last error. */
+/** One run of qstat. `status`: the exit status so far, which the last error has set. */
 type Session = {
   readonly io: CommandIo;
   readonly complex: Complex;
@@ -269,7 +269,7 @@ function fail(session: Session, text: string, status: number): void {
   session.status = status;
 }
 
-/** Whether the server named in an operand is that of our complex. If it is not, the user is told. */
+/** Whether an operand names the server of our complex. If it names another server, the user is told. */
 async function isReachable(session: Session, server: string | null): Promise<boolean> {
   try {
     await mustBeOurs(session.complex, server);
@@ -327,7 +327,7 @@ function tellJob(session: Session, refused: { readonly id: string; readonly code
   );
 }
 
-/** Shows the jobs that the options select: those of a queue, or all jobs. */
+/** Shows the jobs that the options select: the jobs of a queue, or all jobs. */
 async function showQueueOfJobs(session: Session, queue: string | null, destination: string): Promise<void> {
   const { options, printer } = session;
   const whole = wholeItems();

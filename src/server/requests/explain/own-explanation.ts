@@ -7,7 +7,7 @@ import { isForSched, isIn, isWithMom } from "../../state/job-phase.ts";
 import type { Job } from "../../state/state.ts";
 import { isTerminal } from "./explained-facts.ts";
 
-/** The whole explanation, made without a scheduler. id: that of the job, or of a waiting subjob if `job` is an array. */
+/** The whole explanation, made without a scheduler. id: the id of the job, or of a waiting subjob if `job` is an array. */
 export function ownExplanation(id: string, job: Job, unserved: Unserved, now_s: number): Explanation {
   const { attrs } = job;
   const { place, walltime } = attrs.Resource_List;

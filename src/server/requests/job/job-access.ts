@@ -18,7 +18,7 @@ export type Target =
   /** a subjob that has never started */
   | { readonly kind: "waiting"; readonly id: string; readonly index: number; readonly array: ArrayJob }
   | { readonly kind: "over"; readonly id: string; readonly array: ArrayJob }
-  /** indices: those of the range that the array has, in order; at least one */
+  /** indices: the indices in the range that the array has, in order; at least one */
   | { readonly kind: "range"; readonly indices: readonly number[]; readonly array: ArrayJob };
 
 /**

@@ -1,7 +1,7 @@
 // qalter (docs/reference/commands.md 3).
 //
 // Order of checks: 1. the job is live, and the caller may change it  2. its state  3. the requested values (submit/alteration.ts)  4. hooks; their changes are
-// checked like those of the caller.
+// checked like alterations of the caller.
 
 import { PBSE, reject } from "#model/pbse.ts";
 import type { AttrOp, ModifyJobRequest } from "#protocol/messages.ts";

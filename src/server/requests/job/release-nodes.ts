@@ -1,4 +1,4 @@
-// pbs_release_nodes (docs/reference/commands.md 3): a running job gives up hosts or vnodes, but not those of its first host.
+// pbs_release_nodes (docs/reference/commands.md 3): a running job gives up hosts or vnodes, but not its first host or vnodes of it.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { type ExecChunk, parseExecVnode } from "#model/request/exec-vnode.ts";

@@ -63,7 +63,7 @@ function momAt(tx: Transaction, host: string): string {
 
 const isHost = (tx: Transaction, host: string): boolean => tx.hasMom(host) || tx.state.hosts.has(host);
 
-/** The refusal of an unknown host. Its text is that of PBS, because tools compare it; the log gives the reason. */
+/** The refusal of an unknown host. Its text is the text of PBS, because tools compare it. The log gives the reason. */
 function unknownHost(tx: Transaction, host: string): Reject {
   tx.log({ event: LOG_EVENT.ERROR, class: "Node", object: host, text: "the name of this host does not resolve" });
   return reject(PBSE.UNKNODE);

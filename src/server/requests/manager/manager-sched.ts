@@ -110,7 +110,7 @@ function withDirectories(tx: Transaction, name: string, changed: Changed): Chang
   return { ...changed, after: { ...schedDirectories(name, tx.config.home), ...changed.after } };
 }
 
-/** Gives job_run_wait and throughput_mode, its old form, the same meaning: that of the attribute that was set last. */
+/** Gives job_run_wait and throughput_mode, its old form, the same meaning. The attribute that was set last decides. */
 function withRunWait(changed: Changed, ops: readonly AttrOp[]): Changed {
   const { after } = changed;
   const last = ops.map((op) => op.name.toLowerCase()).findLast((name) => name === "throughput_mode" || name === "job_run_wait");
