@@ -51,8 +51,8 @@ export type RunnersToServer = {
     /** what the backend says about runners that wait, by name; runners without an entry: nothing. Absent: as before */
     readonly reasons?: { readonly [name: string]: string };
   };
-  /** runners that do not exist in their backend. why: in the backend's words */
-  "runners-gone": { readonly runners: readonly { readonly name: string; readonly why: string }[] };
+  /** runners that do not exist in their backend. why: in the backend's words. preempted: the backend ended the runner, or its node failed */
+  "runners-gone": { readonly runners: readonly { readonly name: string; readonly why: string; readonly preempted?: true }[] };
   /** runners that take no further job, because others need their place */
   "runners-drain": { readonly names: readonly string[] };
   /** whether a backend works. error: what it said when it failed, in its own words; null: it works */

@@ -28,7 +28,9 @@ export const RUNNERS_TO_SERVER = {
     digests: z.array(digest).min(1).max(RUNNERS_MAX),
   }),
   "runners-seen": z.object({ remotes: z.record(name, told), reasons: z.record(name, told).exactOptional() }),
-  "runners-gone": z.object({ runners: z.array(z.object({ name, why: told })).max(RUNNERS_MAX) }),
+  "runners-gone": z.object({
+    runners: z.array(z.object({ name, why: told, preempted: z.literal(true).exactOptional() })).max(RUNNERS_MAX),
+  }),
   "runners-drain": z.object({ names }),
   "runners-state": z.object({ backend: name, error: told.nullable() }),
   "runners-impossible": z.object({ bucket: z.string().max(LIMITS.attr_value_chars_max), why: told }),

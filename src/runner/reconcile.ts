@@ -24,7 +24,8 @@ export type ReconcileInput = {
 };
 
 export type Reconciled = {
-  readonly gone: readonly { readonly name: string; readonly why: string }[];
+  /** preempted: the backend ended the runner, or its node failed: its jobs have not failed */
+  readonly gone: readonly { readonly name: string; readonly why: string; readonly preempted?: true }[];
   readonly remotes: { readonly [name: string]: string };
   readonly cancel: readonly RunnerSighting[];
   readonly release: readonly string[];
@@ -43,7 +44,7 @@ export function reconcile(input: ReconcileInput): Reconciled {
   const ended = new Map(sightings.filter(({ state }) => state === "ended").map((each) => [placeOf(each.tag, each.index), each]));
   const recorded = new Set(runners.map(({ serial, index }) => placeOf(tagOf(serial), index)));
   const recorded_tags = new Set(runners.map(({ serial }) => tagOf(serial)));
-  const gone: { name: string; why: string }[] = [];
+  const gone: { name: string; why: string; preempted?: true }[] = [];
   const remotes: { [name: string]: string } = {};
   const reasons: { [name: string]: string } = {};
   const seen = new Map<string, RunnerSighting>();
@@ -57,7 +58,8 @@ export function reconcile(input: ReconcileInput): Reconciled {
       const reason = sighting.fault?.text ?? sighting.reason;
       if (reason !== "") reasons[runner.name] = reason;
     } else if (!submitting.has(tag) && (runner.doing === "asked" || runner.away === true || runner.doing === "lost")) {
-      gone.push({ name: runner.name, why: whyGone(ended.get(place)) });
+      const end = ended.get(place);
+      gone.push({ name: runner.name, why: whyGone(end), ...(end?.ending === "retry" ? { preempted: true as const } : {}) });
     }
   }
   const strangers = new Map<string, number>();

@@ -66,6 +66,7 @@ async function run(line: string | readonly string[], options: FakeOptions = {}) 
 // biome-ignore format: one row a case
 const REQUESTS: readonly (readonly [line: string | readonly string[], request: unknown])[] = [
   ["qdel 1",                     { kind: "delete-job", job: "1.HOST" }],
+  ["qdel -W dead 1.HOST",        { kind: "confirm-dead", names: ["1.HOST"], age_s: 0 }],
   ["qdel -W force -x 1.HOST",    { kind: "delete-job", job: "1.HOST", force: true, history: true }],
   ["qdel -W suppress_email=0 1", { kind: "delete-job", job: "1.HOST", suppressMail: true }],
   ["qdel 3[1-8:7]",              { kind: "delete-job", job: "3[1-8:7].HOST" }],
@@ -168,6 +169,7 @@ test("a destination that is none is told as such: qdisable and its kin with exit
 
 // biome-ignore format: one row a case
 const USAGE: readonly (readonly [line: string, text: RegExp, status: number])[] = [
+  ["qdel -W dead -x 1",    /^qdel: -W dead decides about the runner of a job and deletes nothing/, 2],
   ["qdel",                 /^usage:\n\tqdel \[-W force\|suppress_email=X\] \[-x\] job_identifier\.\.\.\n\tqdel --version\n$/, 2],
   ["qdel -W nosuch 1",     /^qdel: illegal -W value\nusage:\n/, 2],
   ["qalter",               /^usage: qalter \[-a date_time\]/, 2],

@@ -16,6 +16,7 @@ const IDLE_WAIT_S_DEFAULT = 2;
 const RESYNC_S_DEFAULT = 60;
 const WALLTIME_S_DEFAULT = 3600;
 const LOST_AFTER_S_DEFAULT = 60;
+const RETRY_WAIT_S_DEFAULT = 30;
 
 // biome-ignore format: one row per attribute
 const ROWS: readonly AttributeRow[] = [
@@ -29,6 +30,7 @@ const ROWS: readonly AttributeRow[] = [
   ["runner_lost_after", "duration", "all", "mgr", "a runner that is not connected for so long counts as lost", { default: LOST_AFTER_S_DEFAULT, restored: true, min: 1 }],
   ["fallback", "keyword", "all", "mgr", "where jobs go while the backend cannot be used: local, or hold (they wait)", { default: "local", restored: true, keywords: ["local", "hold"] }],
   ["retries", "integer", "all", "mgr", "how often a job that fails is run again, unless it says so itself (-W retries)", { default: 0, restored: true, min: 0, max: 100 }],
+  ["retry_wait", "duration", "all", "mgr", "pause before the first retry of a job; it doubles with each failure, up to half an hour, and a random part is added", { default: RETRY_WAIT_S_DEFAULT, restored: true, min: 1 }],
   ["comment", "string", "all", "mgr", "free text", { characters: "lines" }],
   ["state", "keyword", "all", "pbs", "disabled, starting, ready or failing", { keywords: ["disabled", "starting", "ready", "failing"] }],
   ["state_count", "string", "all", "pbs", "numbers of runners: Asked (waiting to be started), Idle, Busy, Lost"],

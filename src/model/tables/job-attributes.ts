@@ -8,6 +8,8 @@ const RUN = { runAlterable: true } as const;
 const HIDDEN = { hidden: true } as const;
 /** The largest value of umask: three digits. Like PBS, the check also accepts digits that are not octal. */
 const UMASK_MAX = 999;
+/** The largest value of retries. */
+const RETRIES_MAX = 100;
 const CREATE = { createOnly: true } as const;
 
 const isCheckpoint = (text: string): boolean => /^(n|s|c|w|u|c=[0-9]{1,9}|w=[0-9]{1,9})$/.test(text);
@@ -133,6 +135,8 @@ const ROWS: readonly AttributeRow[] = [
   ["backend_id", "string", "all", "pbs", "id of the runner in its backend"],
   ["runner", "string", "all", "pbs", "runner on which the job runs or ran last"],
   ["fail_reason", "string", "all", "pbs", "why the job failed, in one word"],
+  ["lost_since", "time", "all", "pbs", "since when the runner of the job is lost"],
+  ["retries", "integer", "all", "user", "how often the job runs again after a failure; unset: as its backend says", { ...RUN, min: 0, max: RETRIES_MAX }],
 ];
 
 export const JOB_ATTRIBUTES = attributeTable("job", ROWS);

@@ -98,7 +98,7 @@ export function carryOut(kernel: Kernel, action: Action): void {
     }
     case "runner-dead": {
       const runner = kernel.state.runners.get(action.runner);
-      if (runner !== undefined) runnerGone(kernel, runner, `confirmed dead by ${action.by}`, true);
+      if (runner !== undefined) runnerGone(kernel, runner, `confirmed dead by ${action.by}`, "dead");
       break;
     }
     case "backup":

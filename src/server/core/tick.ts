@@ -26,7 +26,7 @@ import { questionUnanswered } from "../moms/questions.ts";
 import { joinLate, sisterSilent } from "../moms/sisters.ts";
 import { vnodesDue } from "../resv/health.ts";
 import { armResv, idleTooLong, resvDue, waitOver } from "../resv/timing.ts";
-import { runnerLost } from "../runners/arrival.ts";
+import { runnerAway, runnerLost } from "../runners/arrival.ts";
 import { startProcess } from "../runners/controller.ts";
 import { pass } from "../runners/pass.ts";
 import { trigger } from "../scheds/cycles.ts";
@@ -84,10 +84,10 @@ function due(kernel: Kernel, kind: string, name: string): void {
       startDue(kernel, name);
       break;
     case "heartbeat":
-      beat(kernel);
+      for (const host of beat(kernel)) runnerAway(kernel, host);
       break;
     case "reports":
-      missReports(kernel);
+      for (const host of missReports(kernel)) runnerAway(kernel, host);
       break;
     case "sched-heartbeat":
       schedHeartbeat(kernel);

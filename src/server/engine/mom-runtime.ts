@@ -97,7 +97,8 @@ export type Sister = {
 /** What the server does when a run has ended on all its hosts (moms/run-end.ts). */
 export type AfterRun =
   | { readonly kind: "start-taken-back" }
-  | { readonly kind: "mother-silent" }
+  /** runner: the host was a runner, which its backend does not show (gone), has preempted, or a person says is dead */
+  | { readonly kind: "mother-silent"; readonly runner?: "gone" | "preempted" | "dead" }
   /** the run counts as lost */
   | { readonly kind: "lost"; readonly exit_status: number; readonly used: Usage; readonly message?: string }
   | { readonly kind: "obit"; readonly obit: MomToServer["mom-obit"] };

@@ -19,6 +19,7 @@ import { accountAborted, accountEnded, usageItems } from "./accounting-record.ts
 import { discardCheckpoint, discardOutput } from "./checkpointed.ts";
 import { isExecution, logJob, settleJob, waitingState } from "./life.ts";
 import { learnRunTime } from "./pressure.ts";
+import { afterFailure, failReason } from "./retries.ts";
 import { jobStarted } from "./run.ts";
 import { askedAtStart } from "./start-attrs.ts";
 import { leaveMaintenance, preemptingSince } from "./suspension.ts";
@@ -114,7 +115,7 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
   // remembers which hosts keep files of an earlier run: a sister may have ended this run before the mother superior
   // received the start.
   if (isIn(job, "starting") && ran) jobStarted(tx, job, undefined, undefined, { confirmed: false });
-  const fail_reason = attrs["runner"] === undefined ? null : failReason(obit.exit_status);
+  const fail_reason = failReason(attrs, obit.exit_status);
   tx.apply({ kind: "job-changed", id: job.id, set: { ...endAttrs(obit), ...(fail_reason === null ? {} : { fail_reason }) }, unset: [] });
   if (obit.stageout_status === 0) {
     const text = `Post job file processing error; job ${job.id} on host ${hostOfJob(job)}\n${obit.message ?? ""}`;
@@ -136,7 +137,7 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
   }
   switch (reaction.kind) {
     case "end":
-      if (termination === undefined && reaction.how === "failed" && retryOnRunner(tx, job, obit.exit_status)) break;
+      if (termination === undefined && reaction.how === "failed" && retry(tx, job, obit.exit_status)) break;
       if (reaction.log !== undefined) logJob(tx, LOG_EVENT.JOB, job.id, reaction.log);
       if (reaction.mail !== undefined) tx.act({ kind: "mail", job: job.id, point: "a", text: reaction.mail });
       finish(tx, job, reaction.how, `${reaction.suffix}${trouble}`);
@@ -190,7 +191,11 @@ function waitForFiles(tx: Transaction, job: Job, message: string): void {
     text: `Stage in of files failed; the job is tried again in 30 minutes\n${message}`,
   });
   const Execution_Time = tx.now_s + STAGE_AGAIN_S;
-  requeue(tx, job, { Execution_Time, comment: `${pbseText(PBSE.STAGEIN)}; tried again at ${tx.config.ctime(Execution_Time)}` });
+  requeue(tx, job, {
+    Execution_Time,
+    stage_failed: true,
+    comment: `${pbseText(PBSE.STAGEIN)}; tried again at ${tx.config.ctime(Execution_Time)}`,
+  });
 }
 
 function endAttrs(obit: Obit): Attrs {
@@ -201,48 +206,31 @@ function endAttrs(obit: Obit): Attrs {
 }
 
 /**
- * The pause before a job that failed on a runner runs again. It doubles with each run. The last digit of the job's number adds some seconds, so that jobs that
- * failed together do not all run again at the same time.
+ * If a job has failed by itself and has retries, queues it again, or buries it when the retries are used up (retries.ts). exit_status null: its runner is gone.
+ * Returns false if neither follows.
  */
-const RETRY_S_FIRST = 30;
-const RETRY_S_MAX = 1800;
-const RETRY_SPREAD_S = 3;
-
-/**
- * If a job has failed on a runner and the backend's `retries` admits another run, queues the job again. Does not do so if the job's program does not exist or
- * cannot be executed. Returns whether the job will run again.
- */
-function retryOnRunner(tx: Transaction, job: Job, exit_status: number): boolean {
-  const { backend, Rerunable, run_count = 1 } = job.attrs;
-  if (typeof backend !== "string" || !Rerunable || (exit_status >= 126 && exit_status <= 128)) return false;
-  const retries = tx.state.backends.get(backend)?.attrs["retries"];
-  if (typeof retries !== "number" || run_count > retries) return false;
-  const pause_s = Math.min(RETRY_S_MAX, RETRY_S_FIRST * 2 ** (run_count - 1)) + (job.seq % 10) * RETRY_SPREAD_S;
-  const Execution_Time = tx.now_s + pause_s;
-  const comment = `Failed with exit status ${exit_status}, run ${run_count} of ${retries + 1}; tried again at ${tx.config.ctime(Execution_Time)}`;
+export function retry(tx: Transaction, job: Job, exit_status: number | null): boolean {
+  const next = afterFailure(tx.state, job, exit_status, tx.now_s);
+  if (next === null) return false;
+  const { failures } = next;
+  const what = exit_status === null ? "Runner is gone" : `Failed with exit status ${exit_status}`;
+  if (next.kind === "buried") {
+    bury(tx, job, `${what}, run ${failures} of ${failures}`, failures);
+    return true;
+  }
+  const Execution_Time = next.until_s;
+  const comment = `${what}, run ${failures} of ${next.retries + 1}; tried again at ${tx.config.ctime(Execution_Time)}`;
   logJob(tx, LOG_EVENT.JOB, job.id, comment);
-  requeue(tx, job, { Execution_Time, comment });
+  requeue(tx, job, { Execution_Time, comment, failures });
   return true;
 }
 
-/** Why a job on a runner failed, in one word; null: it did not fail. */
-function failReason(exit_status: number): string | null {
-  if (exit_status === 0) return null;
-  if (exit_status > 0)
-    return exit_status === 126 ? "not_executable" : exit_status === 127 ? "not_found" : exit_status > 128 ? "signal" : "exit";
-  return FAIL_REASONS[exit_status] ?? "not_run";
+/** Holds a job after a run, with the reason, until its owner or an operator releases it. failures: failed runs so far. */
+export function bury(tx: Transaction, job: Job, why: string, failures = job.own.failures ?? 0): void {
+  const comment = `Job held: ${why}. qrls lets it run again`;
+  logJob(tx, LOG_EVENT.JOB, job.id, comment);
+  requeue(tx, job, { hold: "s", comment, failures, buried: true });
 }
-const FAIL_REASONS: { readonly [exit_status: number]: string } = {
-  [JOB_EXEC.KILL_MEM]: "mem",
-  [JOB_EXEC.KILL_VMEM]: "mem",
-  [JOB_EXEC.KILL_WALLTIME]: "time",
-  [JOB_EXEC.KILL_CPUT]: "time",
-  [JOB_EXEC.KILL_NCPUS_BURST]: "cpu",
-  [JOB_EXEC.KILL_NCPUS_SUM]: "cpu",
-  [JOB_EXEC.RERUN]: "lost",
-  [JOB_EXEC.RERUN_MS_FAIL]: "lost",
-  [JOB_EXEC.INITABT]: "lost",
-};
 
 function logRetry(tx: Transaction, job: Job, exit_status: number): void {
   if (exit_status === JOB_EXEC.FAILHOOK_RERUN || exit_status === JOB_EXEC.HOOKERROR) {
@@ -321,7 +309,7 @@ const OF_A_RUN_OWN = without(
   "checkpointed",
 );
 /** The fields of the server's own data about a job (job.own) that are removed when the job ends. */
-const NOT_OF_HISTORY: OwnChange = { ...OF_A_RUN_OWN, output_on: null, terminal: null };
+const NOT_OF_HISTORY: OwnChange = { ...OF_A_RUN_OWN, output_on: null, terminal: null, failures: null, buried: null };
 
 /**
  * Called when the server ends a run in order to queue the job again: sets substate 60 until the obit. A run that the mom has not confirmed
@@ -342,13 +330,20 @@ export function requeueOrAbort(tx: Transaction, job: Job, otherwise = NOT_RERUNA
   else abort(tx, job, otherwise);
 }
 
-/** What is set at a requeue. hold: a hold for the job. Execution_Time: the earliest time of the next run, if files could not be staged in or a job on a runner failed. */
+/**
+ * What is set at a requeue. hold: a hold for the job. Execution_Time: the earliest time of the next run, if files could not be staged in or the job failed. failures: runs that
+ * have failed so far, if this one did. buried: the owner may release the hold.
+ */
 export type Requeue = {
   readonly hold?: "s" | "p";
   readonly comment?: string;
   readonly Execution_Time?: number;
   /** host with a checkpoint of the job */
   readonly checkpointed?: string;
+  readonly failures?: number;
+  readonly buried?: true;
+  /** files could not be staged in */
+  readonly stage_failed?: true;
 };
 
 /** Queues the job again after a run. */
@@ -358,19 +353,23 @@ export function requeue(tx: Transaction, job: Job, more: Requeue = {}): void {
   else if (!isIn(job, "starting")) accountEnded(tx, "R", job, tx.now_s);
   let { hold, comment } = more;
   const preempted_s = preemptingSince(job);
-  // A run that was preempted, or that will be restarted from a checkpoint, did not fail.
-  if ((job.attrs.run_count ?? 0) > RUN_COUNT_MAX && preempted_s === undefined && more.checkpointed === undefined) {
+  // A run that was preempted, or that will be restarted from a checkpoint, did not fail. Retries are counted apart (retries.ts).
+  if (
+    (job.attrs.run_count ?? 0) - (more.failures ?? job.own.failures ?? 0) > RUN_COUNT_MAX &&
+    preempted_s === undefined &&
+    more.checkpointed === undefined
+  ) {
     hold = "s";
     comment = TOO_OFTEN;
     logJob(tx, LOG_EVENT.JOB, job.id, comment);
   }
-  if (hold !== undefined && holdArray(tx, job, hold, comment)) [hold, comment] = [undefined, undefined];
+  if (hold !== undefined && holdArray(tx, job, hold, comment, more.buried)) [hold, comment] = [undefined, undefined];
   const Hold_Types = hold === undefined ? job.attrs.Hold_Types : addHolds(job.attrs.Hold_Types, hold);
   const later = more.Execution_Time === undefined ? {} : { Execution_Time: more.Execution_Time };
   const waiting = waitingState({ ...job.attrs, ...later, Hold_Types }, tx.now_s);
   const queue = tx.state.queues.get(job.attrs.queue);
   const eligible = waiting.job_state === "Q" && queue !== undefined && isExecution(queue);
-  const substate = waiting.job_state === "W" && more.Execution_Time !== undefined ? SUBSTATE.STAGE_FAIL : waiting.substate;
+  const substate = waiting.job_state === "W" && more.stage_failed === true ? SUBSTATE.STAGE_FAIL : waiting.substate;
   const set: Attrs = {
     ...waiting,
     substate,
@@ -381,7 +380,13 @@ export function requeue(tx: Transaction, job: Job, more: Requeue = {}): void {
   };
   // If the mom had confirmed the run, its host keeps the output for the next run, unless a checkpoint or the output of an earlier run is kept.
   const keeps = more.checkpointed === undefined && !isIn(job, "starting") && job.own.output_on === undefined;
-  const own: OwnChange = { ...OF_A_RUN_OWN, checkpointed: more.checkpointed ?? null, ...(keeps ? { output_on: hostOfJob(job) } : {}) };
+  const own: OwnChange = {
+    ...OF_A_RUN_OWN,
+    checkpointed: more.checkpointed ?? null,
+    ...(keeps ? { output_on: hostOfJob(job) } : {}),
+    ...(more.failures === undefined ? {} : { failures: more.failures }),
+    ...(more.buried === true && hold !== undefined ? { buried: true } : {}),
+  };
   if (comment !== undefined) set["comment"] = comment;
   const again = askedAtStart(job.attrs);
   Object.assign(set, again.set);
@@ -394,12 +399,13 @@ export function requeue(tx: Transaction, job: Job, more: Requeue = {}): void {
 }
 
 /** If the job is a subjob, holds its array in place of the subjob and returns true. */
-function holdArray(tx: Transaction, subjob: Job, hold: "s" | "p", why: string | undefined): boolean {
+function holdArray(tx: Transaction, subjob: Job, hold: "s" | "p", why: string | undefined, buried: true | undefined): boolean {
   const array = arrayOf(tx.state, subjob);
   if (array === undefined) return false;
   const comment = why === TOO_OFTEN ? `Job Array Held, too many failed attempts to run subjob ${subjob.id}` : why;
   logJob(tx, LOG_EVENT.JOB, array.id, comment ?? `held with subjob ${subjob.id}`);
   settleJob(tx, array, { Hold_Types: addHolds(array.attrs.Hold_Types, hold), ...(comment === undefined ? {} : { comment }) });
+  if (buried === true) tx.apply({ kind: "job-changed", id: array.id, set: {}, unset: [], own: { buried } });
   return true;
 }
 
@@ -420,6 +426,7 @@ const OF_A_RUN = [
   "resources_released",
   "resource_released_list",
   "alt_id",
+  "lost_since",
 ] as const;
 
 /** Called when a run ends: sets last_used_time of the job's vnodes. A job suspended by an administrator no longer keeps them in maintenance. */

@@ -176,17 +176,18 @@ function hello(kernel: Kernel, link: number, data: MomHello): void {
   vnodesBack(kernel, away);
 }
 
-/** Called by the timer `heartbeat`: handles the moms that count as lost. */
-export const beat = (kernel: Kernel): void => loseMoms(kernel, heartbeat(kernel));
+/** Called by the timer `heartbeat`: handles the moms that count as lost. Returns their hosts. */
+export const beat = (kernel: Kernel): readonly string[] => loseMoms(kernel, heartbeat(kernel));
 
-/** Called by the timer `reports`: handles the moms of other hosts that count as lost. */
-export const missReports = (kernel: Kernel): void => loseMoms(kernel, unreported(kernel));
+/** Called by the timer `reports`: handles the moms of other hosts that count as lost. Returns these hosts. */
+export const missReports = (kernel: Kernel): readonly string[] => loseMoms(kernel, unreported(kernel));
 
-function loseMoms(kernel: Kernel, moms: readonly MomRuntime[]): void {
+function loseMoms(kernel: Kernel, moms: readonly MomRuntime[]): readonly string[] {
   for (const mom of moms) {
     momSilent(kernel, mom);
     forgetMom(kernel, mom);
   }
+  return moms.map(({ host }) => host);
 }
 
 export function lost(kernel: Kernel, link: number, why: string): void {

@@ -11,8 +11,9 @@ import { unreachable } from "#support/assert.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 import type { AfterRun, Crew } from "../engine/mom-runtime.ts";
-import { abort, finish, jobObit, requeue, requeueOrAbort } from "../jobs/end.ts";
+import { abort, bury, finish, jobObit, requeue, requeueOrAbort, retry } from "../jobs/end.ts";
 import { logJob } from "../jobs/life.ts";
+import { failReason } from "../jobs/retries.ts";
 import { hostOfJob } from "../state/job-hosts.ts";
 import type { Job } from "../state/state.ts";
 
@@ -22,7 +23,7 @@ export function afterRun(kernel: Kernel, job: Job, crew: Crew | null, over: Afte
     case "start-taken-back":
       return requeue(ownTransaction(kernel), job);
     case "mother-silent":
-      return motherSilent(kernel, job);
+      return motherSilent(kernel, job, over.runner);
     case "lost": {
       const { kind: _kind, ...obit } = over;
       return jobObit(ownTransaction(kernel), job, obit);
@@ -37,9 +38,11 @@ export function afterRun(kernel: Kernel, job: Job, crew: Crew | null, over: Afte
   }
 }
 
-function motherSilent(kernel: Kernel, job: Job): void {
+function motherSilent(kernel: Kernel, job: Job, runner?: "gone" | "preempted" | "dead"): void {
   const tx = ownTransaction(kernel);
-  tx.apply({ kind: "job-changed", id: job.id, set: { Exit_status: JOB_EXEC.RERUN_MS_FAIL }, unset: [] });
+  const fail_reason = failReason(job.attrs, JOB_EXEC.RERUN_MS_FAIL);
+  const set = { Exit_status: JOB_EXEC.RERUN_MS_FAIL, ...(fail_reason === null ? {} : { fail_reason }) };
+  tx.apply({ kind: "job-changed", id: job.id, set, unset: [] });
   const termination = job.own.termination;
   const deleted = `Job deleted, execution node ${hostOfJob(job)} down`;
   if (termination !== undefined) {
@@ -47,7 +50,9 @@ function motherSilent(kernel: Kernel, job: Job): void {
     finish(tx, job, "deleted", ` and terminated by ${termination.by}`, termination.history);
   } else if (!job.attrs.Rerunable) {
     abort(tx, job, deleted);
-  } else {
+  } else if (runner === "dead") {
+    bury(tx, job, `runner ${hostOfJob(job)} is confirmed dead`);
+  } else if (runner !== "gone" || !retry(tx, job, null)) {
     logJob(tx, LOG_EVENT.JOB, job.id, `Job requeued, execution node ${hostOfJob(job)} down`);
     requeueOrAbort(tx, job);
   }

@@ -2,7 +2,7 @@
 //
 // I1. A user sees the ids and the resource requests of other users' jobs only if query_other_jobs allows it.
 
-import { PBSE, Reject } from "#model/pbse.ts";
+import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { ConfirmDeadRequest } from "#protocol/messages.ts";
 import type { BackendView, ConfirmedDead, RunnersView, RunnerView } from "#protocol/runners-view.ts";
 import { checkOperator, isOwner, seesOthers } from "../attributes/permission.ts";
@@ -10,6 +10,7 @@ import type { Answer, Transaction } from "../engine/transaction.ts";
 import { countDemands } from "../runners/demand.ts";
 import { doingOf, partitionOfBackend, runnerCounts } from "../state/partitions.ts";
 import type { Backend, Runner } from "../state/state.ts";
+import { fullJobId } from "../status/job.ts";
 
 export function viewRunners(tx: Transaction): Answer {
   const { state } = tx;
@@ -56,7 +57,7 @@ function runnerView(tx: Transaction, runner: Runner): RunnerView {
 }
 
 /**
- * Counts lost runners as dead: their jobs are requeued, or end. names: runners, or jobs on them; empty: all lost runners. age_s: only runners that have been
+ * Counts lost runners as dead: their jobs are held, or end if they are not rerunnable. names: runners, or jobs on them; empty: all lost runners. age_s: only runners that have been
  * lost for at least this time.
  * Owners may do this for their own runners, operators for all.
  */
@@ -83,7 +84,9 @@ export function confirmDead(tx: Transaction, { names, age_s }: ConfirmDeadReques
 /** Returns the runner that a name means: the runner itself, or the runner on which the named job runs. Refuses any other name. */
 function runnerOf({ state }: Transaction, name: string): string {
   if (state.runners.has(name)) return name;
-  const job = state.jobs.get(name) ?? state.jobs.get(`${name}.${state.name}`);
+  const id = fullJobId(state, name);
+  const job = id === null ? undefined : state.jobs.get(id);
+  if (id !== null && job === undefined) throw reject(PBSE.UNKJOBID);
   const [vnode] = job === undefined ? [] : (state.placements.get(job.id)?.vnodes.keys() ?? []);
   if (vnode === undefined || !state.runners.has(vnode)) throw new Reject(PBSE.UNKNODE, `${name} is neither a runner nor a job on one`);
   return vnode;

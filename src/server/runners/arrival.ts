@@ -5,8 +5,8 @@
 //   any --its backend does not have it any more--> (gone), its jobs are requeued or fail
 //
 // A1. A runner is a vnode of the partition of its backend, with the amounts of its bucket and one job at a time. The runner's own reports change none of these values.
-// A2. A runner that is lost keeps its jobs: it may still run. Its jobs are requeued, or fail, only when its backend or a person (partita confirm-dead) says that the runner
-//     does not exist any more.
+// A2. A runner that is lost keeps its jobs: it may still run. Its jobs have lost_since until the runner is back. They end as failed tries (jobs/retries.ts), or are requeued
+//     if the runner was preempted, only when its backend says that the runner does not exist any more. If a person says so (partita confirm-dead, qdel -W dead), they are held.
 // A3. A runner that is connected exists, whatever its backend says: the hello of the runner is newer than the list of the backend.
 
 import { defaultAttributes } from "#model/attribute.ts";
@@ -41,6 +41,8 @@ export function runnerArrives(kernel: Kernel, hello: MomHello): void {
   if (runner.attrs.lost_s !== undefined) {
     log(kernel, runner.name, "runner is back");
     tx.apply({ kind: "changed", object: "runner", name: runner.name, set: {}, unset: ["lost_s"] });
+    for (const id of [...(state.vnodes.get(runner.name)?.jobs.keys() ?? [])])
+      if (state.jobs.get(id)?.attrs["lost_since"] !== undefined) tx.apply({ kind: "job-changed", id, set: {}, unset: ["lost_since"] });
   }
   if (state.vnodes.has(runner.name)) return;
   const backend = state.backends.get(runner.attrs.backend);
@@ -99,6 +101,8 @@ export function runnerLost(kernel: Kernel, name: string): void {
   log(kernel, name, "runner is lost: its backend is asked whether it still exists");
   const tx = ownTransaction(kernel);
   tx.apply({ kind: "changed", object: "runner", name, set: { lost_s: tx.now_s }, unset: [] });
+  for (const id of [...(kernel.state.vnodes.get(name)?.jobs.keys() ?? [])])
+    if (kernel.state.jobs.has(id)) tx.apply({ kind: "job-changed", id, set: { lost_since: tx.now_s }, unset: [] });
 }
 
 /** Called at the start of the server: runners that had a vnode are away until they say hello. */
@@ -125,19 +129,19 @@ export function leave(kernel: Kernel, runner: Runner): void {
 }
 
 /**
- * Called when the backend, or a person, says that a runner does not exist any more (A2, A3). sure: a person says so; the server then believes it even if the runner
- * seems to be connected. Its jobs are requeued, or end if they are not rerunnable. Returns whether the runner is gone.
+ * Called when the backend, or a person, says that a runner does not exist any more (A2, A3). how: dead: a person says so; the server then believes it even if the runner
+ * seems to be connected. preempted: the backend took the runner's place away, so that its jobs have not failed. Returns whether the runner is gone.
  */
-export function runnerGone(kernel: Kernel, runner: Runner, why: string, sure = false): boolean {
+export function runnerGone(kernel: Kernel, runner: Runner, why: string, how: "gone" | "preempted" | "dead"): boolean {
   const { state, moms } = kernel;
   const mom = moms.by_host.get(runner.name.toLowerCase());
-  if (mom !== undefined && !sure) return false;
+  if (mom !== undefined && how !== "dead") return false;
   if (mom !== undefined) kernel.out.moms.push({ link: mom.link, type: "mom-quit", data: {} });
   log(kernel, runner.name, `runner does not exist any more: ${why}`);
   const vnode = state.vnodes.get(runner.name);
   for (const id of [...(vnode?.jobs.keys() ?? [])]) {
     const job = state.jobs.get(id);
-    if (job !== undefined) endRun(kernel, job, { kind: "mother-silent" });
+    if (job !== undefined) endRun(kernel, job, { kind: "mother-silent", runner: how });
   }
   if (vnode !== undefined && vnode.jobs.size > 0) return false;
   forget(kernel, runner);

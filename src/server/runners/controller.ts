@@ -37,9 +37,9 @@ export function frame(kernel: Kernel, link: number, { type, data }: FrameOf<"run
       if (data.reasons !== undefined) noteReasons(kernel, data.reasons);
       return seen(kernel, data.remotes);
     case "runners-gone":
-      for (const { name, why } of data.runners) {
+      for (const { name, why, preempted } of data.runners) {
         const runner = kernel.state.runners.get(name);
-        if (runner !== undefined) runnerGone(kernel, runner, why);
+        if (runner !== undefined) runnerGone(kernel, runner, why, preempted === true ? "preempted" : "gone");
       }
       return passSoon(kernel);
     case "runners-drain":

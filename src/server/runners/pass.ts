@@ -120,6 +120,7 @@ export function holdJob(kernel: Kernel, job: Job, why: string): void {
     comment: `Can Never Run: no runner can take it: ${why}`,
     fail_reason: "impossible",
   });
+  tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: [], own: { buried: true } });
 }
 
 function hasOwnVnodes(state: ServerState, partition: string): boolean {

@@ -38,6 +38,10 @@ export type JobOwn = {
   readonly output_on?: string;
   /** vnodes that the job is giving up */
   readonly releasing?: readonly string[];
+  /** runs that have failed by themselves (jobs/retries.ts T2) */
+  readonly failures?: number;
+  /** the system hold was set because the job failed too often, its runner is dead, or no runner can take it; its owner may release it */
+  readonly buried?: true;
 };
 
 export const NOTHING_OWN: JobOwn = Object.freeze({});
@@ -59,6 +63,8 @@ const NAMES: { readonly [K in keyof Required<JobOwn>]: true } = {
   checkpointed: true,
   output_on: true,
   releasing: true,
+  failures: true,
+  buried: true,
 };
 
 export function changedOwn(own: JobOwn, change: OwnChange): JobOwn {

@@ -182,7 +182,7 @@ test("runners: a lost runner keeps its job until it is back, or its backend says
   assert.deepEqual(doing(h), [`${a} busy`, `${b} lost`]);
   assert.equal(ask(h, BOB, { kind: "confirm-dead", names: [b], age_s: 0 })?.ok, false);
   assert.deepEqual(askOk(h, ALICE, { kind: "confirm-dead", names: [second], age_s: 0 }), { confirmed: [b] });
-  assert.equal(h.core.state.jobs.get(second)?.attrs.job_state, "Q");
+  assert.equal(h.core.state.jobs.get(second)?.attrs.job_state, "H");
   lose(h, 62);
   runners(h, LINK, "runners-gone", { runners: [{ name: a, why: "node failed" }] });
   assert.equal(h.core.state.jobs.get(first)?.attrs.job_state, "Q");
@@ -231,8 +231,8 @@ test("runners: a job that fails runs again as often as the backend's retries say
   };
   const [first = "", second = ""] = ids;
   end(0, 1, 3);
-  const { job_state, Execution_Time, fail_reason, comment } = attrsOf(h, first);
-  assert.deepEqual([job_state, fail_reason], ["W", "exit"]);
+  const { job_state, substate, Execution_Time, fail_reason, comment } = attrsOf(h, first);
+  assert.deepEqual([job_state, substate, fail_reason], ["W", 30, "exit"]);
   assert.ok(Number(Execution_Time) >= Math.floor(h.now_ms / 1000) + 30);
   assert.match(String(comment), /^Failed with exit status 3, run 1 of 2; tried again at /);
   end(1, 1, 127);
@@ -242,7 +242,9 @@ test("runners: a job that fails runs again as often as the backend's retries say
   advance(h, 90);
   assert.equal(attrsOf(h, first)["job_state"], "Q");
   end(0, 2, 3);
-  assert.equal(h.store.history.get(first)?.attrs.Exit_status, 3);
+  const buried = attrsOf(h, first);
+  assert.deepEqual([buried["job_state"], buried["Hold_Types"], buried["fail_reason"]], ["H", "s", "exit"]);
+  assert.equal(buried["comment"], "Job held: Failed with exit status 3, run 2 of 2. qrls lets it run again");
 });
 
 test("runners: a job that ran on a runner and runs on a vnode of the site now has no runner, and is not tried again", () => {

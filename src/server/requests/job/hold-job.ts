@@ -20,6 +20,9 @@ export function holdJob(tx: Transaction, request: HoldJobRequest): Answer {
   if (isWaiting(job) || isIn(job, "begun")) set["comment"] = `Job held by ${tx.who.user} on ${tx.config.ctime(tx.now_s)}`;
   logJob(tx, LOG_EVENT.JOB, job.id, `Holds ${letters} set at request of ${requestor(tx)}`);
   settleJob(tx, job, set);
+  // A manager's system hold is not released by the owner, also if the job was buried before.
+  if (letters.includes("s") && job.own.buried === true)
+    tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: [], own: { buried: null } });
   // If the mom has a checkpoint script, a running job ends, is held, and later restarts from the checkpoint; otherwise it continues with its hold
   // (docs/reference/execution.md 5).
   if (isIn(job, "running") && job.attrs["Checkpoint"] !== "n") tx.act({ kind: "signal-job", job: job.id, signal: "checkpoint", token: 0 });
