@@ -13,6 +13,7 @@ import { peerFigures } from "./peers.ts";
 import { replayRows } from "./replay.ts";
 import { isWithin, type Row } from "./row.ts";
 import { rowsReadRows } from "./rows-read.ts";
+import { runnerRows } from "./runners.ts";
 import { rows as cycleRows } from "./sched-cycle.ts";
 import { rows as resvRows } from "./sched-resvs.ts";
 import { startRows } from "./starts.ts";
@@ -20,7 +21,22 @@ import { storeRows } from "./stores.ts";
 
 const NOT_MEASURED = ["the machine's other work: figures of a busy machine are worse"];
 
-const PARTS = ["live", "commands", "starts", "arrays", "freeze", "hosts", "moms", "cycle", "replay", "rows", "store", "peers", "curves"];
+const PARTS = [
+  "live",
+  "commands",
+  "starts",
+  "arrays",
+  "freeze",
+  "hosts",
+  "moms",
+  "runners",
+  "cycle",
+  "replay",
+  "rows",
+  "store",
+  "peers",
+  "curves",
+];
 const USAGE = `usage: npm run bench [-- --only PART] [--quick] [--json FILE] [--svg FILE]
   --only PART   one part: ${PARTS.join(", ")} (commands and curves run only when named)
   --quick       without the rows of 100,000 jobs
@@ -54,6 +70,7 @@ if (wants("arrays")) rows.push(...(await arrayRows(say)));
 if (wants("freeze")) rows.push(...(await freezeRows(say)));
 if (wants("hosts")) rows.push(...(await hostRows(say)));
 if (wants("moms")) rows.push(...(await momRows(say)));
+if (wants("runners")) rows.push(...(await runnerRows(say)));
 const absent: string[] = [];
 if (wants("peers")) {
   say("peers");

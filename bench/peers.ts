@@ -72,6 +72,29 @@ export async function peerFigures(): Promise<{ readonly figures: readonly PeerFi
   return { figures, absent };
 }
 
+/** Whether a peer answers on this machine. folder: its folder below PEERS_STATE. */
+export function answers(folder: string): boolean {
+  const peer = PEERS.find((each) => each.folder === folder);
+  return peer !== undefined && runner(peer)(peer.up).status === 0;
+}
+
+/** The settings of a peer's commands. */
+export function settingsOf(folder: string): NodeJS.ProcessEnv {
+  const peer = PEERS.find((each) => each.folder === folder);
+  return peer === undefined ? {} : settings(peer);
+}
+
+/** Runs single jobs of /bin/true in Slurm, each submitted by an sbatch of its own. Returns jobs per second, first submission to last end. */
+export async function slurmAlone(jobs: number): Promise<number> {
+  const peer = PEERS.find(({ folder }) => folder === "slurm");
+  if (peer === undefined) return Number.NaN;
+  const run = runner(peer);
+  const begin = performance.now();
+  for (let job = 0; job < jobs; job++) run(peer.submit);
+  while (run(peer.left).stdout.trim() !== "") await sleep(100);
+  return (jobs / (performance.now() - begin)) * 1000;
+}
+
 /** Runs a peer's command with its settings. The starter `setpriv` costs about a millisecond, which is part of the figures. */
 function runner(peer: Peer): (words: readonly string[]) => { readonly status: number | null; readonly stdout: string } {
   // The system's commands, not ours of the same name.

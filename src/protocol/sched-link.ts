@@ -267,7 +267,15 @@ export type Verdict =
 export type SchedHello = { readonly name: string; readonly pid: number; readonly version: string; readonly pongs?: true };
 /** more: further frames of the same cycle follow. The server sends changes only with the verdicts on the last frame. */
 export type SchedDecisions = { readonly cycle: number; readonly decisions: readonly Decision[]; readonly more?: true };
-export type SchedCycleEnd = { readonly cycle: number; readonly jobs_considered: number; readonly cycle_ms: number };
+export type SchedCycleEnd = {
+  readonly cycle: number;
+  readonly jobs_considered: number;
+  readonly cycle_ms: number;
+  /** replaces all former lists of this scheduler; absent: none */
+  readonly hand_outs?: readonly HandOut[];
+};
+/** Waiting jobs in the order in which runners of a bucket get them when their jobs end (src/sched/cycle/hand-out.ts). bucket: its key. jobs: ids, also of subjobs. */
+export type HandOut = { readonly bucket: string; readonly jobs: readonly string[] };
 /**
  * A directory or configuration file of the scheduler has a fault: the server sets the comment of the scheduler object and
  * switches its scheduling off. fault null: there is no fault any more, and the server removes the comment.

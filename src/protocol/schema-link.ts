@@ -73,7 +73,12 @@ const decision = z.discriminatedUnion("kind", [
 const SCHED_TO_SERVER = {
   "sched-hello": z.object({ name, pid, version: name, pongs: z.literal(true).exactOptional() }),
   "sched-decisions": z.object({ cycle: count, decisions: items(decision), more: z.literal(true).exactOptional() }),
-  "sched-cycle-end": z.object({ cycle: count, jobs_considered: count, cycle_ms: z.number().nonnegative() }),
+  "sched-cycle-end": z.object({
+    cycle: count,
+    jobs_considered: count,
+    cycle_ms: z.number().nonnegative(),
+    hand_outs: items(z.object({ bucket: text, jobs: items(name) })).exactOptional(),
+  }),
   "sched-fault": z.object({ fault: told.nullable() }),
   "sched-leaving": z.object({}),
   "sched-problem": z.object({ problem: told.nullable() }),

@@ -230,7 +230,7 @@ function nodeOf(text: string, order: number, jobs: readonly SchedJob[], resvs: r
   const available: Record<string, unknown> = { arch: "linux", host: name, vnode: name };
   const attrs: Record<string, unknown> = { resources_available: available, state: [] as string[], sharing: "default_shared" };
   for (const word of words) {
-    const [key = "", value = ""] = word.replace(/^:/, "").split("=");
+    const [, key = "", value = ""] = /^:?([^=]*)=?(.*)$/.exec(word) ?? [];
     const typed = value === "True" ? true : value === "False" ? false : /^-?\d+$/.test(value) ? Number(value) : value;
     if (!word.startsWith(":")) available[key] = typed;
     else if (key.startsWith("site."))

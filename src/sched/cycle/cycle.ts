@@ -6,6 +6,7 @@
 //   check   whether it may start                          attempt.ts, modules/
 //   place   where it starts                               attempt.ts, places.ts
 //   tell    a decision, or why it waits                   run.ts, tell.ts
+// At its end, the cycle lists the jobs that runners get next (hand-out.ts).
 //
 // Y1. After the cycle the universe is as it was before.
 // Y2. A class of equal jobs is tried until one of its jobs is blocked, and then not again in this cycle; its other jobs get the same reason
@@ -22,6 +23,7 @@ import type { PolicyBook } from "../shapes/policy-book.ts";
 import type { Universe } from "../shapes/universe.ts";
 import { attempt } from "./attempt.ts";
 import { close, endsEarly, logEnd, unlessGivenUp } from "./closing.ts";
+import { handOuts } from "./hand-out.ts";
 import { Holds } from "./holds.ts";
 import { tryAgain, tryQrun } from "./named-jobs.ts";
 import { begin, canSchedule, levelsOf, logOpening, logShapes, tellStopped } from "./opening.ts";
@@ -70,6 +72,7 @@ function* go(run: Run, { job = "", again }: CycleInput): InParts<void> {
     if (run.qrun) tryQrun(run, job);
     else if (!leaves || run.probe !== null) run.complete = yield* unlessGivenUp(run, tryAll(run));
     close(run);
+    if (!run.qrun && !run.probing && run.complete) run.hand_outs = handOuts(run);
   } else if (run.qrun) refuseQrun(run, job, "Problem with creating server data structure");
   logEnd(run);
 }

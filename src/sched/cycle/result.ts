@@ -1,7 +1,7 @@
 // The input of a cycle besides universe and policy, and its result.
 
 import type { Fairshare } from "#model/fairshare.ts";
-import type { Decision, SchedCommand } from "#protocol/sched-link.ts";
+import type { Decision, HandOut, SchedCommand } from "#protocol/sched-link.ts";
 import type { CycleLog } from "../shapes/log-record.ts";
 import type { Probe } from "./probe.ts";
 
@@ -51,4 +51,6 @@ export type CycleResult = {
    * waiting jobs. null: never, or no job waits
    */
   readonly bound_s: number | null;
+  /** the jobs that runners get next (hand-out.ts) */
+  readonly hand_outs: readonly HandOut[];
 };

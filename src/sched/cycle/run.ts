@@ -3,7 +3,7 @@
 
 import { createFairshare, type Fairshare } from "#model/fairshare.ts";
 import { renderDuration } from "#model/values/duration.ts";
-import type { Decision, Why } from "#protocol/sched-link.ts";
+import type { Decision, HandOut, SchedJob, Why } from "#protocol/sched-link.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { takeFromServer } from "../calendar/ahead.ts";
@@ -71,6 +71,8 @@ export class Run implements Cycle {
   considered = 0;
   /** the job that is to be explained; null: there is none, or its turn is over */
   probe: Probe | null;
+  /** the jobs that runners get next (hand-out.ts) */
+  hand_outs: readonly HandOut[] = [];
 
   readonly #decisions: Decision[] = [];
   readonly #log: DatedLog;
@@ -220,6 +222,11 @@ export class Run implements Cycle {
     for (const module of this.modules) module.started?.(this, candidate, placed);
   }
 
+  /** the jobs that this cycle has started */
+  get started(): readonly SchedJob[] {
+    return this.#started.jobs;
+  }
+
   /** Notes in which bucket each host was before this cycle moved it. */
   #noteMoved(hosts: Placed["moved"]): void {
     for (const [host, bucket] of hosts) if (!this.#moved.has(host)) this.#moved.set(host, bucket);
@@ -244,6 +251,7 @@ export class Run implements Cycle {
       stats: { jobs_considered: this.considered, jobs_started: this.#started.jobs.length, classes: universe.classes.size, node_buckets },
       memory: { last_host: this.#last_host, told_s: this.#tells ? this.now_s : this.#told_s, failed_victims: this.failed_victims },
       bound_s: this.#nextBound(),
+      hand_outs: this.hand_outs,
     };
   }
 

@@ -2,7 +2,7 @@
 // whose start was refused.
 
 import { arrayIdOf } from "#model/job-id.ts";
-import type { Decision, SchedCycle, SchedToServer, Verdict } from "#protocol/sched-link.ts";
+import type { Decision, HandOut, SchedCycle, SchedToServer, Verdict } from "#protocol/sched-link.ts";
 import { nth } from "#support/assert.ts";
 import type { CycleResult } from "../cycle/result.ts";
 import { takeComment } from "../mirror/mirror.ts";
@@ -32,6 +32,8 @@ export type Work = {
   /** decisions that follow the last pass: comments on refused starts, and starts of jobs whose preemption was of no use */
   readonly last: Decision[];
   followUp: boolean;
+  /** the jobs that runners get next, from the first pass */
+  hand_outs: readonly HandOut[];
 };
 
 /** Returns the record of a cycle that has just begun. */
@@ -49,6 +51,7 @@ export const begunWork = (asked: SchedCycle, began_ms: number, started_ms: numbe
   over: { decisions: [], verdicts: [] },
   last: [],
   followUp: false,
+  hand_outs: [],
 });
 
 const DECISIONS_PER_FRAME = 20_000;

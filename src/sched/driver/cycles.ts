@@ -173,7 +173,7 @@ export class Cycles {
     const result = part.value;
     this.#memory = result.memory;
     const sent = work.decisions.length;
-    Object.assign(work, { result, decisions: result.decisions });
+    Object.assign(work, { result, decisions: result.decisions, hand_outs: result.hand_outs });
     decided(result.bound_s);
     if (sent > 0 || result.decisions.length > 0) return this.#send(work, sent);
     this.#writeLog(work);
@@ -233,7 +233,8 @@ export class Cycles {
     const { number, asked, now_s, result, started_ms } = work;
     const cycle_ms = ports.clock.steady_ms() - started_ms;
     this.#work = null;
-    ports.link.send("sched-cycle-end", { cycle: number, jobs_considered: result?.stats.jobs_considered ?? 0, cycle_ms });
+    const listed = work.hand_outs.length === 0 ? {} : { hand_outs: work.hand_outs };
+    ports.link.send("sched-cycle-end", { cycle: number, jobs_considered: result?.stats.jobs_considered ?? 0, cycle_ms, ...listed });
     const universe = mirror();
     if (universe === null || result === null) return over(null);
     const { jobs_considered, jobs_started } = result.stats;

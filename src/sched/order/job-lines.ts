@@ -14,6 +14,7 @@ import { looksAt } from "../shapes/preempt-rules.ts";
 import { commentText } from "../shapes/reasons.ts";
 import type { Request } from "../shapes/request.ts";
 import { checkedPart, parseRequest } from "../shapes/request.ts";
+import { bucketKeyOf } from "../shapes/runner-bucket.ts";
 import type { Universe } from "../shapes/universe.ts";
 import { nodeSetKey, resvSetKey } from "../shapes/vnode-state.ts";
 import { isOffered } from "./array-turn.ts";
@@ -192,6 +193,8 @@ function classKey(universe: Universe, job: SchedJob, request: Request): string {
   if (looksAt(universe.preempt, "fairshare") && universe.policy.preemptive_sched) parts.push(`e${shareEntity(universe, job)}`);
   if (job.resv !== undefined) parts.push(`R${job.resv}`);
   parts.push(matters(universe, queue) ? `q${job.queue}` : `s${nodeSetOf(universe, queue)}`);
+  // Runners take the jobs of one bucket, and hand them out one after another (cycle/hand-out.ts).
+  if (queue?.attrs["elastic"] === true) parts.push(`B${bucketKeyOf(universe, job)}`, `g${job.group}`, `q${job.queue}`);
   const timed = timesMatter(universe, queue);
   if (timed && killDelayOf(queue) > 0) parts.push(`k${killDelayOf(queue)}`);
   for (const [name, value] of Object.entries(job.resources)) {

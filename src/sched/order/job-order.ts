@@ -24,6 +24,8 @@ export type JobsInOrder = {
   stay(): void;
   /** Called when the line is blocked: continues with the next job of the line whose comment differs from the agreed one. */
   skipToDiffering(): void;
+  /** Leaves the jobs of this track that have not had their turn; other tracks continue. */
+  skipTrack(): void;
 };
 
 /** Returns the execution queues by Priority, and those of equal Priority in the order of creation. */
@@ -93,6 +95,7 @@ export function jobsInOrder(ranks: RankContext, policy: Policy, levels: LevelOf 
       turn++;
     },
     skipToDiffering: () => step(toNextDiffering),
+    skipTrack: () => step(() => false),
   };
 }
 

@@ -126,6 +126,7 @@ function isPlain({ spec }: VnodeState): boolean {
     spec.max_group_run !== undefined ||
     spec.no_multinode_jobs ||
     !spec.resv_enable ||
+    spec.bucket !== undefined ||
     spec.crowded;
   return !limited && (spec.sharing === "default_shared" || spec.sharing === "ignore_excl");
 }

@@ -3,6 +3,7 @@
 
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import type { Request } from "../shapes/request.ts";
+import { isOfOtherBucket } from "../shapes/runner-bucket.ts";
 import type { Host, HostBucket, Vnode, VnodeState } from "../shapes/vnode.ts";
 import { ineligible, ineligibleForResv, type OwnerCounts, ownerCounts } from "../shapes/vnode-fit.ts";
 import { firstHost } from "./node-sets.ts";
@@ -48,6 +49,8 @@ export class UsableVnodes {
 
   /** Returns why the job, or the reservation, cannot use a vnode, whatever it requests there; null: it can. host: the states of all vnodes of the host. */
   whyNot(state: VnodeState, host: readonly VnodeState[], vnode: Vnode | undefined): Why | null {
+    if (this.#context.resv !== true && isOfOtherBucket(this.#context.universe, state.spec, this.#job))
+      return { code: "RUNNER_OF_OTHERS", module: "placement" };
     return this.#context.resv === true
       ? ineligibleForResv(this.#request, state, host)
       : ineligible(this.#request, state, host, () => this.#owners(vnode));

@@ -66,6 +66,8 @@ export const REASONS = {
   NODE_UNLICENSED:             ["Node has no PBS license"],
   NODE_PLACE_PACK:             ["Node ineligible because job requested pack placement and won't fit on node"],
   NODE_RESV_ENABLE:            ["Node not eligible for advance reservation"],
+  /** not from PBS: the vnode is a runner (docs/runners.md) */
+  RUNNER_OF_OTHERS:            ["No runner for jobs like this one is free"],
   SET_TOO_SMALL:               ["{resource} set {where} has too few free resources", "{resource} set {where} has too few free resources or is too small"],
   CANT_SPAN_PSET:              ["can't fit in the largest placement set, and can't span psets", "Can't fit in the largest placement set, and can't span placement sets"],
   STRICT_ORDERING:             ["Job would break strict sorted order"],

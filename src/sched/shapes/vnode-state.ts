@@ -54,6 +54,7 @@ export function specOf(universe: Universe, node: SchedNode): VnodeSpec {
     attrs["Priority"],
     attrs["resv_enable"] === false,
     counted ? node.name : "",
+    attrs["runner_bucket"],
     isCrowded(universe, node),
   ]);
   return internSpec(universe, key, (id) => makeSpec(universe, node, id));
@@ -122,6 +123,7 @@ function makeSpec(universe: Universe, node: SchedNode, id: number): VnodeSpec {
     max_group_run: number("max_group_run"),
     priority: number("Priority") ?? 0,
     resv_enable: node.attrs["resv_enable"] !== false,
+    bucket: textOf(node.attrs["runner_bucket"]) || undefined,
     crowded: isCrowded(universe, node),
   };
 }

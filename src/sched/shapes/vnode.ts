@@ -21,6 +21,8 @@ export type VnodeSpec = {
   readonly priority: number;
   /** whether reservations may use the vnode */
   readonly resv_enable: boolean;
+  /** for a runner: the key of the bucket whose jobs it takes */
+  readonly bucket: string | undefined;
   /** whether vnodes of its host that are in other sets are in use */
   readonly crowded: boolean;
 };

@@ -26,6 +26,7 @@ import { runnerArrives, runnerAway } from "../runners/arrival.ts";
 import * as runners from "../runners/controller.ts";
 import { cyclesLeave } from "../scheds/cycles.ts";
 import { decideOnSettled } from "../scheds/decisions.ts";
+import { giveJobs } from "../scheds/freed.ts";
 import type { SchedSight } from "../scheds/heartbeat.ts";
 import { deltas } from "../scheds/mirror.ts";
 import { unreached } from "../scheds/remote.ts";
@@ -172,6 +173,7 @@ function start(kernel: Kernel): void {
 function take(kernel: Kernel): Batch | null {
   const { state, requests } = kernel;
   if (kernel.scheds.settled.size > 0) decideOnSettled(kernel);
+  if (kernel.runners.freed.length > 0) giveJobs(kernel);
   if (kernel.ending.how !== null) endWhenReady(kernel);
   if (state.hooks.size > 0 || kernel.hooks.vnode_states.size > 0) watchVnodes(kernel);
   if (state.accrual.stale || state.accrual.dirty.size > 0) settleAccrual(kernel);

@@ -23,6 +23,7 @@ import { reportsChanged } from "../moms/missed-reports.ts";
 import { resvVnodeGone, sharingChanged, vnodeChanged, vnodeCreated, vnodeResized } from "../resv/health.ts";
 import { askersChanged, resvChanged, resvGone, resvJobsChanged } from "../resv/timing.ts";
 import { backendChanged as runnersWanted } from "../runners/controller.ts";
+import { dropHandOuts } from "../runners/hand-out.ts";
 import { passSoon } from "../runners/pass.ts";
 import * as cycles from "../scheds/cycles.ts";
 import { schedHeartbeatChanged } from "../scheds/heartbeat.ts";
@@ -88,6 +89,12 @@ function resvHears(kernel: Kernel, queue: string): void {
 }
 
 const passHears = (kernel: Kernel): void => passSoon(kernel);
+
+/** Called when something has changed on which the lists of jobs for runners depend (runners/hand-out.ts O3). */
+const listsEnd = (kernel: Kernel): void => dropHandOuts(kernel);
+const hasLists = ({ runners }: Kernel): boolean => runners.hand_outs.size > 0;
+/** Attributes of a scheduler that change with its cycles. */
+const OF_CYCLES: ReadonlySet<string> = new Set(["state", "comment"]);
 
 const limitsMove = (kernel: Kernel): void => {
   kernel.state.accrual.stale = true;
@@ -175,6 +182,7 @@ const HEARERS: { readonly [K in keyof News]: readonly Hearer<News[K]>[] } = {
     { hears: (_kernel, tx, array) => endArrayIfOver(tx, array) },
   ],
   "server-changed": [
+    { when: hasLists, hears: listsEnd },
     { hears: news.serverMirrored },
     {
       when: (_kernel, { set }) => set["log_events"] !== undefined,
@@ -196,6 +204,7 @@ const HEARERS: { readonly [K in keyof News]: readonly Hearer<News[K]>[] } = {
   ],
   "queue-created": [{ hears: limitsMove }],
   "queue-changed": [
+    { when: hasLists, hears: listsEnd },
     { when: (_kernel, _name, { set }) => set["started"] === true, hears: queueStarted },
     { when: (_kernel, _name, { set }) => set["started"] === true, hears: news.queueStarted },
     { when: (_kernel, _name, change) => movesLimits(change), hears: limitsMove },
@@ -219,12 +228,20 @@ const HEARERS: { readonly [K in keyof News]: readonly Hearer<News[K]>[] } = {
     },
   ],
   "sched-created": [{ hears: news.schedCreated }, { hears: limitsMove }],
-  "sched-changed": [{ hears: news.schedChanged }, { when: (_kernel, _name, change) => movesLimits(change), hears: limitsMove }],
+  "sched-changed": [
+    { hears: news.schedChanged },
+    {
+      when: (kernel, _name, { set, unset }) => hasLists(kernel) && [...Object.keys(set), ...unset].some((each) => !OF_CYCLES.has(each)),
+      hears: listsEnd,
+    },
+    { when: (_kernel, _name, change) => movesLimits(change), hears: limitsMove },
+  ],
   "sched-deleted": [{ hears: news.schedDeleted }, { hears: askersChanged }, { hears: limitsMove }],
   "backend-changed": [{ hears: news.backendChanged }, { hears: runnersWanted }],
   "runner-changed": [{ hears: runnersWanted }],
-  "resv-created": [{ hears: (kernel, _tx, id) => resvChanged(kernel, id, null) }],
+  "resv-created": [{ when: hasLists, hears: listsEnd }, { hears: (kernel, _tx, id) => resvChanged(kernel, id, null) }],
   "resv-changed": [
+    { when: hasLists, hears: listsEnd },
     { hears: (kernel, _tx, id, before) => resvChanged(kernel, id, before) },
     {
       when: hasHooks,

@@ -1,8 +1,8 @@
 // Runs the timers that are due. Each timer has a name; these are the names and what happens at their time:
 //   jobs           wait:JOB Execution_Time has come; route:JOB routing is tried again; rerun:JOB qrerun has waited long enough;
 //                  starting:JOB a scheduler no longer waits for a job that it started; preempt:JOB a preemption has taken too long
-//   schedulers     accumulate:SCHED job_accumulation_time is over; iteration:SCHED scheduler_iteration is over; sched-start:SCHED
-//                  the scheduler is started again; sched-heartbeat all get a ping; sched-silent:SCHED a scheduler still does not
+//   schedulers     accumulate:SCHED job_accumulation_time is over; iteration:SCHED scheduler_iteration is over; refill:SCHED it
+//                  renews its lists for runners; sched-start:SCHED the scheduler is started again; sched-heartbeat all get a ping; sched-silent:SCHED a scheduler still does not
 //                  answer; asked:TOKEN a scheduler has not answered a client's question
 //   moms           heartbeat moms of this host get a ping; reports moms whose reports are missing get a ping;
 //                  still-silent:HOST the vnodes of a silent mom become down; silent:HOST node_fail_requeue is over;
@@ -30,6 +30,7 @@ import { runnerAway, runnerLost } from "../runners/arrival.ts";
 import { startProcess } from "../runners/controller.ts";
 import { pass } from "../runners/pass.ts";
 import { trigger } from "../scheds/cycles.ts";
+import { refill } from "../scheds/freed.ts";
 import { schedHeartbeat } from "../scheds/heartbeat.ts";
 import { questionOver } from "../scheds/questions.ts";
 import { schedStillSilent, startDue } from "../scheds/session.ts";
@@ -79,6 +80,9 @@ function due(kernel: Kernel, kind: string, name: string): void {
       break;
     case "iteration":
       trigger(kernel, name, SCHED_COMMAND.TIME);
+      break;
+    case "refill":
+      refill(kernel, name);
       break;
     case "sched-start":
       startDue(kernel, name);

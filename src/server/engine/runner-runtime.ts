@@ -1,6 +1,7 @@
 // What the server knows about pbs_runners and the runners and does not store. It is lost when the server ends; the controller and the runners then say hello again.
 
 import type { Bucket } from "#model/request/bucket.ts";
+import type { JobAttrs } from "../state/state.ts";
 
 export type RunnersRuntime = {
   /** the connection of pbs_runners; null: it is not connected */
@@ -22,6 +23,10 @@ export type RunnersRuntime = {
   readonly draining: Set<string>;
   /** what backends say about runners that wait */
   readonly reasons: Map<string, string>;
+  /** by key of a bucket: the jobs that its runners get next, the last one first (runners/hand-out.ts), and the scheduler that says so. length: that of the whole list */
+  readonly hand_outs: Map<string, { readonly sched: string; readonly jobs: string[]; readonly length: number }>;
+  /** jobs that have ended on runners in this batch, with the scheduler of their queue; these runners get their next jobs before the batch leaves */
+  readonly freed: { readonly sched: string; readonly ended: JobAttrs }[];
 };
 
 export const noRunners = (): RunnersRuntime => ({
@@ -35,4 +40,6 @@ export const noRunners = (): RunnersRuntime => ({
   idle: new Map(),
   draining: new Set(),
   reasons: new Map(),
+  hand_outs: new Map(),
+  freed: [],
 });

@@ -11,6 +11,7 @@ import { type Kernel, refuse } from "../engine/kernel.ts";
 import { type SchedRuntime, unreachableText } from "../engine/sched-runtime.ts";
 import { answerAtStart } from "../jobs/start-wait.ts";
 import { waitFor } from "../jobs/waiters.ts";
+import { leavesRunner } from "../runners/hand-out.ts";
 import { partitionOf, schedOfQueue } from "../state/partitions.ts";
 import type { Job, Queue, Sched } from "../state/state.ts";
 import { tellReady } from "./comment.ts";
@@ -62,8 +63,8 @@ export function jobQueued(kernel: Kernel, queue: Queue, job: string): void {
 }
 
 /**
- * Called when a job has ended: triggers its scheduler. A qrun of the job that still waits for the scheduler is withdrawn and
- * refused.
+ * Called when a job has ended: triggers its scheduler, unless the job leaves a runner for which the server may have another job (freed.ts). A qrun of the
+ * ended job that still waits for the scheduler is withdrawn and refused.
  */
 export function jobGone(kernel: Kernel, { id, attrs }: Job): void {
   for (const runtime of kernel.scheds.by_name.values()) {
@@ -73,7 +74,9 @@ export function jobGone(kernel: Kernel, { id, attrs }: Job): void {
   answerQrun(kernel, id, reject(PBSE.UNKJOBID));
   const queue = kernel.state.queues.get(attrs.queue);
   const sched = queue === undefined ? undefined : schedOfQueue(kernel.state, queue);
-  if (sched !== undefined) trigger(kernel, sched.name, SCHED_COMMAND.TERM);
+  if (sched === undefined) return;
+  if (leavesRunner(kernel, attrs)) kernel.runners.freed.push({ sched: sched.name, ended: attrs });
+  else trigger(kernel, sched.name, SCHED_COMMAND.TERM);
 }
 
 /**
@@ -97,6 +100,7 @@ export const isOccupied = (runtime: SchedRuntime): boolean => runtime.busy || ru
 
 function startCycle(kernel: Kernel, sched: Sched, runtime: SchedRuntime, command: SchedCommand, job?: string): void {
   if (runtime.link === null) return;
+  kernel.timers.clear(`refill:${sched.name}`);
   runtime.busy = true;
   runtime.unsent = command;
   runtime.cycle++;

@@ -117,7 +117,7 @@ export function schedDeleted(kernel: Kernel, _tx: Transaction, name: string): vo
     lost(kernel, link);
   }
   kernel.scheds.by_name.delete(name);
-  for (const timer of ["accumulate", "iteration", "sched-start", "sched-silent"]) kernel.timers.clear(`${timer}:${name}`);
+  for (const timer of ["accumulate", "iteration", "refill", "sched-start", "sched-silent"]) kernel.timers.clear(`${timer}:${name}`);
 }
 
 export function schedChanged(kernel: Kernel, tx: Transaction, name: string, change: AttrChange, before: Attrs): void {

@@ -11,6 +11,7 @@ import { noCycle, runtimeOf, runtimeOfLink, type SchedRuntime, type Silence } fr
 import { forgetPreemptions } from "../jobs/preemption.ts";
 import { forgetStarts } from "../jobs/start-wait.ts";
 import { askersChanged } from "../resv/timing.ts";
+import { dropHandOuts, takeHandOuts } from "../runners/hand-out.ts";
 import { shouldRun } from "../state/partitions.ts";
 import type { Sched } from "../state/state.ts";
 import { sayNoPartition, tellAnswers, tellAttention, tellFault, tellProblem, tellSilent } from "./comment.ts";
@@ -39,6 +40,7 @@ export function frame(kernel: Kernel, link: number, { type, data }: FrameOf<"sch
       break;
     }
     case "sched-cycle-end":
+      takeHandOuts(kernel, runtime.name, data.hand_outs ?? []);
       cycleEnd(kernel, runtime);
       break;
     case "sched-fault":
@@ -116,6 +118,7 @@ export function lost(kernel: Kernel, link: number): void {
   const runtime = runtimeOfLink(kernel, link);
   if (runtime === undefined) return;
   runtime.link = null;
+  dropHandOuts(kernel, runtime.name);
   // Nothing else reports the end of a scheduler on another host.
   if (runtime.host !== null && runtime.leaving) runtime.started = false;
   runtime.host = null;
