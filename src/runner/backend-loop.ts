@@ -16,6 +16,7 @@ import { pauseAfter } from "#backends/contract/backoff.ts";
 import { BackendError, type FaultKind } from "#backends/contract/fault.ts";
 import type { BackendSettings } from "#backends/contract/settings.ts";
 import { isTagOf, makeTag, parseTag } from "#backends/contract/tag.ts";
+import { jobOptions } from "#model/request/backend-options.ts";
 import type { Bucket } from "#model/request/bucket.ts";
 import { type BackendWork, type RunnersToServer, type RunnerWork, runnerName } from "#protocol/runner-link.ts";
 import { messageOf } from "#support/caught.ts";
@@ -316,6 +317,8 @@ export class BackendLoop {
     const source = this.#rests ? this.#spare : this.#main;
     if (source === null) return;
     const { name: backend, attrs } = this.#work;
+    const options = this.#optionsFor(bucket);
+    if (options === null) return;
     const least_s = Number(attrs["runner_walltime"] ?? WALLTIME_S_DEFAULT);
     const life_s = bucket.walltime_s === null ? LIFE_ENDLESS_S : Math.max(least_s, bucket.walltime_s + LIFE_SPARE_S);
     const tokens = Array.from({ length: count }, () => randomBytes(TOKEN_BYTES).toString("hex"));
@@ -338,12 +341,31 @@ export class BackendLoop {
         tmp_kb: bucket.tmp_kb === 0 ? null : bucket.tmp_kb,
         walltime_s: life_s,
         resources: bucket.resources,
-        options: {},
+        options,
         diverted: source.diverted,
       },
       wish: { start_s: null, priority },
     };
     await this.#submit({ order, source, names: tokens.map((_, index) => runnerName(backend, serial, index)), bucket: bucket.key });
+  }
+
+  /** The options of a bucket's jobs for this backend; null: the backend does not take them. The server has checked them, but another backend of the partition may be meant. */
+  #optionsFor(bucket: Bucket): Readonly<Record<string, string>> | null {
+    if (bucket.options === undefined) return {};
+    const { type, backend_opts_allowed: allowed } = this.#work.attrs;
+    try {
+      return jobOptions(String(type), Array.isArray(allowed) ? allowed.map(String) : undefined, bucket.options);
+    } catch (error) {
+      this.#refuse(bucket.key, messageOf(error));
+      return null;
+    }
+  }
+
+  /** Only this bucket cannot be run. The others go on. */
+  #refuse(bucket: string, why: string): void {
+    this.#refused.set(bucket, Date.now() + REFUSED_MS);
+    this.#tools.note(`backend ${this.#work.name} cannot run ${bucket}: ${why}`);
+    this.#tools.refused(this.#work.partition, bucket, why);
   }
 
   async #submit(pending: Pending): Promise<void> {
@@ -365,10 +387,7 @@ export class BackendLoop {
       const why = messageOf(error);
       send("runners-gone", { runners: names.map((name) => ({ name, why })) });
       if (!(error instanceof BackendError) || error.kind !== "impossible") throw error;
-      // Only this bucket cannot be run. The others go on.
-      this.#refused.set(bucket, Date.now() + REFUSED_MS);
-      this.#tools.note(`backend ${this.#work.name} cannot run ${bucket}: ${why}`);
-      this.#tools.refused(this.#work.partition, bucket, why);
+      this.#refuse(bucket, why);
     } finally {
       this.#submitting.delete(tag);
     }

@@ -167,3 +167,25 @@ test("loop: a submission that hangs again and again does not keep other buckets 
   await pass(ONE);
   assert.deepEqual(here, ["c.sl.2"]);
 });
+
+test("loop: a backend gets the options of the jobs; one that does not take them is asked for no runner of the bucket", async (t) => {
+  const options: unknown[] = [];
+  const { pass, sent, loop } = bed(t, ({ type }) =>
+    fake(type, {
+      async submit(order) {
+        options.push(order.request.options);
+        return sightingsOf(order);
+      },
+    }),
+  );
+  const plan: Plan = { ...NOTHING, asks: [{ backend: "sl", bucket: { ...BUCKET, options: "-C fast" }, count: 1, priority: 0 }] };
+  await pass(plan);
+  assert.deepEqual(options, [{ constraint: "fast" }]);
+  await pass(plan, { attrs: { backend_opts_allowed: ["partition"] } });
+  assert.equal(options.length, 1);
+  assert.ok(loop.planned(Date.now()).refused.has(BUCKET.key));
+  assert.deepEqual(
+    sent.flatMap(({ type, data }) => (type === "runners-state" ? [data.error] : [])),
+    [null],
+  );
+});

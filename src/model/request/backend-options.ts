@@ -90,6 +90,22 @@ export function parseBackendOptions(type: string, text: string): Readonly<Record
   return found;
 }
 
+/**
+ * Reads the options that a job gives to a backend. allowed: the long names of the options that the site admits (backend_opts_allowed); undefined: all of the type's. Refuses
+ * like parseBackendOptions.
+ */
+export function jobOptions(type: string, allowed: readonly string[] | undefined, text: string): Readonly<Record<string, string>> {
+  const found = parseBackendOptions(type, text);
+  const refusedNames = Object.keys(found).filter((name) => allowed !== undefined && !allowed.includes(name));
+  if (refusedNames.length === 0) return found;
+  const admitted = (allowed ?? []).filter((name) => name !== NO_OPTIONS);
+  const rest = admitted.length === 0 ? "jobs may give no options here" : `jobs may give ${admitted.join(", ")}`;
+  throw refused(`option ${refusedNames.join(", ")} is not admitted by the site; ${rest}`);
+}
+
+/** The value of backend_opts_allowed that admits no option. */
+export const NO_OPTIONS = "none";
+
 function priorityOf(words: readonly string[]): string {
   const [priority = ""] = words;
   if (words.length !== 1 || !PRIORITY(priority)) throw refused("gridengine takes one number: the priority, as in qsub -p");

@@ -2,7 +2,7 @@
 // of a bucket are rounded up. A backend is asked for the rounded amounts; a job gets the exact ones.
 //
 // B1. The key of a bucket contains everything that decides whether a runner can take a job: the owner, the queue and the project (whose limits hold for
-//     all jobs of the bucket together), and what the job requests, with rounded amounts.
+//     all jobs of the bucket together), what the job requests, with rounded amounts, and its options for the backend.
 // B2. Rounding never makes an amount smaller, and never makes it larger by a quarter or more. Before that, a fraction is rounded up to a whole number.
 
 import type { ResourceValue } from "../attribute.ts";
@@ -24,6 +24,8 @@ export type Bucket = {
   readonly tmp_kb: number;
   readonly walltime_s: number | null;
   readonly resources: { readonly [resource: string]: string };
+  /** options of the jobs for the backend (qsub -W backend_opts); absent: none */
+  readonly options?: string;
 };
 
 /** What decides the bucket of a job. list: Resource_List. */
@@ -33,6 +35,8 @@ export type BucketJob = {
   readonly project: string;
   readonly schedselect: string;
   readonly list: { readonly [resource: string]: ResourceValue };
+  /** options for the backend (backend_opts) */
+  readonly options?: string | undefined;
 };
 
 /** Number of binary digits that rounding keeps. */
@@ -96,8 +100,21 @@ function made(job: BucketJob, amounts: Map<string, number>, values: Map<string, 
     ...(tmp_kb === 0 ? [] : [`tmp=${kbText(tmp_kb)}`]),
     ...(walltime_s === null ? [] : [`walltime=${renderDuration(walltime_s)}`]),
     ...others.map(([name, value]) => `${name}=${value}`),
+    ...(job.options === undefined ? [] : [`backend_opts=${job.options}`]),
   ];
-  return { key: parts.join(":"), owner, queue, project, ncpus, mem_kb, tmp_kb, walltime_s, resources: Object.fromEntries(others) };
+  const options = job.options === undefined ? {} : { options: job.options };
+  return {
+    key: parts.join(":"),
+    owner,
+    queue,
+    project,
+    ncpus,
+    mem_kb,
+    tmp_kb,
+    walltime_s,
+    resources: Object.fromEntries(others),
+    ...options,
+  };
 }
 
 /**

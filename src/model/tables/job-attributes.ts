@@ -8,6 +8,7 @@ const RUN = { runAlterable: true } as const;
 const HIDDEN = { hidden: true } as const;
 /** The largest value of umask: three digits. Like PBS, the check also accepts digits that are not octal. */
 const UMASK_MAX = 999;
+const BACKEND_OPTS_CHARS_MAX = 4096;
 /** The largest value of retries. */
 const RETRIES_MAX = 100;
 const CREATE = { createOnly: true } as const;
@@ -136,6 +137,7 @@ const ROWS: readonly AttributeRow[] = [
   ["runner", "string", "all", "pbs", "runner on which the job runs or ran last"],
   ["fail_reason", "string", "all", "pbs", "why the job failed, in one word"],
   ["lost_since", "time", "all", "pbs", "since when the runner of the job is lost"],
+  ["backend_opts", "string", "all", "user", "options of the job for its backend, as words", { check: (text) => text.length <= BACKEND_OPTS_CHARS_MAX }],
   ["retries", "integer", "all", "user", "how often the job runs again after a failure; unset: as its backend says", { ...RUN, min: 0, max: RETRIES_MAX }],
 ];
 

@@ -113,10 +113,15 @@ function checkAmounts(tx: Transaction, vnode: Vnode, amounts: ReadonlyMap<string
   }
 }
 
-/** Refuses a runner that belongs to another user, also to an operator who names the vnodes: the job would have the rights of that user. */
+/**
+ * Refuses a runner that belongs to another user, also to an operator who names the vnodes: the job would have the rights of that user. Refuses a runner that was asked for with
+ * other options than those of the job: its host may be of the wrong kind.
+ */
 function checkOwner({ runners }: ServerState, vnode: Vnode, { attrs }: Job): void {
   const runner = runners.get(vnode.name);
-  if (runner !== undefined && runner.attrs.bucket.owner !== attrs.euser) throw refusedNow(`runner ${vnode.name} belongs to another user`);
+  if (runner === undefined) return;
+  if (runner.attrs.bucket.owner !== attrs.euser) throw refusedNow(`runner ${vnode.name} belongs to another user`);
+  if (runner.attrs.bucket.options !== attrs["backend_opts"]) throw refusedNow(`runner ${vnode.name} was asked for with other backend_opts`);
 }
 
 /** Refuses a runner whose walltime could end before the job. */

@@ -5,6 +5,7 @@
 // D2. The limits on running jobs of queue and server bound the number of runners of a bucket: a job that a limit keeps from running needs no runner.
 // D3. However many buckets there are, a picture has a bounded size: owners take turns, and demands that find no room wait for a later picture.
 
+import { textOf } from "#model/attribute-reader.ts";
 import { type Bucket, bucketOf, inTurns } from "#model/request/bucket.ts";
 import type { Demand, RunnerWork, ServerToRunners } from "#protocol/runner-link.ts";
 import { isRecord } from "#support/guards.ts";
@@ -23,6 +24,7 @@ type Kept = {
   readonly queue: string;
   readonly project: string;
   readonly schedselect: string;
+  readonly options: string | undefined;
   readonly answer: Answer;
 };
 const kept = new WeakMap<ServerState["resources"], WeakMap<object, Kept>>();
@@ -30,13 +32,20 @@ const kept = new WeakMap<ServerState["resources"], WeakMap<object, Kept>>();
 /** The bucket of a job, or why no runner can take it. */
 export function bucketOfJob(state: ServerState, { attrs }: { readonly attrs: JobAttrs }): Answer {
   const { euser, queue, project, schedselect, Resource_List: list } = attrs;
+  const options = textOf(attrs, "backend_opts");
   let known = kept.get(state.resources);
   if (known === undefined) kept.set(state.resources, (known = new WeakMap()));
   const last = known.get(list);
-  if (last !== undefined && last.euser === euser && last.queue === queue && last.project === project && last.schedselect === schedselect)
+  if (
+    last?.euser === euser &&
+    last.queue === queue &&
+    last.project === project &&
+    last.schedselect === schedselect &&
+    last.options === options
+  )
     return last.answer;
-  const answer = bucketOf({ owner: euser, queue, project, schedselect, list }, state.resources);
-  known.set(list, { euser, queue, project, schedselect, answer });
+  const answer = bucketOf({ owner: euser, queue, project, schedselect, list, options }, state.resources);
+  known.set(list, { euser, queue, project, schedselect, options, answer });
   return answer;
 }
 

@@ -2,7 +2,7 @@
 // from a routing queue (docs/reference/commands.md 1.2, docs/reference/errors.md 3).
 //
 // Order: 1. enabled 15021  2. from_route_only 15022  3. lists of hosts, users and groups 15007  4. size of an array 15107
-//        5. exclusiveness in a reservation 15156  6. bounds of resources 15036  7. max_queuable 15046, then limits on numbers of jobs
+//        5. options for a backend 15014; exclusiveness in a reservation 15156  6. bounds of resources 15036  7. max_queuable 15046, then limits on numbers of jobs
 //        15142 and on amounts of resources 15143.
 //
 // I1. The job must be within all limits, of the old and the new style, for numbers of jobs and amounts of resources. The
@@ -10,7 +10,7 @@
 
 import { indexCount, parseArrayIndices } from "#model/array-indices.ts";
 import type { EntityLimits, ResourceEntityLimits, ResourceValue, ResourceValues } from "#model/attribute.ts";
-import { resourcesOf } from "#model/attribute-reader.ts";
+import { listOf, resourcesOf, textOf } from "#model/attribute-reader.ts";
 import {
   countRefusal,
   type EntityUse,
@@ -20,16 +20,18 @@ import {
   queuableRefusal,
   resourceRefusal,
 } from "#model/limits/limits.ts";
-import { PBSE, type Reject, reject } from "#model/pbse.ts";
+import { PBSE, Reject, reject } from "#model/pbse.ts";
+import { jobOptions } from "#model/request/backend-options.ts";
 import { alterRequest, isOldStyle } from "#model/request/job-request.ts";
 import { placeOf } from "#model/request/place.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
 import { compareResourceValues } from "#model/values/resource-value.ts";
 import { checkQueueLists, type Submitter } from "../attributes/permission.ts";
 import type { Transaction } from "../engine/transaction.ts";
-import { waitingState } from "../jobs/life.ts";
+import { isExecution, waitingState } from "../jobs/life.ts";
 import { amountOf } from "../state/amounts.ts";
 import { entitiesOf, isWaitingToRun, usageOf, weightOf } from "../state/entity-usage.ts";
+import { partitionOf, partitionOfBackend } from "../state/partitions.ts";
 import { resvOfQueue } from "../state/resv-holding.ts";
 import type { Attrs, Job, JobAttrs, Queue, ServerState } from "../state/state.ts";
 import { SUBJOBS_MAX } from "../state/subjobs.ts";
@@ -52,6 +54,7 @@ export function checkEntry(tx: Transaction, attrs: JobAttrs, queue: Queue, entry
   if (queue.attrs["from_route_only"] === true && !entry.from_route) throw reject(PBSE.QACESS);
   checkQueueLists(queue.attrs, entry.submitter);
   checkArraySize(state, queue, attrs);
+  checkBackendOptions(state, attrs, queue);
   if (state.resv_queues.has(queue.name)) checkJobInResv(state, attrs, queue);
   if (entry.bounds === undefined) checkBounds(attrs.Resource_List, queue.attrs, state.server, state.resources);
   else if (entry.bounds !== null) throw entry.bounds;
@@ -62,6 +65,37 @@ export function checkEntry(tx: Transaction, attrs: JobAttrs, queue: Queue, entry
     entry.already,
     entry.weight ?? subjobCount(attrs),
   );
+}
+
+/**
+ * Refuses with 15014 options for a backend (backend_opts) that no backend of the queue's partition takes. Options of a job in a routing queue are checked when the job enters its
+ * execution queue.
+ */
+export function checkBackendOptions(state: ServerState, attrs: Attrs, queue: Queue): void {
+  const text = attrs["backend_opts"];
+  if (typeof text !== "string" || !isExecution(queue)) return;
+  const partition = partitionOf(queue);
+  const refusals: Reject[] = [];
+  let count = 0;
+  for (const backend of state.backends.values()) {
+    if (partitionOfBackend(backend) !== partition) continue;
+    count++;
+    try {
+      const allowed = backend.attrs["backend_opts_allowed"];
+      jobOptions(
+        textOf(backend.attrs, "type") ?? "",
+        allowed === undefined ? undefined : listOf(backend.attrs, "backend_opts_allowed"),
+        text,
+      );
+    } catch (error) {
+      if (!(error instanceof Reject)) throw error;
+      refusals.push(error);
+    }
+  }
+  if (count === 0)
+    throw new Reject(PBSE.BADATVAL, `Illegal attribute or resource value: backend_opts: no backend serves queue ${queue.name}`);
+  const [refusal] = refusals;
+  if (refusal !== undefined && refusals.length === count) throw refusal;
 }
 
 /** Checks a job that comes from another queue and returns its changed attributes: defaults of the new queue replace the defaults of the old queue. */

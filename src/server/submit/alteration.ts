@@ -44,7 +44,7 @@ import { weightOf } from "../state/entity-usage.ts";
 import { isHeldForDependency, isWithMom } from "../state/job-phase.ts";
 import { checkChunkCount, checkGivenText, checkJobText } from "../state/job-text.ts";
 import type { Attrs, Job, JobAttrs, ResourceRecord } from "../state/state.ts";
-import { checkBounds, checkQueueLimits } from "./admission.ts";
+import { checkBackendOptions, checkBounds, checkQueueLimits } from "./admission.ts";
 import { completePath, executionUser, workdirOf } from "./new-job.ts";
 import { checkedItems, checkRunCount, refuseLater } from "./submission.ts";
 
@@ -134,6 +134,7 @@ function finishPlain(tx: Transaction, job: Job, after: Attrs, touched: Set<strin
   // An interactive job cannot run again, because the user at its terminal would be gone by then.
   if (touched.has("Rerunable") && after["Rerunable"] === true && after["interactive"] !== undefined)
     throw reject(PBSE.BADATVAL, "Rerunable");
+  if (touched.has("backend_opts")) checkBackendOptions(tx.state, after, mustGet(tx.state.queues, job.attrs.queue));
   if (touched.has("Job_Name")) after["Job_Name"] ??= job.attrs.Job_Name;
   if (touched.has("User_List") || touched.has("group_list")) {
     Object.assign(after, newUser(tx, job, after));

@@ -53,3 +53,13 @@ test("bucket: what no runner can have is impossible, with the reason", () => {
   assert.match(why("1:ncpus=1:vnode=n1"), /asks for vnode n1/);
   assert.match(why("1:ncpus=1:colour=red+1:ncpus=1:colour=blue"), /different values of colour/);
 });
+
+test("bucket: options for the backend are part of the key", () => {
+  const with_options = bucketOf(
+    { owner: "alice", queue: "cloud", project: "p", schedselect: "1:ncpus=1", list: {}, options: "-C fast" },
+    RESOURCES,
+  );
+  assert.ok(!("impossible" in with_options));
+  assert.deepEqual([with_options.key, with_options.options], ["alice:cloud:p:ncpus=1:backend_opts=-C fast", "-C fast"]);
+  assert.equal("options" in bucket("1:ncpus=1"), false);
+});
