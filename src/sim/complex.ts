@@ -80,7 +80,7 @@ export function createComplex(world: World, scenario: Scenario, checks: Checks):
   });
   const seats = [processesAt(0), processesAt(1)] as const;
   const common = { world, network, datagrams, disk, observer: checks };
-  const pair = scenario.pair ? new PairedServers({ common, options: [optionsAt(seats[0]), optionsAt(seats[1])] }) : null;
+  const pair = scenario.pair ? new PairedServers({ common, options: [optionsAt(seats[0]), optionsAt(seats[1])], hosts: [...isFar] }) : null;
   const server: Servers = pair ?? new ServerProcess({ ...common, options: optionsAt(seats[0]) });
   const present = (): SchedProcesses => seats[pair?.leader === 1 ? 1 : 0];
   for (const { name, host } of scenario.scheds) {

@@ -106,7 +106,8 @@ function carryOut(
       const leader = pair.leader ?? 0;
       const seat = random.chance(0.8) ? leader : 1 - leader;
       const for_ms = random.int(1, random.pick(scenario.cut_ms));
-      const hosts = scenario.hosts.map(({ name }) => wayTo(name, seat));
+      const share = random.pick([1, 1, 0.7]);
+      const hosts = scenario.hosts.filter(() => random.chance(share)).map(({ name }) => wayTo(name, seat));
       const ways = { "cut-database": [databaseWay(seat)], "cut-server": hosts, "cut-server-off": [databaseWay(seat), ...hosts] }[fault];
       const directions = random.pick(WAYS);
       for (const way of ways) network.cuts.cut(way, directions, for_ms);

@@ -3,6 +3,7 @@
 //
 // P1. Who leads is what the row in the database says (store/database.ts). Only that server's changes are seen by the checks.
 // P2. A process that learns that it was deposed ends at once, and a new one waits at its seat.
+// P3. A leader that reaches clearly fewer hosts than the server that waits gives up its lead (store/seat-reach.ts), and waits. Neither server is preferred: there is no primary.
 
 import { parseLeader } from "#protocol/failover/leader.ts";
 import type { Request } from "#protocol/messages.ts";
@@ -14,10 +15,11 @@ import type { SchedEnd } from "#server/scheds/session.ts";
 import { type LeaderRow, mayTake, mustConfirm, type Sighting, seen } from "#store/postgres/leadership.ts";
 import { isStoreError, type StoreFault } from "#store/store.ts";
 import type { Prng } from "#support/prng.ts";
-import type { Link } from "./network.ts";
+import { isCutOff, type Link, wayTo } from "./network.ts";
 import { type Answer, Pulse, type SchedLink, type Servers } from "./server-ports.ts";
 import { HOST, type PairSeat, type PairWork, ServerLife, type ServerObserver, type Surroundings } from "./server-process.ts";
 import { BEAT_MS, Database, SILENCE_MS } from "./store/database.ts";
+import { SeatReach } from "./store/seat-reach.ts";
 import { steadyMs, type World } from "./world.ts";
 
 /** Interval in ms at which a server that waits looks at the row. */
@@ -30,6 +32,8 @@ const ASTRAY = 0.1;
 export type PairAround = {
   readonly common: Omit<Surroundings, "options">;
   readonly options: readonly [Surroundings["options"], Surroundings["options"]];
+  /** the hosts that both servers try to reach */
+  readonly hosts: readonly string[];
 };
 
 /** Returns the name of the way between a seat and the database. */
@@ -46,7 +50,7 @@ export class PairedServers implements Servers {
   /** a server is to be killed after its next commit, and a new process is started after this time in ms; null: none is to be killed */
   #doomed_ms: number | null = null;
 
-  constructor({ common, options }: PairAround) {
+  constructor({ common, options, hosts }: PairAround) {
     const { world, network, disk, observer } = common;
     this.#world = world;
     this.#random = world.random.split("servers");
@@ -62,6 +66,11 @@ export class PairedServers implements Servers {
         random: this.#random.split(`seat ${seat}`),
         database: this.database,
         around: { ...common, options: options[seat === 0 ? 0 : 1], observer: this.#observed(observer, seat) },
+        reach: new SeatReach({
+          hosts,
+          isReached: (host) => !isCutOff(network, [host, wayTo(host, seat)]),
+          now_ms: () => steadyMs(world),
+        }),
         nextLife: () => ++this.#lives,
         nextLink: () => ++this.#links,
         committed: (life) => this.#committed(life),
@@ -194,6 +203,7 @@ type SeatTools = {
   readonly random: Prng;
   readonly database: Database;
   readonly around: Surroundings;
+  readonly reach: SeatReach;
   nextLife(): number;
   nextLink(): number;
   /** called when a commit of this seat's process has taken effect */
@@ -250,23 +260,35 @@ class Seat {
   }
 
   #look(pulse: Pulse, before: Sighting | null): void {
-    const { world, database } = this.#tools;
+    const { world, database, reach } = this.#tools;
     const inProcess = (act: () => void): void => void pulse.do(act);
     const again = (sighting: Sighting | null): void => world.after(LOOK_MS, () => pulse.do(() => this.#look(pulse, sighting)));
+    const own = reach.round();
     database.ask(
       this.number,
       inProcess,
-      () => database.row,
+      () => {
+        database.say(this.number, own);
+        return { row: database.row, other: database.waiter(1 - this.number) };
+      },
       (result) => {
         if (!result.ok) return again(before);
         const now_ms = steadyMs(world);
-        const sighting = seen(before, result.value, now_ms);
+        const { row, other } = result.value;
+        const sighting = seen(before, row, now_ms);
         const candidate = { holder: `home${this.number}`, instance: this.#instance };
-        if (mayTake(candidate, sighting, now_ms, SILENCE_MS).kind === "wait") return again(sighting);
+        const decision = mayTake(candidate, sighting, now_ms, SILENCE_MS);
+        if (decision.kind === "wait") return again(sighting);
+        const times = { free_ms: now_ms - sighting.since_ms, look_ms: LOOK_MS, silence_ms: SILENCE_MS };
+        if (decision.kind === "take" && decision.why === "nobody leads" && reach.leaves(own, other, times)) return again(sighting);
         database.ask(
           this.number,
           inProcess,
-          () => database.take(sighting.row, candidate),
+          () => {
+            const taken = database.take(sighting.row, candidate);
+            if (taken !== null) database.say(this.number, null);
+            return taken;
+          },
           (taken) => {
             if (!taken.ok || taken.value === null) return again(sighting);
             this.#lead(pulse, taken.value, now_ms);
@@ -278,10 +300,11 @@ class Seat {
 
   /** Loads the state and begins to serve. since_ms: when the take-over was sent */
   #lead(pulse: Pulse, row: LeaderRow, since_ms: number): void {
-    const { world, database, around, random, nextLink, committed } = this.#tools;
+    const { world, database, around, reach, random, nextLink, committed } = this.#tools;
     world.trace.add(this.#who, "leads", `term ${row.term}`);
     this.#term = row.term;
     this.#confirmed_ms = since_ms;
+    reach.leads();
     database.ask(
       this.number,
       (act) => void pulse.do(act),
@@ -348,27 +371,45 @@ class Seat {
     };
   }
 
-  /** Shows in the database that the process lives. */
+  /** Shows in the database that the process lives, and reads what the server that waits says. */
   #beatLater(life: ServerLife): void {
-    const { world, database } = this.#tools;
+    const { world, database, reach } = this.#tools;
     const term = this.#term;
     world.after(BEAT_MS, () =>
       life.pulse.do(() => {
         if (life !== this.life) return;
         const sent_ms = steadyMs(world);
+        const own = reach.round();
         database.ask(
           this.number,
           (act) => void life.pulse.do(act),
-          () => database.beat(term),
+          () => {
+            database.beat(term);
+            return database.waiter(1 - this.number);
+          },
           (result) => {
             if (life !== this.life) return;
-            if (result.ok) this.#confirmed_ms = Math.max(this.#confirmed_ms, sent_ms);
-            else if (isStoreError(result.error) && result.error.fault === "deposed") return this.#end("deposed");
+            if (result.ok) {
+              this.#confirmed_ms = Math.max(this.#confirmed_ms, sent_ms);
+              if (reach.givesUp(own, result.value, SILENCE_MS)) return this.#giveUp(term);
+            } else if (isStoreError(result.error) && result.error.fault === "deposed") return this.#end("deposed");
             this.#beatLater(life);
           },
         );
       }),
     );
+  }
+
+  /** Ends the process, and releases the lead (P3). */
+  #giveUp(term: number): void {
+    const { database } = this.#tools;
+    database.ask(
+      this.number,
+      () => undefined,
+      () => database.release(term),
+      () => undefined,
+    );
+    this.#end("reaches fewer hosts than the other server");
   }
 
   /** Ends the process by itself; a new one waits soon. */

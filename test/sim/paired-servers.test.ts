@@ -79,10 +79,41 @@ for (const [what, strike] of FAULTS) {
   });
 }
 
-test("a leader that only its hosts cannot reach goes on leading: nobody takes over", async () => {
+/** Waits until the leader has led for longer than `settle`. */
+async function settled({ world }: Complex, until: Bed["until"]): Promise<void> {
+  const begun_ms = world.now_ms;
+  await until("the first time of the leader is over", () => world.now_ms > begun_ms + 60_000);
+}
+
+for (const way of ["up", "down"] as const) {
+  test(`a leader that only its hosts cannot reach (${way}) gives way within ${TAKEOVER_MS / 1000} s to a server that they can reach`, async () => {
+    const { pair, complex, until } = await bed();
+    await settled(complex, until);
+    complex.network.cuts.cut(wayTo("n1", 0), [way], 300_000);
+    const took_ms = await until("a change of the leader", () => pair.leader === 1);
+    assert.ok(took_ms <= TAKEOVER_MS, `it took ${took_ms} ms`);
+    await until("the mom is welcome", () => pair.leader === 1 && complex.moms[0]?.state?.welcomed === true, 60_000);
+    const begun_ms = complex.world.now_ms;
+    await until("the cut is over for a while", () => complex.world.now_ms > begun_ms + 600_000, 700_000);
+    assert.deepEqual([pair.leader, pair.database.takeovers], [1, 1], "the leader does not change again");
+  });
+}
+
+test("a leader whose hosts neither server can reach goes on leading", async () => {
   const { pair, complex, until } = await bed();
-  complex.network.cuts.cut(wayTo("n1", 0), ["up", "down"], 120_000);
+  await settled(complex, until);
+  for (const seat of [0, 1]) complex.network.cuts.cut(wayTo("n1", seat), ["up", "down"], 120_000);
   await until("the mom is lost", () => pair.core?.kernel.moms.by_host.size === 0, 120_000);
   await until("the mom is back", () => pair.core?.kernel.moms.by_host.has("n1") === true);
   assert.deepEqual([pair.leader, pair.database.takeovers], [0, 0]);
+});
+
+test("a link that comes and goes changes the leader at most twice a minute", async () => {
+  const { pair, complex, until } = await bed();
+  const begun_ms = complex.world.now_ms;
+  for (let at = 0; at < 60; at++) {
+    complex.network.cuts.cut(wayTo("n1", at % 2), ["up", "down"], 10_000);
+    await until("the next cut", () => complex.world.now_ms > begun_ms + (at + 1) * 10_000);
+  }
+  assert.ok(pair.database.takeovers > 2 && pair.database.takeovers <= 20, `${pair.database.takeovers} changes in ten minutes`);
 });

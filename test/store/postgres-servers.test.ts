@@ -14,6 +14,7 @@ const row = (more: Partial<WaitingRow> = {}): WaitingRow => ({
   seen: 0,
   wants_lead: true,
   orders: null,
+  reach: null,
   ...more,
 });
 

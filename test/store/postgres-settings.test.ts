@@ -25,6 +25,9 @@ test("database.conf: every setting has a default", () => {
     patience_s: 60,
     beat_s: 2,
     silence_s: 7,
+    mom_probes: 32,
+    mom_silence_s: 3,
+    settle_s: 60,
   });
 });
 
@@ -57,6 +60,8 @@ test("database.conf: mistakes are named, without the password", () => {
     ["patience =", /^patience: seconds/],
     ["statement_timeout = 0", /^statement_timeout: seconds/],
     ["beat = 5\nsilence = 10", /^silence: at least three times beat/],
+    ["mom_probes = 2.5", /^mom_probes: a whole number/],
+    ["mom_probes = 257", /^mom_probes: a number from 0 to 256/],
   ];
   for (const [line, mistake] of table) {
     const found = parseSettings(`password = hidden\n${line}`, "root");

@@ -58,6 +58,7 @@ export const PURE: readonly string[] = [
   "src/mom/job/**",
   "src/hooks/run/**",
   "src/store/postgres/leadership.ts",
+  "src/store/postgres/reach.ts",
   "src/store/postgres/faults.ts",
   "src/resident/allowance.ts",
   "src/resident/frame.ts",

@@ -86,7 +86,7 @@ export async function serve(options: ServerOptions, conf: Conf, home: OpenHome):
     return unusable(error);
   }
   const fresh = loaded.state.scheds.size === 0;
-  const pair = role === null || store.shared === undefined ? null : new Pair(conf, role, store.shared);
+  const pair = role === null || store.shared === undefined ? null : new Pair(conf, role, store.shared, home.reach);
   let is_giving_way = false;
   return new Promise((resolve) => {
     const ended = (): void => {
@@ -118,9 +118,10 @@ export async function serve(options: ServerOptions, conf: Conf, home: OpenHome):
     }).then(
       (started) => {
         service = started;
-        pair?.watch((to) => {
+        home.reach?.probes.serve(() => started.moms());
+        pair?.watch((why) => {
           is_giving_way = true;
-          note(LOG_EVENT.SYSTEM, `the primary server has come back: ${to.host} (pid ${to.pid}) leads from now on`);
+          note(LOG_EVENT.SYSTEM, why);
           started.stop(true);
         });
         if (pair !== null) home.hearServers((sights) => pair.see(sights));

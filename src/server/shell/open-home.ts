@@ -7,7 +7,9 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { type PairRole, pairRole } from "#protocol/failover/pair-role.ts";
 import { markFile } from "#store/mark.ts";
+import type { ReachLimits } from "#store/postgres/reach.ts";
 import type { WaitingSight } from "#store/postgres/servers.ts";
+import type { DatabaseSettings } from "#store/postgres/settings.ts";
 import { beginSqliteStore } from "#store/sqlite/sqlite-store.ts";
 import type { Store, StoreError } from "#store/store.ts";
 import { databaseFile, storeFile, storeKind } from "#store/store-choice.ts";
@@ -17,6 +19,7 @@ import { returnLargeBlocks } from "#support/libc/large-blocks.ts";
 import { type HeldLock, takeLock } from "#support/libc/lock-file.ts";
 import { systemUsers } from "#support/passwd.ts";
 import { AGAIN_ENV } from "./daemon-start.ts";
+import { MomProbes } from "./mom-probes.ts";
 
 /**
  * A PBS_HOME that is open. opened: the store; may reject with a StoreError. hear: from now on, passes texts for the log
@@ -28,10 +31,15 @@ export type OpenHome = {
   readonly opened: Promise<Store>;
   /** the role of this server in a complex with two servers; null: the complex has one server */
   readonly role: PairRole | null;
+  /** which hosts of moms this server reaches; null: the complex has one server */
+  readonly reach: Reaching | null;
   /** from now on, while this server leads, passes the servers that wait to `see` */
   hearServers(see: (sights: readonly WaitingSight[]) => void): void;
   hear(note: (text: string) => void, ended: (error: StoreError) => void): void;
 };
+
+/** limits: when the leader gives up its lead because the other server reaches more hosts */
+export type Reaching = { readonly probes: MomProbes; readonly limits: ReachLimits };
 
 /**
  * Resolves when SQLite's threads have begun to work, or with the reason why this process may not serve. create: the store
@@ -57,12 +65,15 @@ export async function openHome(conf: Conf, create: boolean): Promise<OpenHome | 
   const news = storeNews();
   let see: (sights: readonly WaitingSight[]) => void = () => undefined;
   const pair = { role, onServers: (sights: readonly WaitingSight[]): void => see(sights) };
-  const { opened } = await beginStore(conf, create, news, pair).catch((error: unknown) => ({ opened: Promise.reject<Store>(error) }));
+  const { opened, reach = null } = await beginStore(conf, create, news, pair).catch(
+    (error: unknown): BegunStore => ({ opened: Promise.reject<Store>(error) }),
+  );
   opened.catch(() => undefined);
   return {
     lock,
     opened,
     role,
+    reach,
     hear: news.hear,
     hearServers(next) {
       see = next;
@@ -93,18 +104,17 @@ function storeNews(): News {
 
 type PairOptions = { readonly role: PairRole | null; readonly onServers: (sights: readonly WaitingSight[]) => void };
 
-async function beginStore(
-  conf: Conf,
-  create: boolean,
-  { onNotice, onEnd }: News,
-  pair: PairOptions,
-): Promise<{ readonly opened: Promise<Store> }> {
+type BegunStore = { readonly opened: Promise<Store>; readonly reach?: Reaching | null };
+
+async function beginStore(conf: Conf, create: boolean, { onNotice, onEnd }: News, pair: PairOptions): Promise<BegunStore> {
   const file = storeFile(conf);
   if (storeKind(conf) === "sqlite") return beginSqliteStore(file, { accept_loss: create, onNotice });
   const { openPostgresStore, readSettings } = await import("#store/postgres/postgres-store.ts");
   const settings = readSettings(databaseFile(conf), systemUsers().userByUid(process.geteuid?.() ?? 0)?.name ?? "root");
   const host = hostname();
+  const reach = pair.role === null || settings.mom_probes === 0 ? null : reachingOf(settings);
   return {
+    reach,
     opened: openPostgresStore({
       settings,
       holder: holderOf(host, conf.home, pair.role),
@@ -114,11 +124,17 @@ async function beginStore(
       waits: true,
       stands_by: pair.role !== null,
       ...pair,
+      reach: reach?.probes ?? null,
       onNotice,
       onEnd,
     }),
   };
 }
+
+const reachingOf = (settings: DatabaseSettings): Reaching => ({
+  probes: new MomProbes(settings),
+  limits: { mom_silence_ms: settings.mom_silence_s * 1000, settle_ms: settings.settle_s * 1000 },
+});
 
 /**
  * The name under which a server holds the database. Only processes that exclude each other by a lock may have the same name, because a server takes over at once

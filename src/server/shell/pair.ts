@@ -7,6 +7,8 @@
 // A3. A server that ends because another one leads is started again by itself, and waits. It does so only in the background; in
 //     the foreground (option -N) its caller decides. A server that a person has told to end, by qterm or a signal, stays ended,
 //     even if another one has replaced it meanwhile.
+// A4. A leader that reaches clearly fewer hosts of moms than the server that waits gives way to it, in the same way as in A2. A secondary gives way to a primary that
+//     reaches them only (store/postgres/reach.ts).
 
 import { spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync, utimesSync } from "node:fs";
@@ -16,12 +18,23 @@ import { leaderText } from "#protocol/failover/leader.ts";
 import type { PairRole } from "#protocol/failover/pair-role.ts";
 import type { StandbyView } from "#protocol/hosts-view.ts";
 import type { StandbySecrets } from "#protocol/join-link.ts";
+import {
+  compareReach,
+  givesUp,
+  lostHosts,
+  mayHaveBack,
+  noteReach,
+  readReach,
+  STANDING_AT_FIRST,
+  type Standing,
+} from "#store/postgres/reach.ts";
 import { type WaitingRow, type WaitingSight, whoTakesBack } from "#store/postgres/servers.ts";
 import type { SharedStore } from "#store/store.ts";
 import { databaseFile } from "#store/store-choice.ts";
 import { nth } from "#support/assert.ts";
 import type { Conf, ServerAt } from "#support/conf.ts";
 import { AGAIN_ENV, READY_ENV, READY_FD } from "./daemon-start.ts";
+import type { Reaching } from "./open-home.ts";
 import { readPairKey, SharedFiles } from "./shared-files.ts";
 
 const TOUCH_MS = 2000;
@@ -33,30 +46,60 @@ export class Pair {
   readonly #conf: Conf;
   readonly #timer: NodeJS.Timeout;
   #sights: readonly WaitingSight[] = [];
-  #giveWay: (to: WaitingRow) => void = () => undefined;
+  #giveWay: (why: string) => void = () => undefined;
+  readonly #reach: Reaching | null;
+  readonly #led_ms = performance.now();
+  #standing: Standing = STANDING_AT_FIRST;
+  /** since when neither server reaches a host */
+  readonly #lost_ms = new Map<string, number>();
 
-  constructor(conf: Conf, role: PairRole, shared: SharedStore) {
+  /** reach: how this server finds out which hosts of moms it reaches; null: it does not */
+  constructor(conf: Conf, role: PairRole, shared: SharedStore, reach: Reaching | null) {
     this.role = role;
     this.shared = shared;
+    this.#reach = reach;
     this.#conf = conf;
     this.files = new SharedFiles(conf.home, shared);
     this.#touch();
     this.#timer = setInterval(() => this.#touch(), TOUCH_MS).unref();
   }
 
-  /** giveWay: called once, when another server takes the lead back (A2). */
-  watch(giveWay: (to: WaitingRow) => void): void {
+  /** giveWay: called once, when another server is to lead (A2, A4). why: a text for the log */
+  watch(giveWay: (why: string) => void): void {
     this.#giveWay = giveWay;
   }
 
   /** Called with the servers that wait (store/postgres/servers.ts). */
   see(sights: readonly WaitingSight[]): void {
     this.#sights = sights;
-    const next = whoTakesBack(this.role, sights);
-    if (next === null) return;
+    const why = this.#reach === null ? this.#whyTakenBack(() => true) : this.#whyGivenUp(this.#reach);
+    if (why === null) return;
     const giveWay = this.#giveWay;
     this.#giveWay = () => undefined;
-    giveWay(next);
+    giveWay(why);
+  }
+
+  /** Why the primary takes the lead back from this server (A2); null: it does not. */
+  #whyTakenBack(may: (row: WaitingRow) => boolean): string | null {
+    const next = whoTakesBack(this.role, this.#sights);
+    if (next === null || !may(next)) return null;
+    return `the primary server has come back: ${next.host} (pid ${next.pid}) leads from now on`;
+  }
+
+  /** Why another server is to lead, given which hosts of moms both reach (A4); null: this server goes on. */
+  #whyGivenUp({ probes, limits }: Reaching): string | null {
+    const now_ms = performance.now();
+    const other = this.#sights.find(({ row, is_alive }) => is_alive && row.role !== this.role && row.orders === null)?.row ?? null;
+    const own = probes.latest();
+    const theirs = readReach(other?.reach ?? null);
+    this.#standing = noteReach(this.#standing, own, theirs, now_ms);
+    probes.lost = lostHosts(this.#lost_ms, own, theirs, now_ms, limits.settle_ms);
+    const back = this.#whyTakenBack((row) =>
+      mayHaveBack(this.#standing, { own, primary: readReach(row.reach), trying: probes.isTrying }, now_ms, limits),
+    );
+    if (back !== null || other === null || !givesUp(this.#standing, this.#led_ms, now_ms, limits)) return back;
+    const found = compareReach(own, theirs);
+    return `of ${found.all} hosts this server reaches ${found.own}, the server on ${other.host} (pid ${other.pid}) ${found.other}: that server leads from now on`;
   }
 
   /** The servers that wait and have shown within the time of silence that they are alive. */
@@ -97,6 +140,7 @@ export class Pair {
   }
 
   close(): void {
+    this.#reach?.probes.close();
     clearInterval(this.#timer);
   }
 

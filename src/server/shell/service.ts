@@ -33,7 +33,7 @@ import type { ClockPort, LoadedState, LogPort, ProcessesPort } from "../driver/p
 import { ServerDriver } from "../driver/server-driver.ts";
 import { atOnce, storePort } from "../driver/store-port.ts";
 import type { ServerConfig } from "../engine/transaction.ts";
-import { hostSight } from "../moms/host-sight.ts";
+import { hostSight, momPlaces } from "../moms/host-sight.ts";
 import { remotePlace, schedsOf } from "../state/partitions.ts";
 import type { AuthorityOptions } from "./authority.ts";
 import { FileHosts } from "./file-hosts.ts";
@@ -77,6 +77,8 @@ export type Service = {
   stop(scheds?: boolean): void;
   /** whether a person has told the server to end by qterm */
   isToldToEnd(): boolean;
+  /** where the moms of other hosts accept connections */
+  moms(): ReturnType<typeof momPlaces>;
   /** opens the log files again; called at SIGHUP */
   reopenLogs(): void;
 };
@@ -193,6 +195,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   return {
     stop: (scheds) => driver.stop(scheds),
     isToldToEnd: () => driver.isToldToEnd,
+    moms: () => momPlaces(driver.core.kernel),
     reopenLogs() {
       options.log.reopen();
       accounting.reopen();

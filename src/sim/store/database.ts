@@ -11,6 +11,7 @@ import type { Result } from "#server/driver/ports.ts";
 import type { LeaderRow } from "#store/postgres/leadership.ts";
 import { type Batch, StoreError } from "#store/store.ts";
 import type { Disk } from "./disk.ts";
+import type { Waiter } from "./seat-reach.ts";
 
 /** The time without a change of the row after which another server takes over, and the interval of beats. */
 export const SILENCE_MS = 6000;
@@ -37,6 +38,9 @@ export class Database {
   readonly #options: DatabaseOptions;
   /** number of take-overs by another server than the last leader */
   takeovers = 0;
+  #last_holder: string | null = null;
+  /** what the servers that wait say, by seat */
+  readonly #waiting = new Map<number, Waiter>();
   #row: LeaderRow = { store: STORE, term: 0, last_commit: 0, beat: 0, holder: null, instance: null, host: null, pid: null };
 
   constructor(disk: Disk, options: DatabaseOptions) {
@@ -68,9 +72,27 @@ export class Database {
   /** Takes the lead, if the row is still the one that was seen (B2). Returns the new row, or null. */
   take(seen: LeaderRow, candidate: { readonly holder: string; readonly instance: string }): LeaderRow | null {
     if (JSON.stringify(seen) !== JSON.stringify(this.#row)) return null;
-    if (this.#row.holder !== null && this.#row.holder !== candidate.holder) this.takeovers++;
+    if (this.#last_holder !== null && this.#last_holder !== candidate.holder) this.takeovers++;
+    this.#last_holder = candidate.holder;
     this.#row = { ...this.#row, term: this.#row.term + 1, beat: 0, ...candidate };
     return this.#row;
+  }
+
+  /** Gives up the lead of a term. */
+  release(term: number): void {
+    this.#fence(term);
+    this.#row = { ...this.#row, holder: null, instance: null };
+  }
+
+  /** Notes what the server at a seat says while it waits. null: it waits no longer */
+  say(seat: number, reach: Waiter["reach"] | null): void {
+    if (reach === null) this.#waiting.delete(seat);
+    else this.#waiting.set(seat, { seen: 1 + (this.#waiting.get(seat)?.seen ?? 0), reach });
+  }
+
+  /** Returns what the server at a seat says; null: it does not wait. */
+  waiter(seat: number): Waiter | null {
+    return this.#waiting.get(seat) ?? null;
   }
 
   /** Shows that the leader of a term is alive. Throws if it was deposed. */

@@ -37,10 +37,18 @@ export const POSTGRES_STEPS: readonly SchemaStep[] = [
        seen bigint NOT NULL, wants_lead boolean NOT NULL, orders text) WITH (fillfactor = 10)`,
     `CREATE TABLE files (name ${TEXT} PRIMARY KEY, data text NOT NULL)`,
   ],
+  // Which hosts of moms the two servers reach (reach.ts).
+  [
+    "ALTER TABLE servers ADD COLUMN reach text",
+    "CREATE TABLE mom_places (one boolean PRIMARY KEY DEFAULT true CHECK (one), places text NOT NULL)",
+    "INSERT INTO mom_places (places) VALUES ('[]')",
+  ],
 ];
 
 /** The first version of the tables that has the table `servers`. */
 export const VERSION_WITH_SERVERS = 3;
+/** The first version of the tables that says which hosts of moms the servers reach. */
+export const VERSION_WITH_REACH = 4;
 
 const FIRST_TABLES = [
   "CREATE TABLE about (application text NOT NULL, version int NOT NULL)",

@@ -14,7 +14,7 @@ import { type Connection, connectDatabase } from "./connection.ts";
 import { dropIncoming, exchangeSchemas, incoming, lookAtDatabase, openSnapshot } from "./copies.ts";
 import { loadRows, POSTGRES_HISTORY, readScripts } from "./postgres-load.ts";
 import { POSTGRES_STEPS, type SchemaStep } from "./postgres-schema.ts";
-import type { WaitingSight } from "./servers.ts";
+import type { ReachPort, WaitingSight } from "./servers.ts";
 import { type DatabaseSettings, nameOfDatabase } from "./settings.ts";
 import { readFiles, writeFiles } from "./shared-files.ts";
 import { Writer } from "./writer.ts";
@@ -40,6 +40,8 @@ export type PostgresStoreOptions = {
   readonly role?: PairRole | null;
   /** called from time to time while this server leads: the servers that wait */
   readonly onServers?: (sights: readonly WaitingSight[]) => void;
+  /** how a server of a complex with two servers finds out which hosts of moms it reaches; null: it does not (default) */
+  readonly reach?: ReachPort | null;
   readonly steps?: readonly SchemaStep[];
   readonly onNotice?: (text: string) => void;
   /** called when the store can write nothing more: another server leads, or commits are missing. The server must end at once */
@@ -64,6 +66,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
       stands_by: options.stands_by ?? false,
       role: options.role ?? null,
       onServers: options.onServers ?? (() => undefined),
+      reach: options.reach ?? null,
       examine: (row, name) => {
         const lacking =
           mark === null

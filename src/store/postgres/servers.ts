@@ -12,6 +12,7 @@
 import type { PairRole } from "#protocol/failover/pair-role.ts";
 import type { Connection } from "./connection.ts";
 import type { Candidate } from "./leadership.ts";
+import { leavesToRival, type MomPlace, type Reach, type Round, reachText, readPlaces, readReach } from "./reach.ts";
 
 /** stop: the server ends. idle: the server waits, and does not take over until the primary has led again. */
 export type Order = "stop" | "idle";
@@ -26,6 +27,8 @@ export type WaitingRow = {
   readonly seen: number;
   readonly wants_lead: boolean;
   readonly orders: Order | null;
+  /** which hosts of moms it reaches, as a text (reach.ts); null: it does not try to reach any */
+  readonly reach: string | null;
 };
 
 /** A row, and the time of the monotonic clock at which it was first seen in this form. */
@@ -65,15 +68,33 @@ export const leavesLead = (role: PairRole | null, rows: readonly WaitingRow[], f
   free_ms < LOOKS_OF_PRIMARY * look_ms &&
   rows.some((row) => row.role === "primary" && row.wants_lead && row.orders === null);
 
-/** A server that waits: what its row says about it. */
-export type Waiting = Candidate & { readonly host: string; readonly pid: number; readonly role: PairRole };
+/** How a server finds out which hosts of moms it reaches (reach.ts). */
+export type ReachPort = {
+  /** tries to reach these hosts from now on, again and again */
+  ask(places: readonly MomPlace[]): void;
+  /** what the latest round has found; null: no round has ended yet */
+  latest(): Round | null;
+  /** the hosts that both servers should try to reach. Called while this server leads. before: the present list */
+  places(before: readonly MomPlace[]): readonly MomPlace[];
+};
+
+/** A server that waits: what its row says about it. reach: how it finds out what it reaches; null: the tables have no place for that yet */
+export type Waiting = Candidate & {
+  readonly host: string;
+  readonly pid: number;
+  readonly role: PairRole;
+  readonly reach: ReachPort | null;
+};
+
+const NOTHING_YET: Reach = { asked: [], reached: [] };
 
 /** Shows that a server waits. Returns the order that the leader has given it; null: none. */
 export async function showWaiting(connection: Connection, me: Waiting): Promise<Order | null> {
+  const [column, mark, change] = me.reach === null ? ["", "", ""] : [", reach", ", ?", "reach = excluded.reach,"];
   const [row] = await connection.all<{ readonly orders: Order | null }>(
-    `INSERT INTO servers (holder, role, host, pid, instance, seen, wants_lead) VALUES (?, ?, ?, ?, ?, 0, ?)
+    `INSERT INTO servers (holder, role, host, pid, instance, seen, wants_lead${column}) VALUES (?, ?, ?, ?, ?, 0, ?${mark})
      ON CONFLICT (holder) DO UPDATE SET role = excluded.role, host = excluded.host, pid = excluded.pid, seen = servers.seen + 1,
-       wants_lead = excluded.wants_lead, instance = excluded.instance,
+       wants_lead = excluded.wants_lead, instance = excluded.instance, ${change}
        orders = CASE WHEN servers.instance = excluded.instance OR servers.orders = 'idle' THEN servers.orders END
      RETURNING orders`,
     me.holder,
@@ -82,7 +103,9 @@ export async function showWaiting(connection: Connection, me: Waiting): Promise<
     me.pid,
     me.instance,
     me.role === "primary" ? 1 : 0,
+    ...(me.reach === null ? [] : [reachText(me.reach.latest() ?? NOTHING_YET)]),
   );
+  me.reach?.ask(await readMomPlaces(connection));
   return row?.orders ?? null;
 }
 
@@ -90,5 +113,30 @@ export async function showWaiting(connection: Connection, me: Waiting): Promise<
 export const leaveWaiting = (connection: Connection, { holder, instance }: Candidate): Promise<unknown> =>
   connection.all("DELETE FROM servers WHERE holder = ? AND instance = ?", holder, instance);
 
-export const readWaiting = (connection: Connection): Promise<WaitingRow[]> =>
-  connection.all<WaitingRow>("SELECT holder, role, host, pid, instance, seen, wants_lead, orders FROM servers ORDER BY holder");
+/** has_reach: whether the tables have a place for what the servers reach */
+export const readWaiting = (connection: Connection, has_reach = true): Promise<WaitingRow[]> =>
+  connection.all<WaitingRow>(
+    `SELECT holder, role, host, pid, instance, seen, wants_lead, orders, ${has_reach ? "reach" : "NULL AS reach"} FROM servers ORDER BY holder`,
+  );
+
+export async function readMomPlaces(connection: Connection): Promise<readonly MomPlace[]> {
+  const [row] = await connection.all<{ readonly places: string }>("SELECT places FROM mom_places");
+  return readPlaces(row?.places ?? null);
+}
+
+/** Writes the hosts that both servers try to reach, unless the term has ended. */
+export const writeMomPlaces = (connection: Connection, places: string, term: number): Promise<unknown> =>
+  connection.all("UPDATE mom_places SET places = ? WHERE EXISTS (SELECT 1 FROM leader WHERE term = ?)", places, term);
+
+/** Whether a server that may take the lead, which nobody has, leaves it to another one that waits (V3, reach.ts H5). sights: the others that wait */
+export function leavesFree(
+  me: Waiting,
+  sights: readonly WaitingSight[],
+  times: { readonly free_ms: number; readonly look_ms: number; readonly silence_ms: number },
+): boolean {
+  const rows = sights.map(({ row }) => row);
+  if (leavesLead(me.role, rows, times.free_ms, times.look_ms)) return true;
+  if (me.reach === null) return false;
+  const rivals = sights.filter(({ row }) => row.orders === null).map(({ row, is_alive }) => ({ reach: readReach(row.reach), is_alive }));
+  return leavesToRival(me.reach.latest(), rivals, times);
+}

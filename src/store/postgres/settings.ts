@@ -35,6 +35,12 @@ export type DatabaseSettings = {
   readonly beat_s: number;
   /** silence of a leader after which another server may take its place */
   readonly silence_s: number;
+  /** two servers (reach.ts): the largest number of hosts with moms that each of them tries to reach; 0: none */
+  readonly mom_probes: number;
+  /** how long the other server must reach clearly more hosts before the leader gives up its lead */
+  readonly mom_silence_s: number;
+  /** the shortest time between two changes of the leader for that reason */
+  readonly settle_s: number;
 };
 
 const DATABASE_PORT_DEFAULT = 5432;
@@ -46,6 +52,9 @@ const NUMBERS = {
   patience: [60, 1, 86_400],
   beat: [2, 0.05, 60],
   silence: [7, 0.2, 600],
+  mom_probes: [32, 0, 256],
+  mom_silence: [3, 0.2, 600],
+  settle: [60, 0, 86_400],
 } as const;
 const TEXTS = ["host", "port", "dbname", "user", "password", "schema", "sslmode", "sslrootcert", "sslcert", "sslkey"] as const;
 const NAME = /^[a-z_][a-z0-9_]{0,36}$/;
@@ -63,13 +72,14 @@ export function parseSettings(text: string, own_user: string): DatabaseSettings 
   if (tls !== undefined && tls !== "disable" && tls !== "require" && tls !== "verify-full")
     return "sslmode: one of disable, require, verify-full";
   if ((values["sslcert"] === undefined) !== (values["sslkey"] === undefined)) return "sslcert and sslkey: one needs the other";
-  const numbers = { connect_timeout: 0, statement_timeout: 0, patience: 0, beat: 0, silence: 0 };
+  const numbers = { connect_timeout: 0, statement_timeout: 0, patience: 0, beat: 0, silence: 0, mom_probes: 0, mom_silence: 0, settle: 0 };
   for (const name of Object.keys(NUMBERS) as (keyof typeof NUMBERS)[]) {
     const [usual, least, most] = NUMBERS[name];
     const number = values[name] === undefined ? usual : Number(values[name] || Number.NaN);
-    if (!(number >= least && number <= most)) return `${name}: seconds from ${least} to ${most}`;
+    if (!(number >= least && number <= most)) return `${name}: ${name === "mom_probes" ? "a number" : "seconds"} from ${least} to ${most}`;
     numbers[name] = number;
   }
+  if (!Number.isInteger(numbers.mom_probes)) return "mom_probes: a whole number";
   if (numbers.silence < 3 * numbers.beat) return "silence: at least three times beat";
   return {
     hosts,
@@ -86,6 +96,9 @@ export function parseSettings(text: string, own_user: string): DatabaseSettings 
     patience_s: numbers.patience,
     beat_s: numbers.beat,
     silence_s: numbers.silence,
+    mom_probes: numbers.mom_probes,
+    mom_silence_s: numbers.mom_silence,
+    settle_s: numbers.settle,
   };
 }
 

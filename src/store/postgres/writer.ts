@@ -14,8 +14,31 @@ import { type Batch, isStoreError, StoreError } from "../store.ts";
 import { BATCH_FUNCTION, textsOf, WRITE_BATCH } from "./batch-function.ts";
 import { type Connection, connectDatabase, weaknesses } from "./connection.ts";
 import { afterReconnect, type Candidate, isAlive, type LeaderRow, mayTake, mustConfirm, type Sighting, seen } from "./leadership.ts";
-import { createSchema, fence, migrate, newer, readLeader, readVersion, type SchemaStep, VERSION_WITH_SERVERS } from "./postgres-schema.ts";
-import { leavesLead, leaveWaiting, type Order, readWaiting, seenServers, showWaiting, type WaitingSight } from "./servers.ts";
+import {
+  createSchema,
+  fence,
+  migrate,
+  newer,
+  readLeader,
+  readVersion,
+  type SchemaStep,
+  VERSION_WITH_REACH,
+  VERSION_WITH_SERVERS,
+} from "./postgres-schema.ts";
+import { type MomPlace, placesText } from "./reach.ts";
+import {
+  leavesFree,
+  leaveWaiting,
+  type Order,
+  type ReachPort,
+  readMomPlaces,
+  readWaiting,
+  seenServers,
+  showWaiting,
+  type Waiting,
+  type WaitingSight,
+  writeMomPlaces,
+} from "./servers.ts";
 import { type DatabaseSettings, nameOfDatabase } from "./settings.ts";
 
 /** The process that writes. host, pid: shown to the administrator of another server that finds the database taken. */
@@ -33,6 +56,8 @@ export type WriterOptions = {
   readonly role: PairRole | null;
   /** called from time to time while this server leads: the servers that wait */
   readonly onServers: (sights: readonly WaitingSight[]) => void;
+  /** how this server finds out which hosts of moms it reaches; null: it does not */
+  readonly reach: ReachPort | null;
   /** Examines the store before anything is written to it. Throws the refusal. row: null if there is no store yet. */
   readonly examine: (row: LeaderRow | null, name: string) => void;
   readonly onNotice: (text: string) => void;
@@ -68,6 +93,8 @@ export class Writer {
   #is_beating = false;
   readonly #beats: NodeJS.Timeout;
   #waiting: ReadonlyMap<string, WaitingSight> = new Map();
+  /** the hosts of moms that both servers try to reach, as the database has them; null: they were not read yet */
+  #places: readonly MomPlace[] | null = null;
 
   private constructor(options: WriterOptions, connection: Connection, leader: LeaderRow) {
     this.#options = options;
@@ -102,7 +129,7 @@ export class Writer {
         version = (await readVersion(connection, settings.schema)) ?? 0;
       }
       if (version > steps.length) throw newer(connection, version, steps.length);
-      const shows = options.role !== null && version >= VERSION_WITH_SERVERS ? { ...options.me, role: options.role } : null;
+      const shows = showsItself(options, version);
       const leader = await lead(connection, options, { wait, shows }, stop);
       // The former leader may have changed the tables while this server waited.
       version = (await readVersion(connection, settings.schema)) ?? version;
@@ -348,15 +375,26 @@ export class Writer {
     if (this.#is_looking || this.#ended !== null || connection === null || connection.isLost()) return;
     this.#is_looking = true;
     try {
-      const { settings, me, onServers } = this.#options;
+      const { settings, me, onServers, reach } = this.#options;
       const rows = (await readWaiting(connection)).filter(({ holder }) => holder !== me.holder);
       this.#waiting = seenServers(this.#waiting, rows, now_ms(), settings.silence_s * 1000);
+      if (reach !== null) await this.#chooseHosts(connection, reach);
       onServers([...this.#waiting.values()]);
     } catch (error) {
       if (!isStoreError(error)) throw error;
     } finally {
       this.#is_looking = false;
     }
+  }
+
+  /** Keeps the list of the hosts of moms that both servers try to reach. */
+  async #chooseHosts(connection: Connection, reach: ReachPort): Promise<void> {
+    const present = this.#places ?? (await readMomPlaces(connection));
+    const wanted = reach.places(present);
+    const text = placesText(wanted);
+    if (text !== placesText(present)) await writeMomPlaces(connection, text, this.#leader.term);
+    this.#places = wanted;
+    reach.ask([...this.#waiting.values()].some(({ is_alive }) => is_alive) ? wanted : []);
   }
 
   /** The error for a statement that the database has undone. A database that accepts no writes may have a successor: the connection is made again. */
@@ -394,7 +432,29 @@ const pause = (delay_ms: number, stop: AbortSignal): Promise<unknown> =>
 /** What a waiting server remembers when it loses its connection. newest: the row of the leader with the most commits that this server has seen. */
 type Wait = { newest: LeaderRow | null };
 /** shows: how this server shows that it waits; null: it does not */
-type Waiter = { readonly wait: Wait; readonly shows: Parameters<typeof showWaiting>[1] | null };
+type Waiter = { readonly wait: Wait; readonly shows: Waiting | null };
+
+/** What the row of a server that waits says, as far as tables of this version have a place for it; null: they have no such row, or the complex has one server. */
+function showsItself({ role, me, reach }: WriterOptions, version: number): Waiting | null {
+  if (role === null || version < VERSION_WITH_SERVERS) return null;
+  return { ...me, role, reach: version < VERSION_WITH_REACH ? null : reach };
+}
+
+/** The other servers that wait. before: what earlier looks have shown */
+async function lookAtRivals(
+  connection: Connection,
+  me: Waiting,
+  before: ReadonlyMap<string, WaitingSight>,
+  silence_ms: number,
+): Promise<ReadonlyMap<string, WaitingSight>> {
+  const rows = await readWaiting(connection, me.reach !== null);
+  return seenServers(
+    before,
+    rows.filter(({ holder }) => holder !== me.holder),
+    now_ms(),
+    silence_ms,
+  );
+}
 
 /** Becomes the leader, perhaps after the silence of the present one. Rejects with `locked` if the present leader is alive, with `dismissed` if this server must end. */
 async function lead(connection: Connection, options: WriterOptions, { wait, shows }: Waiter, stop: AbortSignal): Promise<LeaderRow> {
@@ -404,6 +464,7 @@ async function lead(connection: Connection, options: WriterOptions, { wait, show
   const first = await readLeader(connection);
   let sighting: Sighting | null = null;
   let told = "";
+  let rivals: ReadonlyMap<string, WaitingSight> = new Map();
   for (;;) {
     const order = shows === null ? null : await showWaiting(connection, shows);
     if (order === "stop") throw await dismissed(connection, me);
@@ -422,7 +483,8 @@ async function lead(connection: Connection, options: WriterOptions, { wait, show
       const leader = await takeAgain(connection, me);
       if (leader !== null) return leader;
     } else if (decision.kind === "take" && decision.why === "nobody leads" && shows !== null) {
-      const is_left = leavesLead(options.role, await readWaiting(connection), now_ms() - sighting.since_ms, look_ms);
+      rivals = await lookAtRivals(connection, shows, rivals, silence_ms);
+      const is_left = leavesFree(shows, [...rivals.values()], { free_ms: now_ms() - sighting.since_ms, look_ms, silence_ms });
       const leader = is_left ? null : await takeFrom(connection, row, me, true);
       if (leader !== null) return leader;
       if (is_left) await pause(look_ms, stop);

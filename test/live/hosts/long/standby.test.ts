@@ -1,5 +1,5 @@
-// Two servers on hosts of their own, a database on a third host, and moms (docs/standby.md). The primary is killed, stopped, and cut off from its database while
-// jobs flow: the standby takes over, each job runs exactly once, and the server that was replaced starts nothing.
+// Two servers on hosts of their own, a database on a third host, and moms (docs/standby.md). The primary is killed, stopped, and cut off from its database, from the moms
+// and from both while jobs flow: the standby takes over, each job runs exactly once, and the server that was replaced starts nothing.
 
 import assert from "node:assert/strict";
 import { appendFileSync, chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -51,7 +51,7 @@ before(async () => {
   const lines = ["PARTITA_STORE=postgres", "PBS_PRIMARY=head", "PBS_SECONDARY=spare", ""];
   appendFileSync(join(bed.homeOf(head), "pbs.conf"), lines.join("\n"));
   const database = join(bed.homeOf(head), "pbs/server_priv/database.conf");
-  writeFileSync(database, postgres.conf().replace(/^host = .*$/m, `host = ${db.address}\nsslmode = disable`), { mode: 0o600 });
+  writeFileSync(database, postgres.conf().replace(/^host = .*$/m, `host = ${db.address}\nsslmode = disable\nsettle = 10`), { mode: 0o600 });
   marks = join(net.dir, "marks");
   mkdirSync(marks);
   chmodSync(marks, 0o1777);
@@ -127,6 +127,12 @@ async function takesBack(): Promise<void> {
   await until("the secondary waits", () => isAlive(pidOf(spare, "server.lock.secondary")));
 }
 
+/** The log of the server on that host has such a line. */
+function loggedAt(where: NetHost, line: RegExp): void {
+  const log = bed.log(where, "server_logs");
+  assert.ok(line.test(log), `${line.source} is missing:\n${log.slice(-5000)}`);
+}
+
 function tellTime(t: TestContext, what: string, seconds: number): void {
   t.diagnostic(`${what}: the standby led after ${seconds.toFixed(1)} s`);
   assert.ok(seconds <= TAKE_OVER_S_MAX, `${what}: take-over took ${seconds} s`);
@@ -155,21 +161,36 @@ test("standby: the primary is stopped while jobs flow, and goes on later", how, 
   await until("jobs end under the new server", () => countMarks() > ids.length - JOBS * 0.5);
   process.kill(primary, "SIGCONT");
   await until("the replaced server has ended", () => !isAlive(primary));
-  assert.match(bed.log(head, "server_logs"), /the server ends at once: .*the server on spare .*has taken this database/);
+  loggedAt(head, /the server ends at once: .*(the server on spare .*|another server )has taken this database/);
   await takesBack();
   await allRanOnce(head);
 });
 
-test("standby: the primary is cut off from its database while jobs flow", how, async (t) => {
+test("standby: the primary is cut off from its database while jobs flow", how, (t) => cutOff(t, "cut off from the database", [db]));
+
+test("standby: the primary is cut off from its database and the moms while jobs flow", how, (t) =>
+  cutOff(t, "cut off from database and moms", [db, host("node1"), host("node2")]),
+);
+
+test("standby: the primary is cut off from the moms only while jobs flow", how, (t) =>
+  cutOff(t, "cut off from the moms", [host("node1"), host("node2")]),
+);
+
+/** The primary is cut off from these hosts while jobs flow, and leads again afterwards. */
+async function cutOff(t: TestContext, what: string, hosts: readonly NetHost[]): Promise<void> {
   await submit(JOBS);
   await until("jobs flow", () => countMarks() > ids.length - JOBS * 0.9);
   const primary = pidOf(head, "server.lock");
-  await head.weather({ peer: db.address, lost: 1 });
-  tellTime(t, "cut off from the database", await untilLeads("spare"));
-  const asked = head.run(["timeout", "2", ...bed.wordsAt(head, ["qstat", "-B"])]);
-  assert.notEqual(asked.status, 0, `a server that may have been replaced answers nobody: ${asked.stdout}`);
+  await head.weather(...hosts.map(({ address }) => ({ peer: address, lost: 1 })));
+  tellTime(t, what, await untilLeads("spare"));
+  if (hosts.includes(db)) {
+    const asked = head.run(["timeout", "2", ...bed.wordsAt(head, ["qstat", "-B"])]);
+    assert.notEqual(asked.status, 0, `a server that may have been replaced answers nobody: ${asked.stdout}`);
+  } else
+    assert.match(bed.log(head, "server_logs"), /of 2 hosts this server reaches 0, the server on spare \(pid \d+\) 2: that server leads/);
   await allRanOnce(spare);
+  assert.equal(leader(), "spare", "the primary does not take the lead back while it is cut off");
   await head.weather();
   await until("the replaced server has ended", () => !isAlive(primary));
   await takesBack();
-});
+}
