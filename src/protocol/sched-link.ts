@@ -62,6 +62,8 @@ export type SchedJob = {
   readonly pressure_s?: number;
   /** for a running subjob: the id of its array */
   readonly array_id?: string;
+  /** options for the backend of its runner, which are part of its bucket */
+  readonly backend_opts?: string;
   /** kill_delay of the job's queue; present if the scheduler sees the job because of its vnodes but does not see that queue */
   readonly kill_delay_s?: number;
 };

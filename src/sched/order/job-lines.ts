@@ -255,6 +255,7 @@ function sameForScheduling(a: SchedJob, b: SchedJob): boolean {
     a.project === b.project &&
     a.priority === b.priority &&
     a.account === b.account &&
+    a.backend_opts === b.backend_opts &&
     a.clock === b.clock &&
     a.eligible_time_s === b.eligible_time_s &&
     a.accrue_type === b.accrue_type &&

@@ -18,13 +18,13 @@ const KEYS_KEPT = 10_000;
 export function bucketKeyOf({ space }: Pick<Universe, "space">, job: SchedJob): string | null {
   let found = known.get(space);
   if (found === undefined) known.set(space, (found = { resources: definitions(space), keys: new Map() }));
-  const { user, queue, project, schedselect, place, resources } = job;
-  const asked = [user, queue, project, schedselect, place, resources["walltime"]].join("\n");
+  const { user, queue, project, schedselect, place, resources, backend_opts: options } = job;
+  const asked = [user, queue, project, schedselect, place, resources["walltime"], options].join("\n");
   let key = found.keys.get(asked);
   if (key !== undefined) return key;
   if (found.keys.size >= KEYS_KEPT) found.keys.clear();
   const list: { readonly [name: string]: ResourceValue } = { ...resources, place };
-  const bucket = bucketOf({ owner: user, queue, project, schedselect, list }, found.resources);
+  const bucket = bucketOf({ owner: user, queue, project, schedselect, list, options }, found.resources);
   key = "impossible" in bucket ? null : bucket.key;
   found.keys.set(asked, key);
   return key;

@@ -370,6 +370,7 @@ const OPTIONAL = {
   released: "resources_released",
   estimated: "estimated",
   array_id: "array_id",
+  backend_opts: "backend_opts",
 } as const;
 
 function schedArray(subjobs: Subjobs, max_run_subjobs: unknown): SchedJob["array"] {
