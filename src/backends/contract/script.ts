@@ -28,9 +28,9 @@ export function runnerScript({ order, token_dir, index }: ScriptParts): string {
 }
 
 /** Quotes a text so that it is one word of the shell. */
-const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+export const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
-function nameOf(name: string): string {
+export function nameOf(name: string): string {
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) throw new RangeError(`no name of an environment variable: ${JSON.stringify(name)}`);
   return name;
 }

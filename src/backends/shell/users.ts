@@ -6,7 +6,7 @@ import type { Owner, RunnerSighting } from "../contract/backend.ts";
 let users: UserDatabase | null = null;
 
 /** Returns the identity of a user; null: the user is unknown, or is root. */
-function ownerNamed(name: string): Owner | null {
+export function ownerOf(name: string): Owner | null {
   users ??= systemUsers();
   const user = users.userByName(name);
   return user === null || user.uid === 0 || user.gid === 0 ? null : { name, uid: user.uid, gid: user.gid, groups: users.gidsOf(user) };
@@ -23,7 +23,7 @@ export function byOwner(
   if (complex_user !== null) return runners.length === 0 ? [] : [[null, runners]];
   const groups = Map.groupBy(runners, ({ user }) => user ?? "");
   return [...groups].flatMap(([name, own]) => {
-    const owner = ownerNamed(name);
+    const owner = ownerOf(name);
     return owner === null ? [] : [[owner, own] as const];
   });
 }

@@ -1,0 +1,62 @@
+// The script that a cluster runs for each job of a batch. Pure.
+//
+// J1. Every text of a job is quoted; nothing of it is read by the shell.
+// J2. The program takes the place of the shell, so that its exit code and its signals are those of the job.
+
+import type { JobText } from "./cluster.ts";
+import { nameOf, quoted } from "./script.ts";
+
+export type JobScriptParts = {
+  readonly jobs: readonly JobText[];
+  /** the index of this job (0 to count - 1) as an arithmetic expression of the shell, such as `SGE_TASK_ID - 1` */
+  readonly index: string;
+  /** lines of the shell that set CIGRI_NODE_FILE, with the cluster's own variables */
+  readonly node_file: readonly string[];
+};
+
+/** Lines that every job needs, once; then one branch for each job. Variables and directory that all jobs share are written once. */
+export function jobScript({ jobs, index, node_file }: JobScriptParts): string {
+  const shared = sharedEnv(jobs);
+  return [
+    "#!/bin/sh",
+    ...[...shared].map(([name, value]) => `export ${nameOf(name)}=${quoted(value)}`),
+    ...node_file,
+    "export CIGRI_NODE_FILE",
+    'export CIGRI_NODEFILE="$CIGRI_NODE_FILE"',
+    "partita_in() {",
+    '  cd -- "$1" || { echo "the directory of the job cannot be used" >&2; exit 127; }',
+    "}",
+    `case $((${index})) in`,
+    ...jobs.flatMap((job, at) => [`${at})`, ...branch(job, shared), ";;"]),
+    "esac",
+    'echo "the job has an index that its batch does not have" >&2',
+    "exit 127",
+    "",
+  ].join("\n");
+}
+
+function sharedEnv(jobs: readonly JobText[]): ReadonlyMap<string, string> {
+  const [first, ...others] = jobs;
+  return new Map(Object.entries(first?.env ?? {}).filter(([name, value]) => others.every(({ env }) => env[name] === value)));
+}
+
+function branch({ env, directory, argv, output }: JobText, shared: ReadonlyMap<string, string>): string[] {
+  const own = Object.entries(env).filter(([name]) => !shared.has(name));
+  const work = [`partita_in ${directoryWord(directory)}`, 'export CIGRI_WORKDIR="$PWD" CIGRI_WORKING_DIRECTORY="$PWD"'];
+  const files = output === null ? [] : [`[ -w . ] && exec >${quoted(output.out)} 2>${quoted(output.err)}`];
+  return [
+    ...own.map(([name, value]) => `export ${nameOf(name)}=${quoted(value)}`),
+    ...work,
+    ...files,
+    `exec ${argv.map(homeWord).join(" ")}`,
+  ];
+}
+
+/** `$HOME` alone is also a name of the home directory: the default of exec_directory. */
+const directoryWord = (text: string): string => (text === "$HOME" ? '"$HOME"' : homeWord(text));
+
+/** Quotes a text. `~` or `{HOME}` at its beginning, as a whole path or before a slash, becomes the home directory of the host where the job runs. */
+function homeWord(text: string): string {
+  const rest = /^(?:~|\{HOME\})(\/.*)?$/s.exec(text);
+  return rest === null ? quoted(text) : `"$HOME"${quoted(rest[1] ?? "")}`;
+}
