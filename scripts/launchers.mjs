@@ -51,7 +51,7 @@ fi
   admin: (program) => `if [ -f "$base/scripts/refresh.mjs" ]; then
   stale=
   case $1 in
-    init | start | upgrade | demo | shell | top | bench) stale=maybe ;;
+    init | start | upgrade | demo | grid | shell | top | bench) stale=maybe ;;
     *) [ -x "$node" ] && [ -f "$base/dist/${bundleName(program)}" ] || stale=yes ;;
   esac
   if [ -n "$stale" ]; then

@@ -23,6 +23,7 @@ export const PROGRAMS = [
     ["pbs_resident", "src/resident/main.ts"],
     ["pbs_runners", "src/runner/main.ts"],
     ["pbs_runner", "src/runner/pilot-main.ts"],
+    ["pbs_grid", "src/grid/main.ts"],
   ].map(([name, source]) => ({ name, source, kind: "helper" })),
   { name: "qmgr", source: "src/qmgr/main.ts", kind: "command" },
   { name: "partita", source: "src/admin/main.ts", kind: "admin" },
@@ -33,6 +34,7 @@ export const PROGRAMS = [
     status: "qstat tracejob printjob pbsfs",
     complex: "qterm pbs_dataservice",
     tasks: "pbsdsh pbs_tmrsh pbs_attach",
+    grid: "gridsub gridstat griddel gridhold gridrls gridevents gridclusters",
   }).flatMap(([task, names]) => names.split(" ").map((name) => ({ name, source: `src/cli/commands/${task}/${name}.ts`, kind: "command" }))),
   ..."pbs_rsub pbs_rstat pbs_rdel pbs_ralter".split(" ").map((name) => ({ name, source: `src/rsub/${name}.ts`, kind: "command" })),
   // The short name that the multi-scheduler design uses.

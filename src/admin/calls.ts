@@ -9,6 +9,7 @@ import { type Conf, SERVER_PORT_DEFAULT } from "#support/conf.ts";
 import { PARTITA_VERSION, PBS_VERSION } from "#support/version.ts";
 import { AdminError, complexConf, confOf, isMember, mustBeRoot, programTree, quote } from "./complex/complex-home.ts";
 import { complexEnv, programOf, runningText, startDaemons, stopDaemons, waitUntilUp } from "./complex/daemons.ts";
+import { gridCommand } from "./grid/grid-command.ts";
 import { certCommand } from "./hosts/cert-command.ts";
 import { simCommand } from "./sim/sim-command.ts";
 import { storeCommand } from "./store/store-command.ts";
@@ -307,6 +308,8 @@ const CONFIRM_DEAD = call(
   },
 );
 
+const GRID: Call = (y) => y.command(gridCommand);
+
 const CERT: Call = (y) => y.command(certCommand);
 
 const SIM: Call = (y) => y.command(simCommand);
@@ -358,8 +361,7 @@ const CALLS: readonly Call[] = [
   HOSTS,
   RUNNERS,
   CONFIRM_DEAD,
-  RUNNERS,
-  CONFIRM_DEAD,
+  GRID,
   UPGRADE,
   UNINSTALL,
   SHELL,

@@ -6,6 +6,7 @@
 
 import type { Socket } from "node:net";
 import { codeOf } from "#support/caught.ts";
+import type { GridRequest } from "./grid-messages.ts";
 import type { Request } from "./messages.ts";
 import { PBSE_NOCONNECTS, PBSE_PERM, PBSE_PROTOCOL, PBSE_SYSTEM, refusal, ServerUnreachable } from "./proof/unreachable.ts";
 import { type PlaceConf, type ServerPlace, serverPlace, socketPlace } from "./server-place.ts";
@@ -13,6 +14,7 @@ import type { Frame } from "./wire/frame.ts";
 import { FRAME_END, frameDecoder } from "./wire/frame.ts";
 import { LIMITS } from "./wire/limits.ts";
 import type { PartFrame, Reply } from "./wire/reply.ts";
+import { gridSocketPath } from "./wire/socket-path.ts";
 import { versionTalk } from "./wire/versions.ts";
 
 export { ServerUnreachable } from "./proof/unreachable.ts";
@@ -31,6 +33,11 @@ export type ServerConnection = {
   close(): void;
 };
 
+/** A connection that also carries requests of the grid's commands. */
+export type OpenConnection = Omit<ServerConnection, "request"> & {
+  request(request: Request | GridRequest, options?: RequestOptions): Promise<Reply>;
+};
+
 export type ConnectOptions = {
   /** time in ms during which the client tries again if the server is too busy to accept the connection (default 10 s) */
   readonly busy_ms_max?: number;
@@ -44,11 +51,11 @@ export type Flow = {
   /** Returns null if more data may arrive now, otherwise a promise that resolves when more data may arrive. */
   room(): Promise<void> | null;
   /** Returns a connection to the place. It is used instead of a new connection that the client would open. */
-  connect?(place: ServerPlace): Promise<ServerConnection>;
+  connect?(place: ServerPlace): Promise<OpenConnection>;
 };
 
 /** A connection that can be used again, with another flow. */
-export type KeptConnection = ServerConnection & {
+export type KeptConnection = OpenConnection & {
   /** Sets the flow that controls the requests from now on. undefined: none. */
   follow(flow: Flow | undefined): void;
   /** whether the connection can no longer be used */
@@ -59,6 +66,12 @@ export type KeptConnection = ServerConnection & {
 /** Connects to the server of a complex. conf: the configuration (support/conf.ts). Rejects with ServerUnreachable. */
 export async function connectServer(conf: PlaceConf, options: ConnectOptions = {}): Promise<ServerConnection> {
   const place = serverPlace(conf);
+  return options.flow?.connect?.(place) ?? connectPlace(place, options);
+}
+
+/** Connects to the daemon of the grid (pbs_grid) in a PBS_HOME. Rejects with ServerUnreachable. */
+export async function connectGrid({ home }: Pick<PlaceConf, "home">, options: ConnectOptions = {}): Promise<OpenConnection> {
+  const place = socketPlace(gridSocketPath(home));
   return options.flow?.connect?.(place) ?? connectPlace(place, options);
 }
 

@@ -33,6 +33,13 @@ export const RULES: Readonly<Record<string, Rule>> = {
     const command = events.find((event) => event.kind === "option" && event.letter === "c");
     return command === undefined && request.stdin_is_tty ? "it is typed at: line editing and the admin shell need the terminal" : null;
   },
+  gridsub: never("it may read large files"),
+  gridstat: always,
+  griddel: always,
+  gridhold: always,
+  gridrls: always,
+  gridevents: always,
+  gridclusters: always,
   qstat: always,
   qdel: always,
   qalter: always,

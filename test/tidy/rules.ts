@@ -49,6 +49,8 @@ export const PURE: readonly string[] = [
   "!src/sched/shell/**",
   "src/replay/**",
   "src/grid/**",
+  "!src/grid/main.ts",
+  "!src/grid/shell/**",
   "src/server/**",
   "!src/server/main.ts",
   "!src/server/shell/**",

@@ -109,6 +109,8 @@ export type NewConf = {
   readonly mode: "user" | "system";
   /** name of the server; undefined: the short host name */
   readonly server: string | undefined;
+  /** false: the host starts no daemon of a complex. Absent: it starts all of them */
+  readonly starts?: false;
   /**
    * a host without a server. host, port: host and port of the server; node: the name of this host in the complex, if it is not the
    * short host name; login: it runs no mom
@@ -138,8 +140,8 @@ export function makeConfFile(facts: NewConf): void {
     `PBS_EXEC=${facts.exec}`,
     `PBS_HOME=${facts.home}`,
     `PBS_SERVER=${server}`,
-    ...(facts.member === undefined ? serverLines() : memberLines(server, facts.member)),
-    `PBS_START_MOM=${facts.member?.login === true ? 0 : 1}`,
+    ...(facts.member === undefined ? serverLines(facts.starts ?? true) : memberLines(server, facts.member)),
+    `PBS_START_MOM=${facts.member?.login === true || facts.starts === false ? 0 : 1}`,
     "PBS_CORE_LIMIT=unlimited",
     // In system mode, pbs.conf has only keys that PBS has. The mode then follows from the owner of PBS_HOME, which is root.
     ...(facts.mode === "user" ? ["PARTITA_MODE=user"] : []),
@@ -147,7 +149,8 @@ export function makeConfFile(facts: NewConf): void {
   writeFileSync(facts.file, `${lines.join("\n")}\n`, { mode: 0o644 });
 }
 
-const serverLines = (): readonly string[] => ["PBS_START_SERVER=1", "PBS_START_SCHED=1", "PBS_START_COMM=1"];
+const serverLines = (starts: boolean): readonly string[] =>
+  ["PBS_START_SERVER", "PBS_START_SCHED", "PBS_START_COMM"].map((key) => `${key}=${starts ? 1 : 0}`);
 
 function memberLines(server: string, { host, port, node, pair, standby }: NonNullable<NewConf["member"]>): readonly string[] {
   const own_port = standby?.port ?? port;

@@ -54,9 +54,12 @@ export type JobBatch = {
 
 /** What one job runs. script.ts makes a script of a whole batch. */
 export type JobText = {
-  readonly argv: readonly string[];
+  /** `~` at the beginning of a word and `{HOME}` anywhere in it are the home directory there */
+  readonly exec: readonly string[];
+  /** words that follow those of exec, as they are */
+  readonly parameters: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** where the job runs; `~` and `{HOME}` at its beginning are the home directory there */
+  /** where the job runs, with `~` and `{HOME}` as in exec */
   readonly directory: string;
   /** files for what the job prints, relative to the directory; null: what the cluster does with it */
   readonly output: { readonly out: string; readonly err: string } | null;
@@ -101,8 +104,11 @@ export type ClusterAdapter = {
   list(): Promise<readonly JobSighting[]>;
   /** Returns how jobs have ended that list() does not show any more. A job that the cluster does not know any more has the ending `lost`. */
   outcomes(jobs: readonly JobRef[]): Promise<readonly JobSighting[]>;
-  /** Ends jobs. Jobs that no longer exist are no error. */
-  cancel(jobs: readonly JobRef[]): Promise<void>;
+  /**
+   * Ends jobs. Jobs that no longer exist are no error. queued_only: a job that has started meanwhile continues, even if it starts during the call; otherwise a job
+   * would run twice. If the cluster cannot spare such jobs itself, the adapter holds the jobs first and looks at them again
+   */
+  cancel(jobs: readonly JobRef[], options?: { readonly queued_only?: boolean }): Promise<void>;
   capacity(): Promise<Capacity>;
   /** Ends the use of the cluster. Jobs continue. */
   close(): Promise<void>;

@@ -40,7 +40,7 @@ function sharedEnv(jobs: readonly JobText[]): ReadonlyMap<string, string> {
   return new Map(Object.entries(first?.env ?? {}).filter(([name, value]) => others.every(({ env }) => env[name] === value)));
 }
 
-function branch({ env, directory, argv, output }: JobText, shared: ReadonlyMap<string, string>): string[] {
+function branch({ env, directory, exec, parameters, output }: JobText, shared: ReadonlyMap<string, string>): string[] {
   const own = Object.entries(env).filter(([name]) => !shared.has(name));
   const work = [`partita_in ${directoryWord(directory)}`, 'export CIGRI_WORKDIR="$PWD" CIGRI_WORKING_DIRECTORY="$PWD"'];
   const files = output === null ? [] : [`[ -w . ] && exec >${quoted(output.out)} 2>${quoted(output.err)}`];
@@ -48,15 +48,15 @@ function branch({ env, directory, argv, output }: JobText, shared: ReadonlyMap<s
     ...own.map(([name, value]) => `export ${nameOf(name)}=${quoted(value)}`),
     ...work,
     ...files,
-    `exec ${argv.map(homeWord).join(" ")}`,
+    `exec ${[...exec.map(homeWord), ...parameters.map(quoted)].join(" ")}`,
   ];
 }
 
-/** `$HOME` alone is also a name of the home directory: the default of exec_directory. */
+/** `$HOME` alone is also a name of the home directory. */
 const directoryWord = (text: string): string => (text === "$HOME" ? '"$HOME"' : homeWord(text));
 
-/** Quotes a text. `~` or `{HOME}` at its beginning, as a whole path or before a slash, becomes the home directory of the host where the job runs. */
+/** Quotes a text. `~` at its beginning and `{HOME}` anywhere become the home directory of the host where the job runs. */
 function homeWord(text: string): string {
-  const rest = /^(?:~|\{HOME\})(\/.*)?$/s.exec(text);
-  return rest === null ? quoted(text) : `"$HOME"${quoted(rest[1] ?? "")}`;
+  const begun = text === "~" || text.startsWith("~/") ? `{HOME}${text.slice(1)}` : text;
+  return begun.split("{HOME}").map(quoted).join('"$HOME"');
 }

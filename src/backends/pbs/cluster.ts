@@ -32,7 +32,7 @@ export function openPbsCluster(settings: ClusterSettings): ClusterAdapter {
     release: (jobs) => pbs.release(jobs),
     list: () => pbs.list(),
     outcomes: (jobs) => pbs.outcomes(jobs),
-    cancel: (jobs) => pbs.cancel(jobs),
+    cancel: (jobs, { queued_only = false } = {}) => (queued_only ? pbs.cancelQueued(jobs) : pbs.cancel(jobs)),
     capacity: () => pbs.capacity(),
     close: async () => undefined,
   };
@@ -90,14 +90,28 @@ class PbsCluster {
     return kept;
   }
 
-  async release(jobs: readonly JobRef[]): Promise<void> {
+  /** Jobs are held during the look at their states, so that none of those that are deleted can have started. */
+  async cancelQueued(jobs: readonly JobRef[]): Promise<void> {
+    await this.#switch("qhold", jobs);
+    const waiting = new Set((await this.list()).filter(({ state }) => state === "queued").map(({ id }) => id));
+    await this.cancel(jobs.filter(({ id }) => waiting.has(id)));
+    await this.release(jobs);
+  }
+
+  release(jobs: readonly JobRef[]): Promise<void> {
+    return this.#switch("qrls", jobs);
+  }
+
+  /** Calls qhold or qrls. An array is held and released as a whole. */
+  async #switch(program: "qhold" | "qrls", jobs: readonly JobRef[]): Promise<void> {
     const wholes = [...new Map(jobs.map((job) => [job.id.replace(/\[\d+\]/, "[]"), job] as const))];
     for (const [user, own] of Map.groupBy(wholes, ([, job]) => job.user)) {
       const owner = actingFor(user, this.#settings.user, ownerOf);
       for (const batch of batchesOf(own, IDS_MAX)) {
-        const ran = await this.#programs.run("qrls", batch.map(([id]) => id), { owner });
+        const ids = batch.map(([id]) => id);
+        const ran = await this.#programs.run(program, ids, { owner });
         if (ran.status === 0 || (!ran.timed_out && qdelFailures(ran.stderr) === "")) continue;
-        throw failureOf("qrls", ran, { timeout_ms: this.#timeout_ms, kindOf: pbsKind });
+        throw failureOf(program, ran, { timeout_ms: this.#timeout_ms, kindOf: pbsKind });
       }
     }
   }

@@ -79,7 +79,10 @@ function withPlans(campaigns: readonly CampaignView[], plans: readonly PairPlan[
     const pairs = new Map<string, PairView>();
     for (const [cluster, pair] of view.pairs) {
       const plan = planOf.get(`${view.campaign.id} ${cluster}`);
-      if (plan === undefined) continue;
+      if (plan === undefined) {
+        pairs.set(cluster, pair);
+        continue;
+      }
       const gone = new Set(plan.take_back);
       returned += gone.size;
       pairs.set(cluster, { ...pair, ratio: plan.ratio, tap: plan.tap, waiting: pair.waiting.filter((job) => !gone.has(job)) });

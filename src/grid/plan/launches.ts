@@ -46,7 +46,7 @@ export function launchesOf(offers: readonly Offer[], { clusters, campaigns, now_
       const room = roomOf(view, cluster, pair, available, policy);
       const jobs = Math.min(room, left.get(campaign.id) ?? 0);
       const begun = copied.get(campaign.id) ?? new Set();
-      const copies = policy.hasCopies && campaign.kind === "default" ? copiesOf(view, cluster, room - jobs, begun, now_s) : [];
+      const copies = campaign.kind === "default" ? copiesOf(view, cluster, room - jobs, begun, now_s, policy) : [];
       for (const task of copies) begun.add(task);
       if (jobs + copies.length === 0) continue;
       left.set(campaign.id, (left.get(campaign.id) ?? 0) - jobs);
@@ -64,7 +64,7 @@ function roomOf({ campaign }: CampaignView, cluster: string, pair: PairView, fre
   if (campaign.kind === "test") return active === 0 && pair.results === 0 && free >= 1 ? 1 : 0;
   const flow = policy.predictor === "tap" ? tapFlow(pair.tap) : jobsFor(pair.ratio, free);
   const most = campaign.clusters.get(cluster)?.jobs_max ?? Number.POSITIVE_INFINITY;
-  const canary = policy.hasCanary ? canaryOf(pair.results) : Number.POSITIVE_INFINITY;
+  const canary = (campaign.wishes?.canary ?? policy.hasCanary) ? canaryOf(pair.results) : Number.POSITIVE_INFINITY;
   return Math.max(0, Math.min(flow, Math.min(most, canary) - active));
 }
 
@@ -73,13 +73,15 @@ const canaryOf = (results: number): number =>
 
 /** Returns the tasks of which a second job starts on a cluster, those first that have run or waited longest. copied: tasks that were copied in this cycle. */
 function copiesOf(
-  { pairs, tasks_left }: CampaignView,
+  { campaign, pairs, tasks_left }: CampaignView,
   cluster: string,
   room: number,
   copied: ReadonlySet<number>,
   now_s: number,
+  policy: LaunchPolicy,
 ): number[] {
-  if (room <= 0) return [];
+  const { at_end, late_factor } = campaign.wishes ?? { at_end: policy.hasCopies, late_factor: policy.hasCopies ? LATE_FACTOR : null };
+  if (room <= 0 || (!at_end && late_factor === null)) return [];
   const lives = new Map<number, number>();
   const jobs: LiveJob[] = [];
   const here = new Set<number>();
@@ -91,10 +93,11 @@ function copiesOf(
     }
   }
   const median_s = medianRun_s(pairs);
-  const isLate = ({ started_s }: LiveJob): boolean => started_s !== null && median_s > 0 && now_s - started_s > LATE_FACTOR * median_s;
+  const isLate = ({ started_s }: LiveJob): boolean =>
+    late_factor !== null && started_s !== null && median_s > 0 && now_s - started_s > late_factor * median_s;
   return jobs
     .filter(
-      (job) => (lives.get(job.task) ?? 0) < COPIES_MAX && !copied.has(job.task) && !here.has(job.task) && (tasks_left === 0 || isLate(job)),
+      (job) => (lives.get(job.task) ?? 0) < COPIES_MAX && !copied.has(job.task) && !here.has(job.task) && ((at_end && tasks_left === 0) || isLate(job)),
     )
     .sort((a, b) => (a.started_s ?? a.submitted_s) - (b.started_s ?? b.submitted_s) || a.id - b.id)
     .slice(0, room)

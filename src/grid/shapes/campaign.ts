@@ -10,7 +10,15 @@ export type Campaign = {
   readonly user: string;
   readonly kind: CampaignKind;
   readonly clusters: ReadonlyMap<string, CampaignOnCluster>;
+  /** what the campaign asks for in place of the policy of the grid */
+  readonly wishes?: CampaignWishes;
 };
+
+/**
+ * at_end: last jobs are copied when no task is unsubmitted. late_factor: a job that runs longer than this multiple of the median is copied; null: never.
+ * canary: one job, then ten, before all others on a cluster.
+ */
+export type CampaignWishes = { readonly at_end: boolean; readonly late_factor: number | null; readonly canary: boolean };
 
 /** What a campaign says about one of its clusters. */
 export type CampaignOnCluster = {

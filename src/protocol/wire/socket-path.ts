@@ -32,3 +32,6 @@ export function socketAddress(path: string): SocketAddress {
   const fd = openSync(dirname(path), constants.O_RDONLY | constants.O_DIRECTORY);
   return { address: `/proc/self/fd/${fd}/${basename(path)}`, release: () => closeSync(fd) };
 }
+
+/** Returns the path of the socket of the grid's daemon. */
+export const gridSocketPath = (home: string): string => `${home}/grid_sock/grid.sock`;

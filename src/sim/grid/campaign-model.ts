@@ -2,12 +2,12 @@
 
 import { firstRatio, type PredictorName } from "#grid/plan/prediction.ts";
 import { newTap, tapAfterBatch } from "#grid/plan/tap.ts";
+import { TaskBag } from "#grid/plan/task-bag.ts";
 import type { Campaign } from "#grid/shapes/campaign.ts";
 import type { Batch, CampaignView, LiveJob, PairView, Tap } from "#grid/shapes/universe.ts";
 import { present } from "#support/assert.ts";
 import type { GridJob } from "./cluster-model.ts";
 import type { ClusterSpec } from "./grid-scenario.ts";
-import { TaskBag } from "./task-bag.ts";
 
 /** The state of a campaign on a cluster. */
 type Pair = {

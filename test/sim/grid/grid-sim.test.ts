@@ -13,7 +13,7 @@ import { gridPicture } from "#sim/grid/grid-picture.ts";
 import { parseScenario, ScenarioError } from "#sim/grid/grid-scenario.ts";
 import { type GridReport, GridSim } from "#sim/grid/grid-sim.ts";
 import { figuresOf, gridTable } from "#sim/grid/grid-table.ts";
-import { TaskBag } from "#sim/grid/task-bag.ts";
+import { TaskBag } from "#grid/plan/task-bag.ts";
 import { nth } from "#support/assert.ts";
 import { prng } from "#support/prng.ts";
 

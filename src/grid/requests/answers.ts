@@ -1,0 +1,19 @@
+// Refusals of the grid, with PBS error numbers. Pure.
+
+import type { Asker } from "./handle.ts";
+
+export const PBSE_PERM = 15007;
+const PBSE_IVALREQ = 15004;
+const PBSE_UNKJOBID = 15001;
+const PBSE_BADATVAL = 15014;
+
+export type Refused = { readonly ok: false; readonly code: number; readonly text: string };
+
+export const notAllowed = (text: string): Refused => ({ ok: false, code: PBSE_PERM, text });
+export const unknownCampaign = (id: number): Refused => ({ ok: false, code: PBSE_UNKJOBID, text: `there is no campaign ${id}` });
+export const badValue = (text: string): Refused => ({ ok: false, code: PBSE_BADATVAL, text });
+export const wrongState = (text: string): Refused => ({ ok: false, code: PBSE_IVALREQ, text });
+
+/** Returns a refusal unless the asker may change what belongs to a user. */
+export const mayChange = ({ name, is_manager }: Asker, user: string, what: string): Refused | null =>
+  is_manager || name === user ? null : notAllowed(`${what} belongs to another user`);

@@ -1,0 +1,58 @@
+// Answers requests of the grid's commands. A request changes the state at once; the shell sends the answer after the change is durable. Pure.
+//
+// Q1. The kernel says who asks. A user may change own campaigns; a manager (root, and the user of the grid) may change all campaigns and the clusters.
+
+import type { GridRequest } from "#protocol/grid-messages.ts";
+import type { GridCore } from "../work/core.ts";
+import { changeCampaigns, growCampaign, submitCampaign } from "./campaigns.ts";
+import { addCluster, changeCluster, listClusters } from "./clusters.ts";
+import { fixEvents, listEvents } from "./events.ts";
+import { findCampaign, listCampaigns } from "./status.ts";
+
+export type Asker = { readonly name: string; readonly is_manager: boolean };
+
+/** code: a PBS error number. */
+export type GridAnswer =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly code: number; readonly text: string }
+  /** the jobs of a campaign, which the shell reads from the history, too */
+  | { readonly ok: true; readonly jobs_of: number; readonly limit: number; readonly offset: number };
+
+export function handle(core: GridCore, asker: Asker, request: GridRequest, now_s: number): GridAnswer {
+  switch (request.kind) {
+    case "grid-submit":
+      return submitCampaign(core, asker, request, now_s);
+    case "grid-add-jobs":
+      return growCampaign(core, asker, request);
+    case "grid-campaigns":
+      return listCampaigns(core, request, now_s);
+    case "grid-jobs": {
+      const found = findCampaign(core, request.campaign);
+      if ("code" in found) return found;
+      return { ok: true, jobs_of: request.campaign, limit: request.limit ?? PAGE, offset: request.offset ?? 0 };
+    }
+    case "grid-jdl": {
+      const found = findCampaign(core, request.campaign);
+      return "code" in found ? found : { ok: true, value: found.jdl_text };
+    }
+    case "grid-change":
+      return changeCampaigns(core, asker, request, now_s);
+    case "grid-events":
+      return listEvents(core, request);
+    case "grid-fix":
+      return fixEvents(core, asker, request);
+    case "grid-clusters":
+      return listClusters(core);
+    case "grid-cluster-add":
+      return addCluster(core, asker, request);
+    case "grid-cluster-change":
+      return changeCluster(core, asker, request);
+    default: {
+      const unreachable: never = request;
+      return unreachable;
+    }
+  }
+}
+
+/** How many rows a list has if the request does not say. */
+const PAGE = 1000;

@@ -1,0 +1,196 @@
+// The core of pbs_grid: its state, and what is to be done on each cluster. The shell (../shell) asks it, acts, and tells it what happened. Pure.
+
+import type { Capacity, JobBatch, JobRef, JobSighting } from "#backends/contract/cluster.ts";
+import type { Owner } from "#backends/contract/backend.ts";
+import { makeTag } from "#backends/contract/tag.ts";
+import { present } from "#support/assert.ts";
+import type { Batch } from "#store/store.ts";
+import type { GridPolicy } from "../cycle/grid-cycle.ts";
+import { apply, campaignOf, type Dirty, type GridEvent, nothingDirty } from "../state/event.ts";
+import { type CampaignRecord, type GridJob, type GridOrder, type GridState, isOpen, jobsOf } from "../state/grid-state.ts";
+import { batchOf } from "../state/rows.ts";
+import { jobText } from "./job-text.ts";
+import { endJob, type Look, look } from "./looking.ts";
+import { isSettled, planCycle } from "./planning.ts";
+
+export type CoreOptions = {
+  readonly state: GridState;
+  readonly policy: GridPolicy;
+  /** the grid's key in tags */
+  readonly key: string;
+  /** user mode: the user of the grid; null: system mode */
+  readonly user: string | null;
+  /** time that released jobs have to start before they count as waiting */
+  readonly settle_s: number;
+};
+
+/** A job is asked to end again if it has not ended after this time. */
+const KILL_AGAIN_S = 30;
+
+export class GridCore {
+  readonly state: GridState;
+  readonly user: string | null;
+  readonly #options: CoreOptions;
+  #dirty: Dirty = nothingDirty();
+  #is_dirty = false;
+  /** jobs that a cluster takes in one submission */
+  readonly #jobs_max = new Map<string, number>();
+  readonly #killed = new WeakMap<GridJob, number>();
+
+  constructor(options: CoreOptions) {
+    this.#options = options;
+    this.state = options.state;
+    this.user = options.user;
+  }
+
+  /** Changes the state. Returns the number that the event has given (event.ts). */
+  readonly apply = (event: GridEvent): number => {
+    this.#is_dirty = event.kind !== "cluster-seen" && event.kind !== "order-begun" ? true : this.#is_dirty;
+    return apply({ state: this.state, dirty: this.#dirty, predictor: this.#options.policy.predictor }, event);
+  };
+
+  /** Returns the rows that have changed since the last call; null: none. */
+  takeBatch(): Batch | null {
+    if (!this.#is_dirty) return null;
+    const batch = batchOf(this.state, this.#dirty);
+    this.#dirty = nothingDirty();
+    this.#is_dirty = false;
+    return batch;
+  }
+
+  setJobsMax(cluster: string, jobs: number): void {
+    this.#jobs_max.set(cluster, jobs);
+  }
+
+  /** Returns the name of a user on a cluster. */
+  readonly remoteUser = (user: string, cluster: string): string => this.user ?? this.state.clusters.get(cluster)?.mapping[user] ?? user;
+
+  /** Returns the orders of a cluster that must be submitted, the oldest first. */
+  toSubmit(cluster: string): readonly GridOrder[] {
+    for (const order of [...this.state.orders.values()]) {
+      const is_needless = order.cluster === cluster && order.state === "recorded" && !order.is_begun && !isOpen(campaignOf(this.state, order.campaign));
+      if (is_needless) this.apply({ kind: "order-refused", serial: order.serial });
+    }
+    return this.#ordersIn(cluster, "recorded");
+  }
+
+  /** Returns the orders of a cluster whose jobs are held, and may start. */
+  toRelease(cluster: string): readonly GridOrder[] {
+    return this.#ordersIn(cluster, "acknowledged");
+  }
+
+  #ordersIn(cluster: string, state: GridOrder["state"]): GridOrder[] {
+    return [...this.state.orders.values()].filter((order) => order.cluster === cluster && order.state === state);
+  }
+
+  /** Returns what is submitted for an order. isFirst: the caller has not begun a submission of it before. owner: its user there (system mode). */
+  batchFor(order: GridOrder, isFirst: boolean, owner: Owner | null): JobBatch {
+    const campaign = campaignOf(this.state, order.campaign);
+    const on = present(campaign.jdl.clusters.get(order.cluster), "cluster of a campaign");
+    return {
+      tag: order.tag,
+      isFirst,
+      owner,
+      jobs: [...order.jobs.values()].map((job) => jobText(campaign, job, on)),
+      resources: on.request,
+      walltime_s: on.walltime_s,
+      best_effort: on.best_effort,
+      project: on.project,
+      queue: on.queue,
+      job_type: on.job_type,
+      properties: on.properties,
+    };
+  }
+
+  /** Returns the jobs of a cluster that must end: those that still wait, and whatever their state. */
+  toKill(cluster: string, now_s: number): { readonly waiting: readonly JobRef[]; readonly all: readonly JobRef[] } {
+    const waiting: JobRef[] = [];
+    const all: JobRef[] = [];
+    for (const order of this.state.orders.values()) {
+      if (order.cluster !== cluster) continue;
+      for (const job of order.jobs.values()) {
+        const asked_s = this.#killed.get(job);
+        if (job.kill === null || job.remote_id === null || (asked_s !== undefined && now_s - asked_s < KILL_AGAIN_S)) continue;
+        (job.kill === "excess" ? waiting : all).push(refOf(job, job.remote_id));
+        this.#killed.set(job, now_s);
+      }
+    }
+    return { waiting, all };
+  }
+
+  /** Takes in what a cluster shows. known: the jobs that were acknowledged when the list was asked for. */
+  seen(
+    cluster: string,
+    shown: { readonly jobs: readonly JobSighting[]; readonly capacity: Capacity; readonly text: string },
+    known: ReadonlySet<GridJob>,
+    now_s: number,
+  ): Look {
+    const { total, free } = shown.capacity;
+    this.apply({ kind: "cluster-seen", name: cluster, sight: { seen_s: now_s, total, free, text: shown.text, fault: null } });
+    return look(this.state, cluster, shown.jobs, known, now_s, this.apply);
+  }
+
+  /** Takes in that a cluster does not answer, or not as it should. */
+  failed(cluster: string, fault: string, now_s: number): void {
+    const before = this.state.sights.get(cluster);
+    const sight = { seen_s: now_s, total: before?.total ?? 0, free: 0, text: before?.text ?? "", fault };
+    if (before?.fault === null || before === undefined) this.#tellCluster(cluster, fault, now_s);
+    this.apply({ kind: "cluster-seen", name: cluster, sight });
+  }
+
+  #tellCluster(cluster: string, message: string, at_s: number): void {
+    const event = { class: "cluster", code: "CLUSTER_DOWN", campaign: null, cluster, job: null, task: null, at_s, message } as const;
+    this.apply({ kind: "event-opened", event, isOpen: false });
+  }
+
+  /** Takes in that a cluster can never run the jobs of an order: the campaign is paused there. */
+  refused({ campaign, cluster }: GridOrder, message: string, at_s: number): void {
+    this.apply({ kind: "pair-paused", id: campaign, cluster, why: message });
+    const event = { class: "campaign", code: "RUNNER_SUBMIT_ERROR", campaign, cluster, job: null, task: null, at_s, message } as const;
+    this.apply({ kind: "event-opened", event, isOpen: true });
+  }
+
+  /** Takes in how jobs have ended that vanished from the list of their cluster. */
+  ended(jobs: readonly GridJob[], outcomes: readonly JobSighting[], now_s: number): void {
+    const by_id = new Map(outcomes.map((each) => [each.id, each]));
+    for (const job of jobs) {
+      const sighting = by_id.get(job.remote_id ?? "");
+      if (sighting?.state === "ended") endJob(job, sighting, now_s, this.apply);
+    }
+  }
+
+  /** Runs a cycle for a cluster that has just been looked at, unless something is under way there. */
+  plan(cluster: string, now_s: number): void {
+    if (!isSettled(this.state, cluster, now_s, this.#options.settle_s)) return;
+    planCycle(this.state, [cluster], now_s, {
+      apply: this.apply,
+      policy: this.#options.policy,
+      tag: (backend, serial) => makeTag({ complex: this.#options.key, backend, serial }),
+      remoteUser: this.remoteUser,
+      jobsMax: (name) => this.#jobs_max.get(name) ?? 1,
+    });
+  }
+
+  /** Ends campaigns that have nothing left to do. */
+  finish(now_s: number): void {
+    for (const campaign of this.state.campaigns.values())
+      if (isOpen(campaign) && campaign.bag.size === 0 && campaign.lives.size === 0 && campaign.failed === 0)
+        this.apply({ kind: "campaign-state", id: campaign.id, state: "terminated", at_s: now_s });
+  }
+
+  /** Cancels a campaign: nothing more is submitted, and its jobs are ended. */
+  cancel(campaign: CampaignRecord, now_s: number): void {
+    this.apply({ kind: "campaign-state", id: campaign.id, state: "cancelled", at_s: now_s });
+    for (const job of jobsOf(campaign)) this.apply({ kind: "job-ending", job, why: "deleted" });
+  }
+
+  /** Whether anything lives or waits on a cluster, so that it must be looked at often. */
+  isBusy(cluster: string): boolean {
+    for (const order of this.state.orders.values()) if (order.cluster === cluster) return true;
+    for (const campaign of this.state.campaigns.values())
+      if (campaign.state === "in_treatment" && campaign.bag.size > 0 && campaign.pairs.has(cluster)) return true;
+    return false;
+  }
+}
+
+export const refOf = ({ order, index }: GridJob, id: string): JobRef => ({ tag: order.tag, index, id, user: order.remote_user });

@@ -1,0 +1,57 @@
+// What a look at a cluster changes: jobs that have started or ended, jobs that vanished, and jobs that are ours but were never recorded. Pure.
+
+import type { JobRef, JobSighting } from "#backends/contract/cluster.ts";
+import type { GridEvent } from "../state/event.ts";
+import type { GridJob, GridState } from "../state/grid-state.ts";
+import { fateOf } from "./fate.ts";
+
+/** What is to be asked after a look. vanished: jobs that the list does not show any more. strangers: second submissions, which were never released. */
+export type Look = { readonly vanished: readonly GridJob[]; readonly strangers: readonly JobRef[] };
+
+/** Compares what a cluster shows with the state. began_s: when the list was asked for; orders that were acknowledged later are not expected in it. */
+export function look(
+  state: GridState,
+  cluster: string,
+  seen: readonly JobSighting[],
+  known: ReadonlySet<GridJob>,
+  now_s: number,
+  apply: (event: GridEvent) => number,
+): Look {
+  const by_id = new Map(seen.map((each) => [each.id, each]));
+  const tags = new Map([...state.orders.values()].filter((order) => order.cluster === cluster).map((order) => [order.tag, order]));
+  const vanished: GridJob[] = [];
+  const expected = new Set<string>();
+  for (const order of tags.values())
+    for (const job of [...order.jobs.values()]) {
+      if (job.remote_id === null) continue;
+      expected.add(job.remote_id);
+      const sighting = by_id.get(job.remote_id);
+      if (sighting === undefined) {
+        if (known.has(job)) vanished.push(job);
+      } else if (sighting.state === "ended") endJob(job, sighting, now_s, apply);
+      else if (sighting.state === "running" && job.started_s === null)
+        apply({ kind: "job-started", job, at_s: now_s - (sighting.run_s ?? 0) });
+    }
+  const strangers = seen.filter(({ id, tag, state: how, user }) => {
+    if (how === "ended" || expected.has(id)) return false;
+    const order = tags.get(tag);
+    // Jobs of an order without acknowledgement are looked for by their tag when the order is submitted again.
+    return order === undefined || (order.state !== "recorded" && user === order.remote_user);
+  });
+  return { vanished, strangers };
+}
+
+/** Ends a job as its cluster says. */
+export function endJob(job: GridJob, sighting: JobSighting, now_s: number, apply: (event: GridEvent) => number): void {
+  const { exit_code, run_s, mem_kb, reason } = sighting;
+  const fate = fateOf(job, sighting);
+  apply({ kind: "job-ended", end: { job, at_s: now_s, exit_code, run_s: run_s ?? (job.started_s === null ? null : now_s - job.started_s), mem_kb, reason, fate } });
+}
+
+/** Returns the acknowledged jobs of a cluster: those that a list that begins now must show unless they have ended. */
+export function jobsThere(state: GridState, cluster: string): Set<GridJob> {
+  const jobs = new Set<GridJob>();
+  for (const order of state.orders.values())
+    if (order.cluster === cluster) for (const job of order.jobs.values()) if (job.remote_id !== null) jobs.add(job);
+  return jobs;
+}
