@@ -12,6 +12,7 @@ const OPEN: Readonly<Partial<Record<ClusterType, (settings: ClusterSettings) => 
 /** Throws a BackendError of the kind `configuration` if the options cannot be right. Does not ask the cluster itself: probe() tells whether it answers. */
 export function openCluster(settings: ClusterSettings): ClusterAdapter {
   const open = OPEN[settings.type];
-  if (open === undefined) throw new BackendError({ kind: "configuration", text: `clusters of type ${settings.type} are not supported yet` });
+  if (open === undefined)
+    throw new BackendError({ kind: "configuration", text: `clusters of type ${settings.type} are not supported yet` });
   return open(settings);
 }

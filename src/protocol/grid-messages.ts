@@ -41,7 +41,11 @@ export type GridClusterAdd = {
   readonly resources?: string;
 };
 /** disable: nothing more is submitted there. */
-export type GridClusterChange = { readonly kind: "grid-cluster-change"; readonly name: string; readonly action: "remove" | "enable" | "disable" };
+export type GridClusterChange = {
+  readonly kind: "grid-cluster-change";
+  readonly name: string;
+  readonly action: "remove" | "enable" | "disable";
+};
 
 export type GridRequest =
   | GridSubmit
@@ -110,6 +114,8 @@ export type GridJobView = {
   readonly stop_time: number | null;
   readonly exit_code: number | null;
   readonly run_s: number | null;
+  /** the cluster's words; "": none */
+  readonly message: string;
 };
 
 export type GridEventView = {

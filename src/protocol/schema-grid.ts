@@ -5,12 +5,19 @@ import type { GridRequest } from "./grid-messages.ts";
 import { firstIssue } from "./schema.ts";
 
 /** The longest text of a JDL, and of a parameter file. */
-export const GRID_LIMITS = { jdl_chars_max: 4 * 1024 * 1024, parameters_chars_max: 256 * 1024 * 1024, campaigns_max: 10_000, page_max: 10_000 } as const;
+export const GRID_LIMITS = {
+  jdl_chars_max: 4 * 1024 * 1024,
+  parameters_chars_max: 256 * 1024 * 1024,
+  campaigns_max: 10_000,
+  page_max: 10_000,
+} as const;
 
 const id = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
 const name = z.string().min(1).max(64);
 const page = { limit: z.int().min(1).max(GRID_LIMITS.page_max).exactOptional(), offset: z.int().min(0).exactOptional() };
-const texts = z.record(z.string().min(1).max(64), z.string().max(4096)).refine((record) => Object.keys(record).length <= 10_000, "too many");
+const texts = z
+  .record(z.string().min(1).max(64), z.string().max(4096))
+  .refine((record) => Object.keys(record).length <= 10_000, "too many");
 
 const schema = z.discriminatedUnion("kind", [
   z.strictObject({

@@ -228,7 +228,7 @@ export function becoming(user: string): readonly string[] {
   return ["setpriv", `--reuid=${user}`, `--regid=${user}`, "--init-groups", "--reset-env"];
 }
 
-function lockHolder(path: string): number | null {
+export function lockHolder(path: string): number | null {
   let pid: number;
   try {
     pid = Number.parseInt(readFileSync(path, "utf8"), 10);
@@ -295,7 +295,7 @@ function chown(path: string, user: string): void {
   chownSync(path, id("-u"), id("-g"));
 }
 
-function check(result: SpawnSyncReturns<string>, what?: string): string {
+export function check(result: SpawnSyncReturns<string>, what?: string): string {
   if (result.status === 0) return result.stdout;
   const status = `status ${result.status ?? result.signal}: ${result.stdout}${result.stderr}${result.error ?? ""}`;
   throw new Error(what === undefined ? status : `${what}: ${status}`);

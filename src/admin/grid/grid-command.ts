@@ -5,7 +5,16 @@ import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { CommandModule } from "yargs";
 import type { Conf } from "#support/conf.ts";
-import { AdminError, complexConf, complexDirectory, confFile, confOf, makeConfFile, mustBeRoot, programTree } from "../complex/complex-home.ts";
+import {
+  AdminError,
+  complexConf,
+  complexDirectory,
+  confFile,
+  confOf,
+  makeConfFile,
+  mustBeRoot,
+  programTree,
+} from "../complex/complex-home.ts";
 import { complexEnv, lockHolder } from "../complex/daemons.ts";
 import { gone, isStopped, kill } from "../complex/processes.ts";
 

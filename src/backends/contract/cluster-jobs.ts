@@ -14,7 +14,10 @@ export function chosenOptions<Name extends string>(
   const names: ReadonlySet<string> = new Set([...known, "timeout"]);
   for (const name of Object.keys(options))
     if (!names.has(name))
-      throw new BackendError({ kind: "configuration", text: `a cluster of type ${type} has no option ${name}; it has ${[...names].join(", ")}` });
+      throw new BackendError({
+        kind: "configuration",
+        text: `a cluster of type ${type} has no option ${name}; it has ${[...names].join(", ")}`,
+      });
   const timeout_s = Number(options["timeout"] ?? TIMEOUT_S.assumed);
   if (!(timeout_s >= 1 && timeout_s <= TIMEOUT_S.max))
     throw new BackendError({ kind: "configuration", text: `option timeout: seconds from 1 to ${TIMEOUT_S.max}` });
@@ -52,7 +55,10 @@ export function secondSubmissions(
   const own = all.filter((each) => each.tag === tag && (owner === null || each.user === owner.name));
   const numberOf = ({ id }: JobSighting): number => Number.parseInt(id, 10);
   const first = Math.min(...own.map(numberOf));
-  return { kept: own.filter((each) => numberOf(each) === first), surplus: own.filter((each) => numberOf(each) !== first && each.state !== "ended") };
+  return {
+    kept: own.filter((each) => numberOf(each) === first),
+    surplus: own.filter((each) => numberOf(each) !== first && each.state !== "ended"),
+  };
 }
 
 /** Returns the identity that acts on jobs of a user; null: that of this process (user mode). Throws if this machine does not know the user. */

@@ -108,8 +108,14 @@ export const lostJob = (ref: JobRef): JobSighting => ({
 const node = z.object({
   state: z.string(),
   partition: z.string().optional(),
-  resources_available: z.object({ ncpus: z.coerce.number().default(0) }).loose().optional(),
-  resources_assigned: z.object({ ncpus: z.coerce.number().default(0) }).loose().optional(),
+  resources_available: z
+    .object({ ncpus: z.coerce.number().default(0) })
+    .loose()
+    .optional(),
+  resources_assigned: z
+    .object({ ncpus: z.coerce.number().default(0) })
+    .loose()
+    .optional(),
 });
 
 /** Counts the cpus of the vnodes of a partition; null: of the vnodes without a partition. Vnodes that take no jobs have no free cpus, and those that are down have none. */
@@ -117,7 +123,8 @@ export function readCapacity(stdout: string, partition: string | null): Capacity
   let [total, free] = [0, 0];
   for (const [name, value] of Object.entries(section(stdout, "nodes", "pbsnodes"))) {
     const parsed = node.safeParse(value);
-    if (!parsed.success) throw new BackendError({ kind: "transient", text: cleanText(`vnode ${name} is listed in a form that is not understood`) });
+    if (!parsed.success)
+      throw new BackendError({ kind: "transient", text: cleanText(`vnode ${name} is listed in a form that is not understood`) });
     const { state, resources_available, resources_assigned } = parsed.data;
     if ((parsed.data.partition ?? null) !== partition || /down|unknown|offline|stale|provisioning/.test(state)) continue;
     const cpus = resources_available?.ncpus ?? 0;

@@ -1,6 +1,6 @@
 // The form of the grid's commands: options, the connection to pbs_grid, refusals. The daemon is found by PBS_CONF_FILE, else by PARTITA_HOME, else by /etc/pbs.conf.
 
-import { parseArgs, type ParseArgsConfig } from "node:util";
+import { type ParseArgsConfig, parseArgs } from "node:util";
 import { connectGrid, type OpenConnection, ServerUnreachable } from "#protocol/client.ts";
 import type { GridRequest } from "#protocol/grid-messages.ts";
 import { messageOf } from "#support/caught.ts";
@@ -44,7 +44,7 @@ export function gridCommand(name: string, usage: string, options: Options, body:
       return 0;
     }
     const link: { made: OpenConnection | null } = { made: null };
-    const grid: Grid = { ask: async (request) => valueOf(await (link.made ??= await connect(io)).request(request)) };
+    const grid: Grid = { ask: async (request) => answerIn(await (link.made ??= await connect(io)).request(request)) };
     try {
       return await body(io, givenIn(io.argv, options), grid);
     } catch (error) {
@@ -82,7 +82,7 @@ async function connect({ env, flow }: CommandIo): Promise<OpenConnection> {
   }
 }
 
-function valueOf(reply: Awaited<ReturnType<OpenConnection["request"]>>): unknown {
+function answerIn(reply: Awaited<ReturnType<OpenConnection["request"]>>): unknown {
   if (reply.ok) return reply.value;
   throw new GridRefusal(reply.text ?? `the grid returned error ${reply.code}`);
 }

@@ -13,7 +13,13 @@ export function tableText(head: readonly string[], rows: readonly (readonly stri
   const widths = head.map((title, at) => Math.max(title.length, ...rows.map((row) => (row[at] ?? "").length)));
   const line = (cells: readonly string[], isHead: boolean): string =>
     cells
-      .map((cell, at) => (at === cells.length - 1 ? cell : !isHead && /^[0-9.,%-]+$/.test(cell) ? cell.padStart(nth(widths, at)) : cell.padEnd(nth(widths, at))))
+      .map((cell, at) =>
+        at === cells.length - 1
+          ? cell
+          : !isHead && /^[0-9.,%-]+$/.test(cell)
+            ? cell.padStart(nth(widths, at))
+            : cell.padEnd(nth(widths, at)),
+      )
       .join("  ")
       .trimEnd();
   return [line(head, true), ...rows.map((row) => line(row, false)), ""].join("\n");

@@ -118,9 +118,16 @@ export function jdlFaultText({ path, line, column, text }: JdlFault, file: strin
 }
 
 /** Returns a campaign as the planner sees it. */
-export function campaignOf(id: number, user: string, { kind, clusters }: Jdl): Campaign {
+export function campaignOf(id: number, user: string, { kind, clusters, canary, duplication }: Jdl): Campaign {
   const on = ({ request, walltime_s, max_jobs }: JdlCluster) => ({ resources: request.cpus, walltime_s, jobs_max: max_jobs });
-  return { id, user, kind, clusters: new Map([...clusters].map(([name, cluster]) => [name, on(cluster)])) };
+  const { at_end, late_factor } = duplication;
+  return {
+    id,
+    user,
+    kind,
+    clusters: new Map([...clusters].map(([name, cluster]) => [name, on(cluster)])),
+    wishes: { at_end, late_factor, canary },
+  };
 }
 
 function read(top: Section, clusters: ReadonlyMap<string, ClusterFacts>, kind: CampaignKind | null, limits: JdlLimits): Jdl {

@@ -97,7 +97,11 @@ function copiesOf(
     late_factor !== null && started_s !== null && median_s > 0 && now_s - started_s > late_factor * median_s;
   return jobs
     .filter(
-      (job) => (lives.get(job.task) ?? 0) < COPIES_MAX && !copied.has(job.task) && !here.has(job.task) && ((at_end && tasks_left === 0) || isLate(job)),
+      (job) =>
+        (lives.get(job.task) ?? 0) < COPIES_MAX &&
+        !copied.has(job.task) &&
+        !here.has(job.task) &&
+        ((at_end && tasks_left === 0) || isLate(job)),
     )
     .sort((a, b) => (a.started_s ?? a.submitted_s) - (b.started_s ?? b.submitted_s) || a.id - b.id)
     .slice(0, room)

@@ -1,7 +1,7 @@
 // Requests that submit, change and end campaigns. Pure.
 
 import type { GridAddJobs, GridChange, GridSubmit } from "#protocol/grid-messages.ts";
-import { campaignOf as planOf, JDL_LIMITS, type Jdl, jdlFaultText, parseJdl } from "../jdl/jdl.ts";
+import { JDL_LIMITS, type Jdl, jdlFaultText, parseJdl, campaignOf as planOf } from "../jdl/jdl.ts";
 import { countedParameters, type Parameters, parametersOf } from "../jdl/parameters.ts";
 import type { CampaignRecord } from "../state/grid-state.ts";
 import { isOpen } from "../state/grid-state.ts";
@@ -15,7 +15,12 @@ const FILE = "JDL";
 /** Campaigns of one user that have not ended. */
 const USER_CAMPAIGNS_MAX = 1000;
 
-export function submitCampaign(core: GridCore, asker: Asker, { jdl: jdl_text, type, parameters: text }: GridSubmit, at_s: number): GridAnswer {
+export function submitCampaign(
+  core: GridCore,
+  asker: Asker,
+  { jdl: jdl_text, type, parameters: text }: GridSubmit,
+  at_s: number,
+): GridAnswer {
   const { clusters, campaigns } = core.state;
   const own = [...campaigns.values()].filter((campaign) => campaign.user === asker.name && isOpen(campaign)).length;
   if (own >= USER_CAMPAIGNS_MAX) return wrongState(`${asker.name} has ${own} campaigns that have not ended, and may not have more`);
@@ -37,7 +42,8 @@ export function submitCampaign(core: GridCore, asker: Asker, { jdl: jdl_text, ty
 }
 
 function parametersFor({ source }: Jdl, text: string | undefined): Parameters | Refused {
-  if (source.kind === "given") return text === undefined ? source.parameters : badValue("a parameter file was sent, but the JDL names none");
+  if (source.kind === "given")
+    return text === undefined ? source.parameters : badValue("a parameter file was sent, but the JDL names none");
   if (text === undefined) return badValue(`the text of param_file ${source.path} is missing`);
   const parameters = parametersOf(text, JDL_LIMITS);
   return "line" in parameters ? badValue(`${source.path}:${parameters.line}: ${parameters.text}`) : parameters;

@@ -29,11 +29,17 @@ export function fixEvents(core: GridCore, asker: Asker, { event: id, campaign, r
     const found = findCampaign(core, campaign);
     if ("code" in found) return found;
   }
-  const chosen = [...events.values()].filter((event) => event.state === "open" && (event.id === id || event.campaign === (campaign ?? NaN)));
+  const chosen = [...events.values()].filter(
+    (event) => event.state === "open" && (event.id === id || event.campaign === (campaign ?? NaN)),
+  );
   for (const event of chosen) {
     const user = event.campaign === null ? null : (core.state.campaigns.get(event.campaign)?.user ?? null);
     const refused =
-      user === null ? (asker.is_manager ? null : notAllowed("only a manager may fix events of clusters")) : mayChange(asker, user, `event ${event.id}`);
+      user === null
+        ? asker.is_manager
+          ? null
+          : notAllowed("only a manager may fix events of clusters")
+        : mayChange(asker, user, `event ${event.id}`);
     if (refused !== null) return refused;
   }
   for (const event of chosen) core.apply({ kind: "event-closed", id: event.id, resubmit });

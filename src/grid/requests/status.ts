@@ -32,7 +32,14 @@ function campaignView(state: GridState, campaign: CampaignRecord, now_s: number)
   const counted = results.reduce((total, pair) => total + pair.results, 0);
   const mean_s = counted === 0 ? 0 : results.reduce((total, pair) => total + pair.results_run_s, 0) / counted;
   const ended = results.reduce((total, { ends }) => total + endsWithin(ends, now_s), 0);
-  const progress = { begun_s: submitted_s, now_s, remaining: tasks - done, running: sum(({ running }) => running), mean_s, ended_in_window: ended };
+  const progress = {
+    begun_s: submitted_s,
+    now_s,
+    remaining: tasks - done,
+    running: sum(({ running }) => running),
+    mean_s,
+    ended_in_window: ended,
+  };
   return {
     id,
     name: campaign.jdl.name,
@@ -82,7 +89,8 @@ function endsWithin(ends: number[], now_s: number): number {
 }
 
 /** Returns the live jobs of a campaign as gridstat shows them. */
-export const liveJobViews = (campaign: CampaignRecord): GridJobView[] => [...jobsOf(campaign)].sort((a, b) => a.id - b.id).map((job) => liveJobView(campaign, job));
+export const liveJobViews = (campaign: CampaignRecord): GridJobView[] =>
+  [...jobsOf(campaign)].sort((a, b) => a.id - b.id).map((job) => liveJobView(campaign, job));
 
 function liveJobView(campaign: CampaignRecord, { id, task, order, remote_id, started_s }: GridJob): GridJobView {
   const waiting = { recorded: order.is_begun ? "launching" : "to_launch", acknowledged: "submitted", released: "remote_waiting" } as const;
@@ -98,12 +106,13 @@ function liveJobView(campaign: CampaignRecord, { id, task, order, remote_id, sta
     stop_time: null,
     exit_code: null,
     run_s: null,
+    message: "",
   };
 }
 
 /** Returns an ended job as gridstat shows it. A job whose task ran again is shown as an event. */
 export function endedJobView(campaign: CampaignRecord, { id, ended_s, state, data }: HistoryRow): GridJobView {
-  const { task, cluster, ordered_s, started_s, remote_id, exit_code, run_s } = readEndedJob(data);
+  const { task, cluster, ordered_s, started_s, remote_id, exit_code, run_s, reason } = readEndedJob(data);
   return {
     id: Number(id),
     campaign: campaign.id,
@@ -116,5 +125,6 @@ export function endedJobView(campaign: CampaignRecord, { id, ended_s, state, dat
     stop_time: ended_s,
     exit_code,
     run_s,
+    message: reason,
   };
 }

@@ -3,14 +3,14 @@
 // L1. An order is committed before it is submitted, and the ids of its jobs before they are released (backends/contract/cluster.ts C1).
 // L2. A cluster that fails is asked again after a pause that grows, for ever.
 
-import type { ClusterAdapter, JobRef } from "#backends/contract/cluster.ts";
+import type { Owner } from "#backends/contract/backend.ts";
 import { pauseAfter } from "#backends/contract/backoff.ts";
+import type { ClusterAdapter, JobRef } from "#backends/contract/cluster.ts";
 import { BackendError } from "#backends/contract/fault.ts";
 import { messageOf, stackOf } from "#support/caught.ts";
 import type { GridOrder } from "../state/grid-state.ts";
 import { type GridCore, refOf } from "../work/core.ts";
 import { jobsThere } from "../work/looking.ts";
-import type { Owner } from "#backends/contract/backend.ts";
 
 export type LoopTools = {
   readonly core: GridCore;

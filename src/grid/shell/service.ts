@@ -16,8 +16,8 @@ import { listenLinks, type ServerLink } from "#protocol/wire/ipc-transport.ts";
 import { gridSocketPath } from "#protocol/wire/socket-path.ts";
 import type { Store } from "#store/store.ts";
 import { messageOf, stackOf } from "#support/caught.ts";
-import { type UserDatabase, systemUsers } from "#support/passwd.ts";
-import { handle, type GridAnswer } from "../requests/handle.ts";
+import { systemUsers, type UserDatabase } from "#support/passwd.ts";
+import { type GridAnswer, handle } from "../requests/handle.ts";
 import { endedJobView, findCampaign, liveJobViews } from "../requests/status.ts";
 import type { ClusterRecord } from "../state/grid-state.ts";
 import type { GridCore } from "../work/core.ts";
@@ -64,11 +64,12 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     types: ["request"],
     everyone: options.everyone,
     limits: { request_frame_chars_max: FRAME_CHARS_MAX, user_pending_chars_max: FRAME_CHARS_MAX },
-    onFrame: (link, _, data) => void answer(link, data, options, users, commits, () => {
-      arrange();
-      core.finish(now_s());
-      for (const { loop } of loops.values()) loop.poke();
-    }),
+    onFrame: (link, _, data) =>
+      void answer(link, data, options, users, commits, () => {
+        arrange();
+        core.finish(now_s());
+        for (const { loop } of loops.values()) loop.poke();
+      }),
     onProblem: (text) => note(text),
   });
   core.finish(now_s());
@@ -105,7 +106,7 @@ async function answer(
     const is_manager = peer.uid === 0 || peer.uid === process.getuid?.();
     const made = handle(core, { name: peer.user, is_manager }, request, now_s());
     if (!made.ok) return refuse(made.code, made.text);
-    const value = await valueOf(made, core, store);
+    const value = await shownOf(made, core, store);
     if (!QUESTIONS.has(request.kind)) {
       changed();
       await commits.settled();
@@ -124,7 +125,7 @@ function numbered(data: unknown): { readonly id: number | null; readonly rest: u
 }
 
 /** Returns the value of an answer. Jobs of a campaign that have ended are read from the history. */
-async function valueOf(made: Extract<GridAnswer, { readonly ok: true }>, core: GridCore, store: Store): Promise<unknown> {
+async function shownOf(made: Extract<GridAnswer, { readonly ok: true }>, core: GridCore, store: Store): Promise<unknown> {
   if ("value" in made) return made.value;
   const campaign = findCampaign(core, made.jobs_of);
   if ("code" in campaign) throw new Error("the campaign has vanished");

@@ -51,7 +51,14 @@ export type GridEvent =
   | { readonly kind: "campaign-grown"; readonly id: number; readonly parameters: Parameters }
   | { readonly kind: "campaign-state"; readonly id: number; readonly state: CampaignRecord["state"]; readonly at_s: number }
   | { readonly kind: "campaign-forgotten"; readonly id: number }
-  | { readonly kind: "pair-planned"; readonly id: number; readonly cluster: string; readonly ratio: number; readonly tap: Tap; readonly free: number }
+  | {
+      readonly kind: "pair-planned";
+      readonly id: number;
+      readonly cluster: string;
+      readonly ratio: number;
+      readonly tap: Tap;
+      readonly free: number;
+    }
   | { readonly kind: "pair-paused"; readonly id: number; readonly cluster: string; readonly why: string | null }
   | {
       readonly kind: "ordered";
@@ -147,7 +154,13 @@ export function apply(to: Changing, event: GridEvent): number {
       return 0;
     case "pair-planned": {
       const pair = pairOf(campaignOf(state, event.id), event.cluster);
-      Object.assign(pair, { ratio: event.ratio, tap: event.tap, batch: { submitted: 0, free: event.free }, last_order: 0, started: new Set() });
+      Object.assign(pair, {
+        ratio: event.ratio,
+        tap: event.tap,
+        batch: { submitted: 0, free: event.free },
+        last_order: 0,
+        started: new Set(),
+      });
       dirty.campaigns.add(event.id);
       return 0;
     }

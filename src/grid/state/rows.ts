@@ -15,11 +15,11 @@
 import { z } from "zod";
 import type { Batch, Data, HistoryRow, Loaded } from "#store/store.ts";
 import { WHOLE_JOB } from "#store/store.ts";
-import { campaignOf as planOf, parseJdl } from "../jdl/jdl.ts";
+import { parseJdl, campaignOf as planOf } from "../jdl/jdl.ts";
 import { countedParameters, type Parameters, parametersOf } from "../jdl/parameters.ts";
 import { TaskBag } from "../plan/task-bag.ts";
 import { addJob, type Dirty, newPair } from "./event.ts";
-import { type CampaignRecord, type ClusterRecord, emptyState, type EventRecord, type GridOrder, type GridState } from "./grid-state.ts";
+import { type CampaignRecord, type ClusterRecord, type EventRecord, emptyState, type GridOrder, type GridState } from "./grid-state.ts";
 
 const CLUSTER_TABLE = "backends";
 const CAMPAIGN_TABLE = "queues";
@@ -70,7 +70,10 @@ function campaignData(campaign: CampaignRecord): Data {
 }
 
 function orderData({ jobs, is_begun, ...order }: GridOrder): Data {
-  return { ...order, jobs: [...jobs.values()].map(({ id, task, index, remote_id, kill, is_copy }) => [id, task, index, remote_id, kill, is_copy]) };
+  return {
+    ...order,
+    jobs: [...jobs.values()].map(({ id, task, index, remote_id, kill, is_copy }) => [id, task, index, remote_id, kill, is_copy]),
+  };
 }
 
 function historyRow(state: GridState, { job, state: how, at_s, exit_code, run_s, mem_kb, reason }: Dirty["ended"][number]): HistoryRow {
@@ -187,7 +190,11 @@ export function readState(loaded: Loaded, scripts: ReadonlyMap<string, string>):
 function readCampaign(id: number, data: Data, scripts: ReadonlyMap<string, string>): CampaignRecord {
   const { bag, pairs, ...row } = campaign.parse(data);
   const jdl_text = scripts.get(jdlKey(id)) ?? "";
-  const read = parseJdl(jdl_text, new Map(row.facts.map((each) => [each.name, each])), row.kind_given === null ? {} : { kind: row.kind_given });
+  const read = parseJdl(
+    jdl_text,
+    new Map(row.facts.map((each) => [each.name, each])),
+    row.kind_given === null ? {} : { kind: row.kind_given },
+  );
   if ("faults" in read) throw new Error(`campaign ${id}: its text cannot be read any more: ${read.faults[0]?.text ?? ""}`);
   const { jdl } = read;
   const parameters = readParameters(id, jdl.source, scripts.get(parametersKey(id)));

@@ -1,10 +1,10 @@
 // The core of pbs_grid: its state, and what is to be done on each cluster. The shell (../shell) asks it, acts, and tells it what happened. Pure.
 
-import type { Capacity, JobBatch, JobRef, JobSighting } from "#backends/contract/cluster.ts";
 import type { Owner } from "#backends/contract/backend.ts";
+import type { Capacity, JobBatch, JobRef, JobSighting } from "#backends/contract/cluster.ts";
 import { makeTag } from "#backends/contract/tag.ts";
-import { present } from "#support/assert.ts";
 import type { Batch } from "#store/store.ts";
+import { present } from "#support/assert.ts";
 import type { GridPolicy } from "../cycle/grid-cycle.ts";
 import { apply, campaignOf, type Dirty, type GridEvent, nothingDirty } from "../state/event.ts";
 import { type CampaignRecord, type GridJob, type GridOrder, type GridState, isOpen, jobsOf } from "../state/grid-state.ts";
@@ -68,7 +68,8 @@ export class GridCore {
   /** Returns the orders of a cluster that must be submitted, the oldest first. */
   toSubmit(cluster: string): readonly GridOrder[] {
     for (const order of [...this.state.orders.values()]) {
-      const is_needless = order.cluster === cluster && order.state === "recorded" && !order.is_begun && !isOpen(campaignOf(this.state, order.campaign));
+      const is_needless =
+        order.cluster === cluster && order.state === "recorded" && !order.is_begun && !isOpen(campaignOf(this.state, order.campaign));
       if (is_needless) this.apply({ kind: "order-refused", serial: order.serial });
     }
     return this.#ordersIn(cluster, "recorded");

@@ -45,7 +45,10 @@ export function look(
 export function endJob(job: GridJob, sighting: JobSighting, now_s: number, apply: (event: GridEvent) => number): void {
   const { exit_code, run_s, mem_kb, reason } = sighting;
   const fate = fateOf(job, sighting);
-  apply({ kind: "job-ended", end: { job, at_s: now_s, exit_code, run_s: run_s ?? (job.started_s === null ? null : now_s - job.started_s), mem_kb, reason, fate } });
+  apply({
+    kind: "job-ended",
+    end: { job, at_s: now_s, exit_code, run_s: run_s ?? (job.started_s === null ? null : now_s - job.started_s), mem_kb, reason, fate },
+  });
 }
 
 /** Returns the acknowledged jobs of a cluster: those that a list that begins now must show unless they have ended. */

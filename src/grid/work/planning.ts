@@ -5,10 +5,10 @@
 
 import { type GridPolicy, gridCycle } from "../cycle/grid-cycle.ts";
 import { firstRatio } from "../plan/prediction.ts";
+import type { ClusterView } from "../shapes/universe.ts";
 import { type GridEvent, pairOf } from "../state/event.ts";
 import { type CampaignRecord, type GridState, jobsOf } from "../state/grid-state.ts";
 import { viewOf } from "../state/view.ts";
-import type { ClusterView } from "../shapes/universe.ts";
 
 /** What was used counts half after this time. */
 const USAGE_HALF_S = 86_400;
@@ -49,7 +49,12 @@ export function planCycle(state: GridState, clusters: readonly string[], now_s: 
     const record = state.campaigns.get(campaign);
     const before = record?.pairs.get(cluster);
     if (record === undefined || before === undefined) continue;
-    const is_news = before.ratio !== ratio || before.batch === null || before.batch.submitted > 0 || before.tap.rate !== tap.rate || before.tap.closed_s !== tap.closed_s;
+    const is_news =
+      before.ratio !== ratio ||
+      before.batch === null ||
+      before.batch.submitted > 0 ||
+      before.tap.rate !== tap.rate ||
+      before.tap.closed_s !== tap.closed_s;
     if (is_news) tools.apply({ kind: "pair-planned", id: campaign, cluster, ratio, tap, free: views.get(cluster)?.free ?? 0 });
     const gone = new Set(take_back.map(({ id }) => id));
     if (gone.size === 0) continue;
@@ -80,7 +85,17 @@ function launch(
   const doubles = copies.slice(0, most - tasks.length);
   if (tasks.length + doubles.length === 0) return;
   const remote_user = tools.remoteUser(campaign.user, cluster);
-  tools.apply({ kind: "ordered", id: campaign.id, cluster, remote_user, tag: (serial) => tools.tag(cluster, serial), tasks, copies: doubles, free, at_s });
+  tools.apply({
+    kind: "ordered",
+    id: campaign.id,
+    cluster,
+    remote_user,
+    tag: (serial) => tools.tag(cluster, serial),
+    tasks,
+    copies: doubles,
+    free,
+    at_s,
+  });
 }
 
 /** A pair that has submitted nothing yet gets its first ratio now, because the cluster's resources were perhaps not known before. */
@@ -112,7 +127,8 @@ function noteUsage({ used }: GridState, campaigns: readonly CampaignRecord[], no
   for (const [key, amount] of used.campaigns) used.campaigns.set(key, amount * factor);
   for (const campaign of campaigns) {
     let units = 0;
-    for (const { started_s, order } of jobsOf(campaign)) if (started_s !== null) units += campaign.plan.clusters.get(order.cluster)?.resources ?? 0;
+    for (const { started_s, order } of jobsOf(campaign))
+      if (started_s !== null) units += campaign.plan.clusters.get(order.cluster)?.resources ?? 0;
     if (units === 0) continue;
     used.users.set(campaign.user, (used.users.get(campaign.user) ?? 0) + units * passed_s);
     used.campaigns.set(campaign.id, (used.campaigns.get(campaign.id) ?? 0) + units * passed_s);

@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { POLICY_DEFAULT } from "#grid/cycle/grid-cycle.ts";
 import { STRATEGIES } from "#grid/plan/offers.ts";
 import { PREDICTORS } from "#grid/plan/prediction.ts";
+import { TaskBag } from "#grid/plan/task-bag.ts";
 import { replay } from "#replay/replay.ts";
 import type { TraceJob } from "#replay/trace.ts";
 import { ClusterModel } from "#sim/grid/cluster-model.ts";
@@ -13,7 +14,6 @@ import { gridPicture } from "#sim/grid/grid-picture.ts";
 import { parseScenario, ScenarioError } from "#sim/grid/grid-scenario.ts";
 import { type GridReport, GridSim } from "#sim/grid/grid-sim.ts";
 import { figuresOf, gridTable } from "#sim/grid/grid-table.ts";
-import { TaskBag } from "#grid/plan/task-bag.ts";
 import { nth } from "#support/assert.ts";
 import { prng } from "#support/prng.ts";
 

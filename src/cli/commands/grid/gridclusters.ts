@@ -48,7 +48,8 @@ async function gridclusters(io: CommandIo, given: Given, grid: Grid): Promise<nu
   const [action] = actions;
   const name = textOption(given, action ?? "") ?? "";
   if (action === "add") await add(io, given, grid, name);
-  else if (action === "remove" || action === "disable" || action === "enable") await grid.ask({ kind: "grid-cluster-change", name, action });
+  else if (action === "remove" || action === "disable" || action === "enable")
+    await grid.ask({ kind: "grid-cluster-change", name, action });
   else await show(io, given, grid, json);
   if (json && action !== undefined) io.out(jsonText({ name }));
   return 0;

@@ -40,7 +40,11 @@ async function gridevents(io: CommandIo, given: Given, grid: Grid): Promise<numb
     return 0;
   }
   if (given.values["r"] === true) throw new Misuse("-r goes with -f");
-  const answer = await grid.ask({ kind: "grid-events", closed: given.values["a"] === true, ...(campaign === undefined ? {} : { campaign }) });
+  const answer = await grid.ask({
+    kind: "grid-events",
+    closed: given.values["a"] === true,
+    ...(campaign === undefined ? {} : { campaign }),
+  });
   if (json) io.out(jsonText(answer));
   else {
     const rows = itemsOf<GridEventView>(answer).filter(({ id }) => event === undefined || id === event);

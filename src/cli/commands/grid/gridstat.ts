@@ -18,7 +18,12 @@ Shows campaigns: their state, their jobs, and when they will end.
 const flag = (short: string) => ({ type: "boolean", short }) as const;
 const text = (short: string) => ({ type: "string", short }) as const;
 
-export const run: Command = gridCommand("gridstat", USAGE, { f: flag("f"), J: flag("J"), c: text("c"), u: text("u"), F: text("F") }, gridstat);
+export const run: Command = gridCommand(
+  "gridstat",
+  USAGE,
+  { f: flag("f"), J: flag("J"), c: text("c"), u: text("u"), F: text("F") },
+  gridstat,
+);
 
 async function gridstat(io: CommandIo, given: Given, grid: Grid): Promise<number> {
   const json = wantsJson(given);
@@ -31,7 +36,11 @@ async function gridstat(io: CommandIo, given: Given, grid: Grid): Promise<number
     return 0;
   }
   const user = textOption(given, "u");
-  const answer = await grid.ask({ kind: "grid-campaigns", ...(campaigns.length === 0 ? {} : { campaigns }), ...(user === undefined ? {} : { user }) });
+  const answer = await grid.ask({
+    kind: "grid-campaigns",
+    ...(campaigns.length === 0 ? {} : { campaigns }),
+    ...(user === undefined ? {} : { user }),
+  });
   const items = itemsOf<GridCampaignView>(answer);
   const is_full = given.values["f"] === true;
   const full = is_full ? await Promise.all(items.map(async (item) => ({ ...item, jobs: await allJobs(grid, item.id) }))) : [];
@@ -72,7 +81,15 @@ function fullText(item: GridCampaignView & { readonly jobs: readonly GridJobView
     ...[pair.average_s === null ? "-" : pair.average_s.toFixed(1), pair.throughput.toFixed(1), pair.job_ratio.toFixed(3), pair.why ?? ""],
   ]);
   const jobs = item.jobs.map((job) => [
-    ...[String(job.id), job.state, job.cluster, job.remote_id ?? "-", timeText(job.start_time), spanText(job.run_s), String(job.exit_code ?? "-")],
+    ...[
+      String(job.id),
+      job.state,
+      job.cluster,
+      job.remote_id ?? "-",
+      timeText(job.start_time),
+      spanText(job.run_s),
+      String(job.exit_code ?? "-"),
+    ],
     job.parameters,
   ]);
   return [

@@ -4,7 +4,17 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { messageOf } from "#support/caught.ts";
 import type { Command, CommandIo } from "../../command.ts";
-import { type Given, type Grid, GridRefusal, gridCommand, jsonText, Misuse, numberOf, textOption, wantsJson } from "../../grid/grid-command.ts";
+import {
+  type Given,
+  type Grid,
+  GridRefusal,
+  gridCommand,
+  jsonText,
+  Misuse,
+  numberOf,
+  textOption,
+  wantsJson,
+} from "../../grid/grid-command.ts";
 
 const USAGE = `Usage: gridsub [-t test|default] [-F json] FILE
        gridsub [-t test|default] [-F json] -f FILE
@@ -19,18 +29,28 @@ Submits the campaign in FILE (-: standard input) or in the text JSON, and prints
 export const run: Command = gridCommand(
   "gridsub",
   USAGE,
-  { f: { type: "string", short: "f" }, j: { type: "string", short: "j" }, c: { type: "string", short: "c" }, t: { type: "string", short: "t" }, F: { type: "string", short: "F" } },
+  {
+    f: { type: "string", short: "f" },
+    j: { type: "string", short: "j" },
+    c: { type: "string", short: "c" },
+    t: { type: "string", short: "t" },
+    F: { type: "string", short: "F" },
+  },
   gridsub,
 );
 
 async function gridsub(io: CommandIo, given: Given, grid: Grid): Promise<number> {
   const json = wantsJson(given);
   const [file = textOption(given, "f"), ...more] = given.operands;
-  if (more.length > 0 || (given.operands.length > 0 && textOption(given, "f") !== undefined)) throw new Misuse("only one file may be given");
+  if (more.length > 0 || (given.operands.length > 0 && textOption(given, "f") !== undefined))
+    throw new Misuse("only one file may be given");
   const inline = textOption(given, "j");
   if ((file === undefined) === (inline === undefined)) throw new Misuse("either a file or -j must be given");
   const campaign = textOption(given, "c");
-  const answer = campaign === undefined ? await submit(io, given, grid, file, inline) : await add(io, grid, numberOf(campaign, "a campaign"), file, inline);
+  const answer =
+    campaign === undefined
+      ? await submit(io, given, grid, file, inline)
+      : await add(io, grid, numberOf(campaign, "a campaign"), file, inline);
   const id = typeof answer === "object" && answer !== null && "id" in answer ? answer.id : "";
   io.out(json ? jsonText(answer) : `${String(id)}\n`);
   return 0;
@@ -91,7 +111,10 @@ async function readText({ cwd, stdin, env }: CommandIo, path: string): Promise<s
     return Buffer.concat(parts).toString("utf8");
   }
   const home = env["HOME"] ?? "";
-  const whole = resolve(cwd, path.replace(/^~(?=\/)/, () => home).replaceAll("{HOME}", () => home));
+  const whole = resolve(
+    cwd,
+    path.replace(/^~(?=\/)/, () => home).replaceAll("{HOME}", () => home),
+  );
   try {
     return readFileSync(whole, "utf8");
   } catch (error) {
