@@ -11,6 +11,7 @@ import { AdminError, complexConf, confOf, isMember, mustBeRoot, programTree, quo
 import { complexEnv, programOf, runningText, startDaemons, stopDaemons, waitUntilUp } from "./complex/daemons.ts";
 import { gridCommand } from "./grid/grid-command.ts";
 import { certCommand } from "./hosts/cert-command.ts";
+import { reportCommand, seffCommand } from "./report/report-command.ts";
 import { simCommand } from "./sim/sim-command.ts";
 import { storeCommand } from "./store/store-command.ts";
 
@@ -312,6 +313,10 @@ const GRID: Call = (y) => y.command(gridCommand);
 
 const CERT: Call = (y) => y.command(certCommand);
 
+const REPORT: Call = (y) => y.command(reportCommand);
+
+const SEFF: Call = (y) => y.command(seffCommand);
+
 const SIM: Call = (y) => y.command(simCommand);
 
 const BENCH = call(
@@ -368,6 +373,8 @@ const CALLS: readonly Call[] = [
   DEMO,
   EXPLAIN,
   TOP,
+  REPORT,
+  SEFF,
   SIM,
   BENCH,
   HABITAT,

@@ -7,7 +7,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ["protocol"],
   ["store", "hooks"],
   ["server", "sched", "mom", "backends", "comm"],
-  ["cli", "qmgr", "rsub", "admin", "grid", "runner", "sim", "replay", "resident"],
+  ["cli", "qmgr", "rsub", "admin", "grid", "runner", "sim", "replay", "report", "resident"],
 ];
 
 /** These may import anything: the administrator's program starts and inspects all parts, the simulator runs them. */
@@ -48,6 +48,7 @@ export const PURE: readonly string[] = [
   "!src/sched/main.ts",
   "!src/sched/shell/**",
   "src/replay/**",
+  "src/report/**",
   "src/grid/**",
   "!src/grid/main.ts",
   "!src/grid/shell/**",
