@@ -60,7 +60,7 @@ export function prng(seed: number | string): Prng {
 const rotl = (value: number, by: number): number => (value << by) | (value >>> (32 - by));
 
 /** Returns the FNV-1a hash of a text, 32 bits. */
-function hashText(text: string): number {
+export function hashText(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
   return hash >>> 0;

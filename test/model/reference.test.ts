@@ -71,7 +71,7 @@ const ROOTS_ALONE: { readonly [object: string]: readonly string[] } = {
 /** Our own attributes of vnodes and jobs. */
 const OF_RUNNERS: { readonly [object: string]: readonly string[] } = {
   node: ["backend", "backend_id", "runner_bucket", "runner_end"],
-  job: ["backend", "backend_id", "runner", "fail_reason", "lost_since", "backend_opts", "retries"],
+  job: ["backend", "backend_id", "runner", "fail_reason", "lost_since", "backend_opts", "override", "estgroup", "retries"],
 };
 
 for (const [object, heading] of SECTIONS) {

@@ -25,7 +25,7 @@ import { timeZone } from "#server/shell/time-zone.ts";
 import type { JobOwn } from "#server/state/job-own.ts";
 import { freshState, loadState, type StoredState } from "#server/state/load.ts";
 import { jobData, jobOfRows } from "#server/state/rows.ts";
-import type { Attrs, Job, JobAttrs, ServerState } from "#server/state/state.ts";
+import type { Attrs, Job, JobAttrs, RunTime, ServerState } from "#server/state/state.ts";
 import type { Data, JobRow, Batch as Rows } from "#store/store.ts";
 import type { LogRecord } from "#support/log-event.ts";
 
@@ -585,7 +585,7 @@ export function restart(h: Harness): void {
     backends: list(stored.backends),
     runners: list(stored.runners),
     clocks: list(stored.clocks),
-    run_times: [...stored.run_times].map(([key, seconds]) => ({ key, seconds: seconds as number })),
+    run_times: [...stored.run_times].map(([key, value]) => ({ key, value: value as RunTime })),
     jobs: structuredClone([...stored.jobs.values()]).map(({ id, seq, data, run }) => ({ id, seq, ...jobOfRows(data, run) })),
   });
   checkInvariants(state);

@@ -31,6 +31,7 @@ const ROWS: readonly AttributeRow[] = [
   ["fallback", "keyword", "all", "mgr", "where jobs go while the backend cannot be used: local, or hold (they wait)", { default: "local", restored: true, keywords: ["local", "hold"] }],
   ["retries", "integer", "all", "mgr", "how often a job that fails is run again, unless it says so itself (-W retries)", { default: 0, restored: true, min: 0, max: 100 }],
   ["retry_wait", "duration", "all", "mgr", "pause before the first retry of a job; it doubles with each failure, up to half an hour, and a random part is added", { default: RETRY_WAIT_S_DEFAULT, restored: true, min: 1 }],
+  ["override", "keyword", "all", "mgr", "how amounts learned from earlier jobs count for jobs without override: no, higher or always; unset: requests stay as they are", { keywords: ["no", "higher", "always"] }],
   ["backend_opts_allowed", "string_array", "all", "mgr", "long names of the options that jobs may give (-W backend_opts); none: no options; unset: all of the type", { check: (text) => /^[A-Za-z][A-Za-z-]{0,62}$/.test(text) }],
   ["comment", "string", "all", "mgr", "free text", { characters: "lines" }],
   ["state", "keyword", "all", "pbs", "disabled, starting, ready or failing", { keywords: ["disabled", "starting", "ready", "failing"] }],

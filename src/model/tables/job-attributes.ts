@@ -9,6 +9,7 @@ const HIDDEN = { hidden: true } as const;
 /** The largest value of umask: three digits. Like PBS, the check also accepts digits that are not octal. */
 const UMASK_MAX = 999;
 const BACKEND_OPTS_CHARS_MAX = 4096;
+const ESTGROUP_CHARS_MAX = 230;
 /** The largest value of retries. */
 const RETRIES_MAX = 100;
 const CREATE = { createOnly: true } as const;
@@ -138,6 +139,8 @@ const ROWS: readonly AttributeRow[] = [
   ["fail_reason", "string", "all", "pbs", "why the job failed, in one word"],
   ["lost_since", "time", "all", "pbs", "since when the runner of the job is lost"],
   ["backend_opts", "string", "all", "user", "options of the job for its backend, as words", { check: (text) => text.length <= BACKEND_OPTS_CHARS_MAX }],
+  ["override", "keyword", "all", "user", "how amounts learned from earlier jobs count: no (they replace those asked for), higher, always (only those asked for); unset: as the backend says", { keywords: ["no", "higher", "always"] }],
+  ["estgroup", "string", "all", "user", "name of the group of jobs from which amounts and times are learned; unset: jobs with this project and name", { check: (text) => text.length <= ESTGROUP_CHARS_MAX }],
   ["retries", "integer", "all", "user", "how often the job runs again after a failure; unset: as its backend says", { ...RUN, min: 0, max: RETRIES_MAX }],
 ];
 

@@ -24,7 +24,7 @@ import { resvVnodeGone, sharingChanged, vnodeChanged, vnodeCreated, vnodeResized
 import { askersChanged, resvChanged, resvGone, resvJobsChanged } from "../resv/timing.ts";
 import { backendChanged as runnersWanted } from "../runners/controller.ts";
 import { dropHandOuts } from "../runners/hand-out.ts";
-import { passSoon } from "../runners/pass.ts";
+import { passSoon, relearnSoon } from "../runners/pass.ts";
 import * as cycles from "../scheds/cycles.ts";
 import { schedHeartbeatChanged } from "../scheds/heartbeat.ts";
 import { jobIsNews } from "../scheds/mirror.ts";
@@ -62,6 +62,7 @@ type News = {
   readonly "resv-deleted": [resv: Resv];
   readonly "resources-changed": [];
   readonly "hook-changed": [name: string];
+  readonly "amounts-learned": [key: string];
 };
 
 type Hearer<Told extends unknown[]> = {
@@ -239,6 +240,7 @@ const HEARERS: { readonly [K in keyof News]: readonly Hearer<News[K]>[] } = {
   "sched-deleted": [{ hears: news.schedDeleted }, { hears: askersChanged }, { hears: limitsMove }],
   "backend-changed": [{ hears: news.backendChanged }, { hears: runnersWanted }],
   "runner-changed": [{ hears: runnersWanted }],
+  "amounts-learned": [{ when: hasRunners, hears: (kernel, _tx, key) => relearnSoon(kernel, key) }],
   "resv-created": [{ when: hasLists, hears: listsEnd }, { hears: (kernel, _tx, id) => resvChanged(kernel, id, null) }],
   "resv-changed": [
     { when: hasLists, hears: listsEnd },
@@ -313,8 +315,11 @@ export function consequences(kernel: Kernel, tx: Transaction, event: Event, appl
     case "sched-here":
     case "vnode-admin-set":
     case "history-purged":
-    case "run-time-learned":
       return apply();
+    case "run-time-learned":
+      apply();
+      if (event.moved === true) tell(kernel, tx, "amounts-learned", event.key);
+      return;
     default:
       unreachable(event);
   }

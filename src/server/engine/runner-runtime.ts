@@ -21,6 +21,8 @@ export type RunnersRuntime = {
   readonly idle: Map<string, number>;
   /** runners that take no further job */
   readonly draining: Set<string>;
+  /** kinds of jobs (jobs/learning.ts) whose waiting jobs may ask for other amounts now */
+  readonly relearn: Set<string>;
   /** what backends say about runners that wait */
   readonly reasons: Map<string, string>;
   /** by key of a bucket: the jobs that its runners get next, the last one first (runners/hand-out.ts), and the scheduler that says so. length: that of the whole list */
@@ -39,6 +41,7 @@ export const noRunners = (): RunnersRuntime => ({
   passed_ms: 0,
   idle: new Map(),
   draining: new Set(),
+  relearn: new Set(),
   reasons: new Map(),
   hand_outs: new Map(),
   freed: [],

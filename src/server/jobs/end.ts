@@ -17,8 +17,8 @@ import { type HowOver, isIn, isSuspended, isWaiting, OVER, RUN_PHASE } from "../
 import type { Attrs, Job, JobAttrs, ResourceRecord } from "../state/state.ts";
 import { accountAborted, accountEnded, usageItems } from "./accounting-record.ts";
 import { discardCheckpoint, discardOutput } from "./checkpointed.ts";
+import { grownRequest, learnFrom } from "./learning.ts";
 import { isExecution, logJob, settleJob, waitingState } from "./life.ts";
-import { learnRunTime } from "./pressure.ts";
 import { afterFailure, failReason } from "./retries.ts";
 import { jobStarted } from "./run.ts";
 import { askedAtStart } from "./start-attrs.ts";
@@ -219,9 +219,15 @@ export function retry(tx: Transaction, job: Job, exit_status: number | null): bo
     return true;
   }
   const Execution_Time = next.until_s;
-  const comment = `${what}, run ${failures} of ${next.retries + 1}; tried again at ${tx.config.ctime(Execution_Time)}`;
+  const grown = exit_status === null ? null : grownRequest(tx.state, job, exit_status);
+  const again = `tried again at ${tx.config.ctime(Execution_Time)}`;
+  const comment = `${what}, run ${failures} of ${next.retries + 1}; ${grown === null ? again : `${grown.what}; ${again}`}`;
   logJob(tx, LOG_EVENT.JOB, job.id, comment);
   requeue(tx, job, { Execution_Time, comment, failures });
+  if (grown !== null) {
+    const { Resource_List, schedselect } = grown;
+    tx.apply({ kind: "job-changed", id: job.id, set: { Resource_List, schedselect }, unset: [] });
+  }
   return true;
 }
 
@@ -247,7 +253,7 @@ export function finish(tx: Transaction, job: Job, how: HowOver, suffix: string, 
   logJob(tx, LOG_EVENT.JOB_USAGE, job.id, items.join(" "));
   accountEnded(tx, "E", job, tx.now_s);
   tx.act({ kind: "mail", job: job.id, point: "e", text: ["Execution terminated", ...items].join("\n") });
-  if (how === "finished") learnRunTime(tx, job);
+  if (how === "finished") learnFrom(tx, job);
   leave(tx, job, how, { obittime: tx.now_s, ...(attrs.comment === undefined ? {} : { comment: `${attrs.comment}${suffix}` }) }, keep);
 }
 

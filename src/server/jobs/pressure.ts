@@ -1,6 +1,6 @@
 // The pressure of a job: the duration of the longest chain of jobs that begins with this job and in which each job waits for
 // the end of the previous one. job_sort_formula may use it, so that the jobs that delay others most run first. The duration
-// of a job is learned from successful jobs of the same user, project and name.
+// of a job is learned from successful jobs (learning.ts).
 //
 // W1. While no formula names the pressure, nothing is computed or sent for it.
 // W2. A job that may run is sent to its schedulers again whenever the chain behind it changes. A newly learned duration
@@ -9,34 +9,12 @@
 import { idsAhead, isBefore, isDependent, jobOfEntry, parseDependencies } from "#model/depend.ts";
 import { isHeld } from "#model/values/hold.ts";
 import { mustGet } from "#support/assert.ts";
-import type { Transaction } from "../engine/transaction.ts";
 import { isWaiting } from "../state/job-phase.ts";
-import type { Job, JobAttrs, ServerState } from "../state/state.ts";
+import type { Job, ServerState } from "../state/state.ts";
+import { learnedTime } from "./learning.ts";
 
-/** Weight of a newly measured duration in the moving average. */
-const WEIGHT = 0.25;
 /** The assumed duration of a job about which nothing is known, and the minimum for any job. */
 const MOMENT_S = 1;
-
-/** The key under which a job's duration is learned. Jobs with equal keys are expected to take equal time. */
-const keyOf = ({ euser, project, Job_Name }: JobAttrs): string => `${euser}\n${project}\n${Job_Name}`;
-
-/** Called when a job has ended with Exit_status 0: learns from its duration. */
-export function learnRunTime(tx: Transaction, { attrs }: Job): void {
-  const walltime_s = attrs["resources_used"]?.["walltime"];
-  if (typeof walltime_s !== "number" || !Number.isFinite(walltime_s)) return;
-  const key = keyOf(attrs);
-  const known = tx.state.run_times.get(key);
-  const next = known === undefined ? walltime_s : known + WEIGHT * (walltime_s - known);
-  // An average that has changed by less than 1 % is not written.
-  if (known === undefined || Math.abs(next - known) >= 0.01 * Math.max(MOMENT_S, known))
-    tx.apply({ kind: "run-time-learned", key, seconds: Math.round(next * 100) / 100 });
-}
-
-/** The average duration of jobs with the user, project and name of this one; undefined: nothing is known. */
-export function learnedTime({ run_times }: ServerState, { attrs }: Job): number | undefined {
-  return run_times.get(keyOf(attrs));
-}
 
 /** The expected duration of a job. */
 function expectedTime(state: ServerState, job: Job): number {

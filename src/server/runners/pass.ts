@@ -16,6 +16,7 @@ import { doingOf, hasRunners, partitionOf } from "../state/partitions.ts";
 import type { Backend, Job, Runner, ServerState } from "../state/state.ts";
 import { drain, leave } from "./arrival.ts";
 import { type Counted, countDemands, pictureOf } from "./demand.ts";
+import { relearn } from "./relearn.ts";
 import { startsRunners } from "./usable.ts";
 
 const PASS_MS_MIN = 100;
@@ -37,15 +38,25 @@ export function passSoon(kernel: Kernel): void {
   if ((timers.at("runners") ?? Number.POSITIVE_INFINITY) > due_ms) timers.set("runners", due_ms);
 }
 
+/** The largest number of kinds of jobs that wait for a new estimate. More are estimated anew when their next job ends. */
+const RELEARN_MAX = 1000;
+
+/** Called when the amounts that jobs of a kind should ask for have changed. */
+export function relearnSoon(kernel: Kernel, key: string): void {
+  if (kernel.runners.relearn.size < RELEARN_MAX) kernel.runners.relearn.add(key);
+  passSoon(kernel);
+}
+
 /** Called by the timer `runners`. */
 export function pass(kernel: Kernel): void {
   const { state, runners, now_ms } = kernel;
   runners.passed_ms = now_ms;
   if (!hasRunners(kernel)) return dismiss(kernel);
+  const isLeft = relearn(kernel);
   const counted = countDemands(state);
   const waiting = new Map(counted.demands.map(({ bucket }) => [bucket.key, bucket]));
   runners.wanted = waiting;
-  let next_ms = now_ms + resync_s(state) * 1000;
+  let next_ms = isLeft ? now_ms : now_ms + resync_s(state) * 1000;
   for (const runner of [...state.runners.values()]) next_ms = Math.min(next_ms, lookAt(kernel, runner, waiting));
   holdImpossible(kernel, counted);
   send(kernel, counted);

@@ -22,7 +22,7 @@ import { changeObject, createObject, removeObject } from "./named-objects.ts";
 import { place } from "./occupancy.ts";
 import { hasVnodes, placementOf } from "./placement.ts";
 import { isOfRun } from "./rows.ts";
-import type { Job, JobAttrs, ServerState } from "./state.ts";
+import type { Job, JobAttrs, RunTime, ServerState } from "./state.ts";
 import { newSubjobs, noteLive, SUBJOB, type Subjobs, setSubjobState } from "./subjobs.ts";
 
 /**
@@ -93,7 +93,7 @@ export function apply(state: ServerState, event: Event, changes: Changes, now_s:
       changes.hooks.add(event.name);
       break;
     case "run-time-learned":
-      learn(state, event.key, event.seconds, changes);
+      learn(state, event.key, event.value, changes);
       break;
     case "job-created":
       createJob(state, event, changes);
@@ -117,10 +117,10 @@ export function apply(state: ServerState, event: Event, changes: Changes, now_s:
   }
 }
 
-/** Stores a learned run time. If there are too many, the one that was learned longest ago is dropped. */
-function learn({ run_times }: ServerState, key: string, seconds: number, changes: Changes): void {
+/** Stores what was learned of a key. If there are too many, the one that was learned longest ago is dropped. */
+function learn({ run_times }: ServerState, key: string, value: RunTime, changes: Changes): void {
   run_times.delete(key);
-  run_times.set(key, seconds);
+  run_times.set(key, value);
   changes.run_times.add(key);
   if (run_times.size <= RUN_TIMES_MAX) return;
   const [oldest] = run_times.keys();

@@ -5,7 +5,7 @@ import type { ResourceDef } from "#model/resource-table.ts";
 import type { HookAttrs, HookConfig, HookScript } from "#model/tables/hook.ts";
 import type { Clock } from "./entity-sums.ts";
 import type { JobOwn, OwnChange } from "./job-own.ts";
-import type { Attrs, JobAttrs } from "./state.ts";
+import type { Attrs, JobAttrs, RunTime } from "./state.ts";
 
 /** The fields of an event that change attributes. */
 export type AttrChange = { readonly set: Attrs; readonly unset: readonly string[] };
@@ -69,7 +69,7 @@ export type Event =
   | { readonly kind: "job-changed"; readonly id: string; readonly set: Attrs; readonly unset: readonly string[]; readonly own?: OwnChange }
   /** moves a live job into the history (job_history_enable) or removes it */
   | { readonly kind: "job-ended"; readonly id: string; readonly history: boolean }
-  /** stores the learned run time of jobs with a user, project and name (jobs/pressure.ts) */
-  | { readonly kind: "run-time-learned"; readonly key: string; readonly seconds: number }
+  /** stores what was learned of jobs with a key (jobs/learning.ts). moved: the amounts that such jobs should ask for have changed */
+  | { readonly kind: "run-time-learned"; readonly key: string; readonly value: RunTime; readonly moved?: true }
   /** removes records from the history. arrays: the numbers of arrays for whose subjobs all records are removed */
   | { readonly kind: "history-purged"; readonly ids: readonly string[]; readonly arrays?: readonly number[] };

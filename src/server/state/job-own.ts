@@ -42,6 +42,8 @@ export type JobOwn = {
   readonly failures?: number;
   /** the system hold was set because the job failed too often, its runner is dead, or no runner can take it; its owner may release it */
   readonly buried?: true;
+  /** the memory and walltime that the job asked for itself; its request has been changed since then (jobs/learning.ts L3) */
+  readonly asked?: { readonly mem_kb?: number; readonly walltime_s?: number };
 };
 
 export const NOTHING_OWN: JobOwn = Object.freeze({});
@@ -65,6 +67,7 @@ const NAMES: { readonly [K in keyof Required<JobOwn>]: true } = {
   releasing: true,
   failures: true,
   buried: true,
+  asked: true,
 };
 
 export function changedOwn(own: JobOwn, change: OwnChange): JobOwn {

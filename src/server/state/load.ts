@@ -14,7 +14,7 @@ import { type Clock, noAccrual, noUsage } from "./entity-sums.ts";
 import type { JobOwn } from "./job-own.ts";
 import { addResv, indexVnode, newQueue, newVnode } from "./named-objects.ts";
 import { CLOCK_ROW, jobOfRows } from "./rows.ts";
-import type { Attrs, Job, JobAttrs, ResvAttrs, RunnerAttrs, ServerState } from "./state.ts";
+import type { Attrs, Job, JobAttrs, ResvAttrs, RunnerAttrs, RunTime, ServerState } from "./state.ts";
 import { loadSubjobs, noteLive } from "./subjobs.ts";
 import { refreshVnode } from "./vnode-states.ts";
 
@@ -36,7 +36,7 @@ export type StoredState = {
   readonly hooks: readonly Hook[];
   /** the clocks of eligible time */
   readonly clocks?: readonly Clock[];
-  readonly run_times: readonly { readonly key: string; readonly seconds: number }[];
+  readonly run_times: readonly { readonly key: string; readonly value: RunTime }[];
   readonly backends?: readonly { readonly name: string; readonly order: number; readonly attrs: Attrs }[];
   readonly runners?: readonly { readonly name: string; readonly order: number; readonly attrs: RunnerAttrs }[];
   readonly jobs: Iterable<StoredJob>;
@@ -67,7 +67,7 @@ export function loadState(name: string, stored: StoredState): ServerState {
   }
   for (const backend of byOrder(stored.backends ?? [])) state.backends.set(backend.name, { ...backend });
   for (const runner of byOrder(stored.runners ?? [])) state.runners.set(runner.name, { ...runner });
-  for (const { key, seconds } of stored.run_times) state.run_times.set(key, seconds);
+  for (const { key, value } of stored.run_times) state.run_times.set(key, value);
   const jobs = [...stored.jobs].sort((a, b) => a.attrs.queue_rank - b.attrs.queue_rank);
   for (const job of jobs) {
     addJob(state, loadedJob(job), null);
@@ -151,7 +151,7 @@ export function stateOfRows(name: string, loaded: Loaded, history_count: number)
     scheds: named<{ order: number; attrs: Attrs }>(objects.scheds),
     resvs: objects.resvs.map((row) => ({ id: row.name, ...(row.data as { attrs: Attrs }) })),
     hooks: named<Omit<Hook, "name">>(objects.hooks),
-    run_times: objects.run_times.map((row) => ({ key: row.name, ...(row.data as { seconds: number }) })),
+    run_times: objects.run_times.map((row) => ({ key: row.name, value: row.data as RunTime })),
     backends: named<{ order: number; attrs: Attrs }>(objects.backends),
     runners: named<{ order: number; attrs: RunnerAttrs }>(objects.runners),
     jobs: jobs.map(({ id, seq, data, run }) => ({ id, seq, ...jobOfRows(data, run) })),

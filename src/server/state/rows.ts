@@ -55,7 +55,7 @@ export function rowsOf(state: ServerState, changes: Changes, due: readonly DueRe
     if (clock === undefined) drop.push({ table: "server", name });
     else put.push({ table: "server", name, data: { ...clock } });
   }
-  write("run_times", changes.run_times, state.run_times, (seconds) => ({ seconds }));
+  write("run_times", changes.run_times, state.run_times, (value) => ({ ...value }));
   write("backends", changes.backends, state.backends, ({ order, attrs }) => ({ order, attrs }));
   write("runners", changes.runners, state.runners, ({ order, attrs }) => ({ order, attrs }));
   const jobs: JobRow[] = [];

@@ -199,6 +199,18 @@ export type Placement = {
   readonly counted: boolean;
 };
 
+/**
+ * What was learned of jobs with one key. seconds: their average duration, of `weight` jobs. commands: the last durations of single commands, by their hash. mem_kb, time_s: the uses
+ * of the last jobs, for requests that follow them (jobs/learning.ts).
+ */
+export type RunTime = {
+  readonly seconds: number;
+  readonly weight?: number;
+  readonly commands?: { readonly [hash: string]: number };
+  readonly mem_kb?: readonly number[];
+  readonly time_s?: readonly number[];
+};
+
 export type ServerState = {
   /** the server's name: the last part of job ids */
   readonly name: string;
@@ -223,7 +235,7 @@ export type ServerState = {
   readonly resv_queues: Map<string, string>;
   readonly hooks: Map<string, Hook>;
   /** learned run times by user, project and name; those that were learned last are at the end (jobs/pressure.ts) */
-  readonly run_times: Map<string, number>;
+  readonly run_times: Map<string, RunTime>;
   /** derived: live jobs by state letter */
   readonly counts: Map<string, number>;
   /** derived: resources_assigned of the server, sizes in kb */

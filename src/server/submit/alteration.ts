@@ -57,6 +57,9 @@ export function alterJob(tx: Transaction, job: Job, { set, unset, asked }: Alter
     settleJob(tx, job, depend === undefined ? set : { ...set, depend }, depend === undefined ? [...unset, ...before] : unset);
     enterDependencies(tx, job.id, asked);
   }
+  // The user has asked for other amounts than before.
+  if (set["Resource_List"] !== undefined && job.own.asked !== undefined)
+    tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: [], own: { asked: null } });
   if (isWithMom(job)) tx.act({ kind: "modify-job-on-mom", job: job.id, attrs: set });
 }
 

@@ -35,7 +35,8 @@ test("random graphs: what schedulers were told of jobs that may run is the longe
           ),
         );
         const own =
-          state.run_times.get(`${job.attrs.euser}\n${job.attrs.project}\n${job.attrs.Job_Name}`) ?? job.attrs.Resource_List["walltime"];
+          state.run_times.get(`${job.attrs.euser}\n${job.attrs.project}\n${job.attrs.Job_Name}`)?.seconds ??
+          job.attrs.Resource_List["walltime"];
         return Math.max(1, own as number) + Math.max(0, ...behind.map((other) => naive(other.id)));
       };
       const now = pressuresNow(state);

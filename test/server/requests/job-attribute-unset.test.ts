@@ -27,6 +27,7 @@ const REFUSED: { readonly [attribute: string]: RegExp } = {
   Resource_List: /^15035/,
   eligible_time: /^15138/,
   max_run_subjobs: /^15231/,
+  backend_opts: /^15014 .*no backend serves queue workq/,
 };
 const VALUES: { readonly [attribute: string]: string } = {
   Checkpoint: "s",
@@ -49,6 +50,7 @@ const VALUES: { readonly [attribute: string]: string } = {
   depend: "on:1",
   run_count: "0",
   sandbox: "PRIVATE",
+  override: "higher",
   tolerate_node_failures: "all",
   argument_list: "<jsdl-hpcpa:Argument>x</jsdl-hpcpa:Argument>",
 };

@@ -6,7 +6,7 @@ import { countLeft, isAfter, jobOfEntry } from "#model/depend.ts";
 import { arrayIdOf } from "#model/job-id.ts";
 import type { Explanation, Kept, Obstacle } from "#protocol/explanation.ts";
 import { dependenciesOf } from "../../jobs/dependencies.ts";
-import { learnedTime } from "../../jobs/pressure.ts";
+import { learnedTime } from "../../jobs/learning.ts";
 import type { Job, ServerState } from "../../state/state.ts";
 
 /** Whether the explanation stays the same without a further cycle, because the job runs or is held. */

@@ -7,9 +7,11 @@ import type { QueueJobRequest } from "#protocol/messages.ts";
 import type { Answer, Transaction } from "../../engine/transaction.ts";
 import { afterQueuejobHooks } from "../../hooks/submission.ts";
 import { type Asked, askDependencies, enterDependencies, recordsOfDependencies, withAsked } from "../../jobs/dependencies.ts";
+import { learnedRequest } from "../../jobs/learning.ts";
 import { enqueueJob } from "../../jobs/life.ts";
+import { type JobOwn, NOTHING_OWN } from "../../state/job-own.ts";
 import { checkJobText } from "../../state/job-text.ts";
-import type { JobAttrs } from "../../state/state.ts";
+import type { JobAttrs, Queue } from "../../state/state.ts";
 import { checkEntry, localQueue } from "../../submit/admission.ts";
 import { enterTerminal, nextJobNumber } from "../../submit/new-job.ts";
 import { checkScriptSize, readSubmission } from "../../submit/submission.ts";
@@ -29,7 +31,7 @@ export function submitJob(given_tx: Transaction, request: Omit<QueueJobRequest, 
   const queue = localQueue(tx, draft.destination);
   const seq = nextJobNumber(state);
   const submission = readSubmission(tx, queue, draft.attrs, seq);
-  const own = enterTerminal(submission.attrs, request.terminal);
+  const own = { ...enterTerminal(submission.attrs, request.terminal), ...enterLearned(tx, submission.attrs, queue) };
   checkEntry(tx, submission.attrs, queue, { from_route: false, submitter: who, bounds: submission.bounds });
   checkScriptSize(state, draft.script);
   checkJobText(state, submission.attrs);
@@ -38,6 +40,15 @@ export function submitJob(given_tx: Transaction, request: Omit<QueueJobRequest, 
   enqueueJob(tx, id, seq, submission.attrs, draft.script, own);
   if (asked !== null) enterDependencies(tx, id, asked);
   return id;
+}
+
+/** Lets the request of a new job follow what was learned from earlier ones. Returns what the job asked for itself, if its request changes. */
+function enterLearned({ state }: Transaction, attrs: JobAttrs, queue: Queue): JobOwn {
+  const learned = learnedRequest(state, queue, attrs);
+  if (learned === null) return NOTHING_OWN;
+  const { asked, ...request } = learned;
+  Object.assign(attrs, request);
+  return { asked };
 }
 
 /** Computes what the dependencies of a new job do, and enters those that are not met yet into its attributes. Returns null if the job has none. */
