@@ -86,8 +86,8 @@ export type OtherMom = { readonly host: string; readonly address: string; readon
  * server's host.
  */
 export type HostSight = { readonly connected: boolean; readonly datagrams: Datagrams | null; readonly others: readonly OtherMom[] };
-/** A scheduler of a host. port: its sched_port; null: not set. */
-export type HostSched = { readonly name: string; readonly port: number | null };
+/** A scheduler of a host. port: its sched_port; null: not set; user: its sched_user; absent: not set, or the server is of an earlier release */
+export type HostSched = { readonly name: string; readonly port: number | null; readonly user?: string };
 
 export type AuthorityToHost = {
   /** now_s: the server's clock, epoch seconds */

@@ -202,8 +202,11 @@ export const NO_PARTITION = "Scheduler does not contain a partition";
  */
 export const SCHED_ENV = { priv: "PARTITA_SCHED_PRIV", log: "PARTITA_SCHED_LOG", say: "PARTITA_SCHED_SAY" } as const;
 
-/** The lock of a scheduler's keeper, in sched_priv (src/sched/shell/keeper.ts). */
+/** The lock of a scheduler's keeper (src/sched/shell/keeper.ts), in sched_priv or, if the scheduler runs as another user than its keeper, in schedPlaceOfRoot. */
 export const KEEPER_LOCK = "keeper.lock";
+/** The directory of what root's processes keep of a scheduler that runs as another user (src/sched/shell/relay.ts). home: PBS_HOME */
+export const schedPlaceOfRoot = (home: string, name: string): string => `${home}/identity/${PLACE_OF_ROOT}${name}`;
+export const PLACE_OF_ROOT = "sched_";
 
 /** The signal with which the watch over modules ends a scheduler whose module does not return. It tells the parent process why the scheduler ended. */
 export const WATCH_SIGNAL = "SIGALRM";
@@ -266,7 +269,14 @@ export type Verdict =
 
 // --- data of the frames between scheduler and server
 /** pongs: the scheduler answers sched-ping. A scheduler of an earlier release does not know that frame. */
-export type SchedHello = { readonly name: string; readonly pid: number; readonly version: string; readonly pongs?: true };
+/** user: the user as whom a scheduler on another host runs; absent: not said, as by schedulers of earlier releases */
+export type SchedHello = {
+  readonly name: string;
+  readonly pid: number;
+  readonly version: string;
+  readonly pongs?: true;
+  readonly user?: string;
+};
 /** more: further frames of the same cycle follow. The server sends changes only with the verdicts on the last frame. */
 export type SchedDecisions = { readonly cycle: number; readonly decisions: readonly Decision[]; readonly more?: true };
 export type SchedCycleEnd = {

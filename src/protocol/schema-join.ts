@@ -40,7 +40,11 @@ const QUESTIONS = {
   }),
 } satisfies { readonly [K in keyof HostToAuthority]: z.ZodType<HostToAuthority[K]> };
 
-const hostSched = z.object({ name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,14}$/), port: port.nullable() });
+const hostSched = z.object({
+  name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,14}$/),
+  port: port.nullable(),
+  user: name.exactOptional(),
+});
 const pair = z.object({ primary: name, secondary: name });
 const settings = z.object({ server: name, port, mode: z.enum(["user", "system"]), pair: pair.exactOptional() });
 const standby = z.object({ key: z.string().regex(/^[0-9a-f]{64}$/), database: z.string().max(16 * 1024) });

@@ -71,7 +71,7 @@ const decision = z.discriminatedUnion("kind", [
 ]) satisfies z.ZodType<Decision>;
 
 const SCHED_TO_SERVER = {
-  "sched-hello": z.object({ name, pid, version: name, pongs: z.literal(true).exactOptional() }),
+  "sched-hello": z.object({ name, pid, version: name, pongs: z.literal(true).exactOptional(), user: name.exactOptional() }),
   "sched-decisions": z.object({ cycle: count, decisions: items(decision), more: z.literal(true).exactOptional() }),
   "sched-cycle-end": z.object({
     cycle: count,

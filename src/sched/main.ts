@@ -2,13 +2,13 @@
 // a daemon and returns 0 when it is up. With -N, as the server starts it, it stays in the foreground. On another host than the server, the daemon has a keeper
 // that starts it again after a crash (shell/keeper.ts).
 
-import { spawn } from "node:child_process";
-import { closeSync, existsSync, openSync, writeSync } from "node:fs";
+import { type ChildProcess, type StdioOptions, spawn } from "node:child_process";
+import { closeSync, existsSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { availableParallelism, constants, getPriority, hostname, setPriority } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { schedDirectories } from "#model/tables/sched-attributes.ts";
-import { KEEPER_LOCK, SCHED_ENV } from "#protocol/sched-link.ts";
+import { KEEPER_LOCK, SCHED_ENV, schedPlaceOfRoot } from "#protocol/sched-link.ts";
 import { messageOf, stackOf } from "#support/caught.ts";
 import type { Conf } from "#support/conf.ts";
 import { ConfError, readConf } from "#support/conf.ts";
@@ -18,14 +18,16 @@ import { takeLock } from "#support/libc/lock-file.ts";
 import type { Log } from "#support/log.ts";
 import { openLog } from "#support/log.ts";
 import { LOG_EVENT, LOG_MASK } from "#support/log-event.ts";
-import { checkLogDirectory, checkPrivate } from "#support/sched-directory.ts";
+import { type SystemUser, systemUsers } from "#support/passwd.ts";
+import { checkLogDirectory, checkPrivate, openSchedOut } from "#support/sched-directory.ts";
 import { homeFault } from "#support/trusted-home.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import { keepRunning } from "./shell/keeper.ts";
 import type { SchedOptions } from "./shell/options.ts";
 import { parseOptions, USAGE } from "./shell/options.ts";
+import { RELAY_ENV, RELAY_FD, relayedWay, runRelayed } from "./shell/relay.ts";
 import { Scheduler } from "./shell/scheduler.ts";
-import { isDialled, openServerWay } from "./shell/server-way.ts";
+import { type DialledWay, isDialled, listenForServer, openServerWay } from "./shell/server-way.ts";
 
 /** The descriptor on which the daemon reports to the command that started it: `up`, or a text for stderr. READY_ENV says that it is open. */
 const READY_FD = 3;
@@ -37,7 +39,8 @@ const KEPT_ENV = "PARTITA_SCHED_KEPT";
 const BEHIND_SERVER = 5;
 
 async function main(argv: readonly string[]): Promise<number> {
-  closeForeignDescriptors(...(process.env[READY_ENV] === undefined ? [] : [READY_FD]));
+  const isRelayed = process.env[RELAY_ENV] !== undefined;
+  closeForeignDescriptors(...(process.env[READY_ENV] === undefined ? [] : [READY_FD]), ...(isRelayed ? [RELAY_FD] : []));
   const parsed = parseOptions(argv, availableParallelism());
   switch (parsed.kind) {
     case "version":
@@ -55,22 +58,50 @@ async function main(argv: readonly string[]): Promise<number> {
   for (const note of parsed.notes) process.stderr.write(note);
   const conf = readConf();
   const { options } = parsed;
-  if (options.port !== undefined && !isDialled(conf)) process.stderr.write("-S: a scheduler on the server's host needs no port\n");
+  const isFar = isRelayed || isDialled(conf);
+  if (options.port !== undefined && !isFar) process.stderr.write("-S: a scheduler on the server's host needs no port\n");
   const fault = homeFault(conf, options.home ?? conf.home);
   if (fault !== null) {
     process.stderr.write(`pbs_sched: ${fault}\n`);
     return 1;
   }
+  const user = isRelayed ? null : runnerOf(options, isFar);
+  if (typeof user === "string") {
+    process.stderr.write(`pbs_sched: ${user}\n`);
+    return 1;
+  }
   const isDaemon = process.env[READY_ENV] !== undefined;
   const isKept = process.env[KEPT_ENV] !== undefined;
-  for (const variable of [READY_ENV, KEPT_ENV]) delete process.env[variable];
-  if (isDaemon && !isKept && !options.no_restart && isDialled(conf)) return keep(conf, options, argv);
-  if (options.foreground || isDaemon) return serve(conf, options, isDaemon);
-  return intoBackground(conf, options, argv);
+  for (const variable of [READY_ENV, KEPT_ENV, RELAY_ENV]) delete process.env[variable];
+  const start: Start = { conf, options, argv, user, isDaemon, isRelayed };
+  if (isDaemon && !isKept && !isRelayed && !options.no_restart && isFar) return keep(start);
+  if (user !== null && (options.foreground || isDaemon)) return relay(start, user);
+  if (options.foreground || isDaemon) return serve(start);
+  return intoBackground(start);
+}
+
+/** How this program was started. user: as whom the scheduler must run; null: as the user of this process. isRelayed: it has a relay (shell/relay.ts) */
+type Start = {
+  readonly conf: Conf;
+  readonly options: SchedOptions;
+  readonly argv: readonly string[];
+  readonly user: SystemUser | null;
+  readonly isDaemon: boolean;
+  readonly isRelayed: boolean;
+};
+
+/** Returns the user of option -U; null: this process already has the right user. A text says why the option cannot be obeyed. */
+function runnerOf({ user: name }: SchedOptions, isFar: boolean): SystemUser | null | string {
+  if (name === undefined) return null;
+  const user = systemUsers().userByName(name);
+  if (user === null) return `no user ${name}`;
+  if (user.uid === process.geteuid?.()) return null;
+  if (!isFar) return "-U: on the server's host the server decides by sched_user";
+  return process.geteuid?.() === 0 ? user : `-U: only root can start a scheduler as ${name}`;
 }
 
 /** Runs the scheduler. Returns when it ends. */
-async function serve(conf: Conf, options: SchedOptions, isDaemon: boolean): Promise<number> {
+async function serve({ conf, options, isDaemon, isRelayed }: Start): Promise<number> {
   process.title = options.name === "default" ? "pbs_sched" : `pbs_sched -I ${options.name}`;
   const home = options.home ?? conf.home;
   const { sched_priv, sched_log } = directoriesOf(options, home);
@@ -97,7 +128,13 @@ async function serve(conf: Conf, options: SchedOptions, isDaemon: boolean): Prom
   });
   const note = (event: number, text: string): void => log.record(event, "Svr", "pbs_sched", text);
   note(LOG_EVENT.SYSTEM, `pbs_sched startup pid ${process.pid}`);
-  const way = await openServerWay({ conf, port: options.port, sched_priv, note }).catch((error: unknown) => messageOf(error));
+  let relayHasGone = (): void => undefined;
+  const relayGone = new Promise<"gone">((resolve) => {
+    relayHasGone = () => resolve("gone");
+  });
+  const way = isRelayed
+    ? relayedWay(note, relayHasGone)
+    : await openServerWay({ conf, port: options.port, leader_in: sched_priv, note }).catch((error: unknown) => messageOf(error));
   if (typeof way === "string") {
     note(LOG_EVENT.ERROR, `cannot listen: ${way}`);
     closeLog(log);
@@ -112,41 +149,94 @@ async function serve(conf: Conf, options: SchedOptions, isDaemon: boolean): Prom
     sched_priv,
     sched_log,
     lock,
+    ...(isRelayed || isDialled(conf) ? ownName() : {}),
   });
   process.on("SIGHUP", () => scheduler.reread(1));
   if (isDaemon) tell("up");
-  const signal = await Promise.race([scheduler.quit, ended()]);
-  if (signal !== undefined) log.record(LOG_EVENT.SYSTEM, "Svr", "die", `caught signal ${signal}`);
+  const signal = await Promise.race([scheduler.quit, ended(), relayGone]);
+  if (signal === "gone") note(LOG_EVENT.ERROR, "the process with the connection to the server has ended");
+  else if (signal !== undefined) log.record(LOG_EVENT.SYSTEM, "Svr", "die", `caught signal ${signal}`);
   else log.record(LOG_EVENT.SYSTEM, "Svr", "pbs_sched", `pbs_sched normal finish pid ${process.pid}`);
   await scheduler.leave();
   closeLog(log);
-  return 0;
+  return signal === "gone" ? 1 : 0;
+}
+
+function ownName(): { readonly user?: string } {
+  const user = systemUsers().userByUid(process.geteuid?.() ?? 0);
+  return user === null ? {} : { user: user.name };
+}
+
+/** The words before a command that is to run as a user. Node.js alone would drop the user's supplementary groups. */
+const wordsAs = (user: SystemUser | null): readonly string[] =>
+  user === null ? [] : ["setpriv", `--reuid=${user.uid}`, `--regid=${user.gid}`, "--init-groups", "--"];
+
+/** Starts this program again. */
+function spawnSelf({ argv, user }: Pick<Start, "argv" | "user">, stdio: StdioOptions, env: NodeJS.ProcessEnv): ChildProcess {
+  const [program = "", ...words] = [...wordsAs(user), process.execPath, fileURLToPath(import.meta.url), ...argv];
+  return spawn(program, words, { stdio, env: { ...process.env, ...env } });
+}
+
+/** Runs the scheduler as another user, behind a relay with the rights of root. Returns when it ends. */
+async function relay(start: Start, user: SystemUser): Promise<number> {
+  const { conf, options, isDaemon } = start;
+  process.title = `pbs_sched_relay -I ${options.name}`;
+  const leader_in = rootPlace(start);
+  const open = (note: (event: number, text: string) => void): Promise<DialledWay> =>
+    listenForServer({ conf, port: options.port, leader_in, note });
+  const fd = isDaemon ? READY_FD : "ignore";
+  const env = { [RELAY_ENV]: "1", ...(isDaemon ? { [READY_ENV]: "1" } : {}) };
+  return runRelayed({
+    name: options.name,
+    open,
+    start: () => {
+      const child = spawnSelf({ ...start, user }, ["ignore", "inherit", "inherit", fd, "pipe"], env);
+      // The reader waits until the last process has closed the descriptor.
+      if (isDaemon) closeSync(READY_FD);
+      return child;
+    },
+    complain: (text) => process.stderr.write(`pbs_sched: ${text}\n`),
+  }).catch((error: unknown) => failed(`pbs_sched: cannot listen for the server: ${messageOf(error)}\n`, isDaemon));
+}
+
+/** Returns the directory for what keeper and relay keep: sched_priv or, if this belongs to another user, a directory of root. */
+function rootPlace({ conf, options, user }: Start): string {
+  if (user === null) return schedDirectories(options.name, options.home ?? conf.home).sched_priv;
+  const place = schedPlaceOfRoot(conf.home, options.name);
+  mkdirSync(place, { recursive: true, mode: 0o700 });
+  return place;
 }
 
 /** Starts the scheduler in a process of its own, and starts it again after each crash. Returns when it ends. */
-async function keep(conf: Conf, options: SchedOptions, argv: readonly string[]): Promise<number> {
+async function keep(start: Start): Promise<number> {
+  const { conf, options, argv, user } = start;
   process.title = `pbs_sched_keeper -I ${options.name}`;
   const { sched_priv, sched_log } = schedDirectories(options.name, options.home ?? conf.home);
-  const lock = lockOf(sched_priv, KEEPER_LOCK);
-  if (typeof lock === "string") return failed(lock, true);
-  const wrong = options.log_file === undefined ? checkLogDirectory(sched_log) : null;
+  const unfit = checkPrivate(sched_priv, user?.uid);
+  const lock = unfit === null ? takeLock(join(rootPlace(start), KEEPER_LOCK), 0o644) : null;
+  if (lock === null) return failed(existsSync(sched_priv) ? `pbs_sched: ${unfit}\n` : "", true);
+  if (!("held" in lock)) return failed("pbs_sched: another scheduler running\n", true);
+  const wrong = options.log_file === undefined ? checkLogDirectory(sched_log, user?.uid) : null;
   if (wrong !== null) return failed(`pbs_sched: ${wrong}\n`, true);
   const file = options.log_file === undefined ? {} : { file: options.log_file };
   const status = await keepRunning({
-    start: () =>
-      spawn(process.execPath, [fileURLToPath(import.meta.url), ...argv], {
-        stdio: ["ignore", "inherit", "inherit", "pipe"],
-        env: { ...process.env, [READY_ENV]: "1", [KEPT_ENV]: "1" },
-      }),
+    start: () => spawnSelf({ argv, user: null }, ["ignore", "inherit", "inherit", "pipe"], { [READY_ENV]: "1", [KEPT_ENV]: "1" }),
     ready_fd: READY_FD,
     tell,
     note(text) {
+      // The directory of the log belongs to the user, so that only a process of the user may write there.
+      if (user !== null)
+        return void spawnSelf({ argv: [...argv, "-N"], user }, "ignore", {
+          [SCHED_ENV.say]: text,
+          [READY_ENV]: undefined,
+          [RELAY_ENV]: undefined,
+        });
       const log = openLog({ dir: sched_log, daemon: "pbs_sched", mask: LOG_MASK.sched, highres: conf.log_highres, ...file });
       log.record(LOG_EVENT.ERROR, "Svr", "pbs_sched", text);
       closeLog(log);
     },
   });
-  lock.release();
+  lock.held.release();
   return status;
 }
 
@@ -170,10 +260,10 @@ function sayOnly(options: SchedOptions, conf: Conf, dir: string, text: string): 
 }
 
 /** Checks a sched_priv and takes its lock. Returns the text to print if that is not possible. */
-function lockOf(sched_priv: string, file = "sched.lock"): HeldLock | string {
+function lockOf(sched_priv: string): HeldLock | string {
   const wrong = checkPrivate(sched_priv);
   if (wrong !== null) return existsSync(sched_priv) ? `pbs_sched: ${wrong}\n` : "";
-  const taken = takeLock(join(sched_priv, file), 0o644);
+  const taken = takeLock(join(sched_priv, "sched.lock"), 0o644);
   return "held" in taken ? taken.held : "pbs_sched: another scheduler running\n";
 }
 
@@ -203,10 +293,14 @@ function tell(text: string): void {
 }
 
 /** Starts this program again as a daemon, and waits until the daemon is up or has failed. */
-async function intoBackground(conf: Conf, options: SchedOptions, argv: readonly string[]): Promise<number> {
+async function intoBackground({ conf, options, argv }: Start): Promise<number> {
   const { sched_priv } = schedDirectories(options.name, options.home ?? conf.home);
   if (!existsSync(sched_priv)) return 1;
-  const out = openSync(options.out_file ?? join(sched_priv, "sched_out"), "a", 0o644);
+  const out = options.out_file === undefined ? openSchedOut(sched_priv) : openSync(options.out_file, "a", 0o644);
+  if (out === null) {
+    process.stderr.write(`pbs_sched: ${join(sched_priv, "sched_out")} cannot be written safely\n`);
+    return 1;
+  }
   const child = spawn(process.execPath, [fileURLToPath(import.meta.url), ...argv], {
     detached: true,
     stdio: ["ignore", out, out, "pipe"],

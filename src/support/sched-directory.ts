@@ -1,7 +1,7 @@
 // Checks the directories of a scheduler. The server does so before it starts the scheduler, and the scheduler before it uses
 // the directories (docs/reference/scheduler.md 2).
 
-import { statSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { messageOf } from "./caught.ts";
 
@@ -30,6 +30,21 @@ export function checkPrivate(dir: string, uid = ownUid()): string | null {
 export const checkLogDirectory = (dir: string, uid = ownUid()): string | null => checkOwn(dir, true, uid);
 
 const ownUid = (): number => process.getuid?.() ?? 0;
+
+/** Opens sched_out, the file for stdout and stderr of the scheduler, for appending. null: it is not a plain file that belongs to the scheduler. */
+export function openSchedOut(sched_priv: string): number | null {
+  const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
+  let fd: number;
+  try {
+    fd = openSync(join(sched_priv, "sched_out"), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o644);
+  } catch {
+    return null;
+  }
+  const stat = fstatSync(fd);
+  if (stat.isFile() && stat.nlink === 1) return fd;
+  closeSync(fd);
+  return null;
+}
 
 /**
  * Checks the owner and the mode of a file or directory. uid: the scheduler's user. The file may also belong to root. But if

@@ -2,12 +2,12 @@
 // schedulers.
 
 import { spawn } from "node:child_process";
-import { closeSync, existsSync, openSync, readdirSync, readFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connectServer, ServerUnreachable } from "#protocol/client.ts";
 import type { StatusItem } from "#protocol/messages.ts";
-import { KEEPER_LOCK, LOG_FAULT, NOT_REACHED, PRIV_FAULT } from "#protocol/sched-link.ts";
+import { KEEPER_LOCK, LOG_FAULT, NOT_REACHED, PLACE_OF_ROOT, PRIV_FAULT } from "#protocol/sched-link.ts";
 import { connectWatched } from "#protocol/watched-link.ts";
 import { WAITING } from "#server/shell/daemon-start.ts";
 import type { Conf } from "#support/conf.ts";
@@ -332,12 +332,32 @@ export const keeperPids = (conf: Conf): readonly SchedPid[] => lockedScheds(conf
 
 type SchedPid = { readonly name: string; readonly pid: number };
 
-function lockedScheds(conf: Conf, file: string): readonly SchedPid[] {
-  if (!existsSync(conf.home)) return [];
-  return readdirSync(conf.home)
-    .filter((name) => name === "sched_priv" || name.startsWith("sched_priv_"))
-    .flatMap((name) => {
-      const pid = lockHolder(join(conf.home, name, file));
-      return pid === null ? [] : [{ name: name === "sched_priv" ? "default" : name.slice("sched_priv_".length), pid }];
-    });
+function lockedScheds({ home }: Conf, file: string): readonly SchedPid[] {
+  return [...directoriesIn(home, "sched_priv"), ...directoriesIn(join(home, "identity"), PLACE_OF_ROOT)].flatMap(({ path, rest }) => {
+    const pid = lockHolder(join(path, file));
+    const name = rest === "" ? "default" : rest.replace(/^_/, "");
+    return pid !== null && isOwnerOf(path, pid) ? [{ name, pid }] : [];
+  });
+}
+
+/** Returns the entries of a directory whose names begin with a word, with the rest of their names. */
+function directoriesIn(directory: string, word: string): readonly { readonly path: string; readonly rest: string }[] {
+  return namesIn(directory)
+    .filter((name) => name.startsWith(word))
+    .map((name) => ({ path: join(directory, name), rest: name.slice(word.length) }));
+}
+
+function namesIn(directory: string): readonly string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    // There is no such directory, or the caller may not read it.
+    return [];
+  }
+}
+
+/** Whether a process runs as the owner of a directory: the owner could write any pid into a lock file there. */
+function isOwnerOf(directory: string, pid: number): boolean {
+  const uid = statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid;
+  return uid !== undefined && uid === statSync(directory).uid;
 }

@@ -6,11 +6,12 @@ import { join } from "node:path";
 import { schedDirectories } from "#model/tables/sched-attributes.ts";
 import { schedsOfHost } from "#protocol/host-questions.ts";
 import type { HostSched } from "#protocol/join-link.ts";
-import { KEEPER_LOCK } from "#protocol/sched-link.ts";
+import { KEEPER_LOCK, schedPlaceOfRoot } from "#protocol/sched-link.ts";
 import { makeSchedDirectories } from "#server/shell/sched-directories.ts";
 import { messageOf } from "#support/caught.ts";
 import type { Conf } from "#support/conf.ts";
 import { isLocked } from "#support/libc/lock-file.ts";
+import { systemUsers } from "#support/passwd.ts";
 import { AdminError, programTree } from "./complex-home.ts";
 import { lockHolder, programOf, runToEnd } from "./daemons.ts";
 
@@ -37,10 +38,10 @@ export async function startHostScheds(conf: Conf, warn: (text: string) => void):
 }
 
 /** Starts a scheduler. Returns false if it is already running. */
-async function startSched(conf: Conf, { name, port }: HostSched): Promise<boolean> {
+async function startSched(conf: Conf, { name, port, user }: HostSched): Promise<boolean> {
   const named = schedDirectories(name, conf.home);
   if (isLocked(join(named.sched_priv, "sched.lock"))) return false;
-  const keeper = lockHolder(join(named.sched_priv, KEEPER_LOCK));
+  const keeper = lockHolder(join(schedPlaceOfRoot(conf.home, name), KEEPER_LOCK)) ?? lockHolder(join(named.sched_priv, KEEPER_LOCK));
   if (keeper !== null) {
     // The scheduler has crashed several times, and its keeper waits before the next start.
     process.kill(keeper, "SIGHUP");
@@ -48,10 +49,12 @@ async function startSched(conf: Conf, { name, port }: HostSched): Promise<boolea
   }
   const own = join(conf.exec, "etc");
   const defaults = existsSync(join(own, "pbs_sched_config")) ? own : join(programTree(), "etc");
-  makeSchedDirectories({ name, home: conf.home, ...named, defaults, owner: null });
+  const runner = conf.mode === "system" && user !== undefined ? systemUsers().userByName(user) : undefined;
+  if (runner === null) throw new AdminError(`sched_user is ${user}, and this host has no such user`);
+  makeSchedDirectories({ name, home: conf.home, ...named, defaults, owner: runner ?? null });
   const { status, output } = await runToEnd(
     programOf(conf, "pbs_sched"),
-    ["-I", name, ...(port === null ? [] : ["-S", String(port)])],
+    ["-I", name, ...(port === null ? [] : ["-S", String(port)]), ...(runner === undefined ? [] : ["-U", runner.name])],
     conf,
   );
   if (status !== 0) throw new AdminError(output.trim() || `exit ${status}, see ${named.sched_log}`);

@@ -39,6 +39,8 @@ export type ServerLink = {
   hold(): void;
   release(): void;
   send(type: string, data: unknown): void;
+  /** length of what was sent and has not left yet */
+  readonly unsent_chars: number;
   /** Sends the text of a complete frame (frame.ts). */
   sendText(text: string): void;
   /** Sends the one reply of a request and decreases open_requests. */
@@ -147,6 +149,10 @@ export class ServerConnection implements ServerLink, Member {
 
   send(type: string, data: unknown): void {
     this.sendText(encodeFrame(type, data));
+  }
+
+  get unsent_chars(): number {
+    return this.#socket.destroyed ? 0 : this.#out.queued_chars + this.#socket.writableLength;
   }
 
   sendText(text: string): void {
@@ -334,7 +340,7 @@ export class ServerConnection implements ServerLink, Member {
   }
 
   #countUnread(): void {
-    const now = this.#socket.destroyed ? 0 : this.#out.queued_chars + this.#socket.writableLength;
+    const now = this.unsent_chars;
     for (const share of this.#shares) share.unread_chars += now - this.#unread;
     this.#unread = now;
   }

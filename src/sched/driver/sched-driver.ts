@@ -27,7 +27,8 @@ import { UsageKeeper } from "./usage-keeper.ts";
 
 export type SchedFrame = FrameOf<"server-to-sched">;
 /** What a scheduler process says about itself in its hello. */
-export type SchedSelf = { readonly name: string; readonly pid: number; readonly version: string };
+/** user: as in SchedHello */
+export type SchedSelf = { readonly name: string; readonly pid: number; readonly version: string; readonly user?: string };
 
 const REFUSED_RETRY_MS = 2000;
 const LEAVE_MS_MAX = 5000;

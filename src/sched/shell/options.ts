@@ -23,6 +23,8 @@ export type SchedOptions = {
   readonly threads: number | undefined;
   /** -S: the TCP port on which a scheduler on another host than the server listens */
   readonly port: number | undefined;
+  /** -U: the user as whom a scheduler on another host than the server runs (sched_user) */
+  readonly user: string | undefined;
 };
 
 export type ParsedOptions =
@@ -36,7 +38,7 @@ export type ParsedOptions =
   | { readonly kind: "help" }
   | { readonly kind: "wrong"; readonly text: string };
 
-const WITH_VALUE = "cdILpSt";
+const WITH_VALUE = "cdILpStU";
 const WITHOUT_VALUE = "lnN";
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,14}$/;
 
@@ -89,6 +91,7 @@ function optionsOf(values: ReadonlyMap<string, string>, cores: number): ParsedOp
     no_restart: values.has("n"),
     threads,
     port: port === undefined ? undefined : Number(port),
+    user: values.get("U"),
   };
   return { kind: "run", options, notes };
 }

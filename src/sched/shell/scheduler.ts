@@ -17,6 +17,8 @@ export type SchedulerOptions = DirectoryOptions & {
   readonly name: string;
   readonly way: ServerWay;
   readonly version: string;
+  /** the user as whom this process runs, if the server is on another host */
+  readonly user?: string;
 };
 
 export class Scheduler {
@@ -29,8 +31,8 @@ export class Scheduler {
 
   /** Starts the scheduler: it gets a connection with the server, and a new one after each loss, until leave() is called. */
   constructor(options: SchedulerOptions) {
-    const { name, version } = options;
-    this.#driver = new SchedDriver(this.#ports(options), { name, pid, version });
+    const { name, version, user } = options;
+    this.#driver = new SchedDriver(this.#ports(options), { name, pid, version, ...(user === undefined ? {} : { user }) });
     this.#driver.start();
   }
 

@@ -40,12 +40,16 @@ export type ServerEnd = {
 /** Connects a driver with the server, for as long as it lives. */
 export type ServerWay = (end: ServerEnd) => LinkPort;
 
+/** The connection of a scheduler that the server dials. pass: sends a frame that was made elsewhere; unsent_chars: length of what has not left yet */
+export type DialledLink = LinkPort & { pass(type: string, data: unknown): void; unsent_chars(): number };
+export type DialledWay = (end: ServerEnd) => DialledLink;
+
 export type WayOptions = {
   readonly conf: Conf;
   /** the port of option -S; undefined: the first free one of the ports in pbs.conf (L3) */
   readonly port: number | undefined;
   /** the directory in which the newest leader is kept (leaders.ts) */
-  readonly sched_priv: string;
+  readonly leader_in: string;
   readonly note: (event: number, text: string) => void;
   /** differ from WAITS in tests */
   readonly waits?: Partial<typeof WAITS>;
@@ -76,9 +80,10 @@ export async function openServerWay(options: WayOptions): Promise<ServerWay> {
     });
 }
 
-async function listenForServer({ conf, port, sched_priv, note, waits }: WayOptions): Promise<ServerWay> {
+/** Listens for the server of another host. Rejects if that is not possible; the message says why. */
+export async function listenForServer({ conf, port, leader_in, note, waits }: WayOptions): Promise<DialledWay> {
   const { first_ms, absent_ms } = { ...WAITS, ...waits };
-  const leaders = new Leaders(sched_priv, absent_ms, (text) => note(LOG_EVENT.ERROR, text));
+  const leaders = new Leaders(leader_in, absent_ms, (text) => note(LOG_EVENT.ERROR, text));
   let end: ServerEnd | null = null;
   let link: ServerLink | null = null;
   /** the servers that have not named their leader yet */
@@ -143,8 +148,11 @@ async function listenForServer({ conf, port, sched_priv, note, waits }: WayOptio
   keepShown(conf, listener, note);
   return (driver) => {
     end = driver;
+    const send = (type: string, data: unknown): void => link?.send(type, data);
     return {
-      send: (type, data) => link?.send(type, data),
+      send,
+      pass: send,
+      unsent_chars: () => link?.unsent_chars ?? 0,
       reconnect: () => link?.destroy(),
       close() {
         link?.end();

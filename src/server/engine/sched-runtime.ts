@@ -48,6 +48,8 @@ export type SchedRuntime = {
   pid: number;
   /** the host of a connected scheduler; null: this host */
   host: string | null;
+  /** the user as whom a scheduler on another host says that it runs; null: it has not said so */
+  user: string | null;
   /** the scheduler has been connected to this server */
   met: boolean;
   /** the process was started, and the server has not learned of its end; for a scheduler on another host: the server dials it or is connected to it */
@@ -176,6 +178,7 @@ export function runtimeOf(kernel: SchedTable, name: string): SchedRuntime {
       attention: false,
       away_ms: 0,
       pongs: false,
+      user: null,
       heard_ms: 0,
       silent: null,
       again: false,

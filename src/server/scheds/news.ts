@@ -17,7 +17,7 @@ import { commentFollows } from "./comment.ts";
 import { configure, trigger } from "./cycles.ts";
 import { wantsPressure } from "./mirror.ts";
 import { forgetUnreached, homeOf, isWantedThere } from "./remote.ts";
-import { lost, restartProcess, startProcess, stopProcess } from "./session.ts";
+import { checkUser, lost, restartProcess, startProcess, stopProcess } from "./session.ts";
 import { setServerState } from "./state.ts";
 
 // --- objects that schedulers see
@@ -130,6 +130,7 @@ export function schedChanged(kernel: Kernel, tx: Transaction, name: string, chan
     if (partitionsOf(sched).length === 0 && (before["partition"] as readonly string[] | undefined)?.length) stopProcess(kernel, name);
   }
   if (names.includes("sched_user") && kernel.config.own_user === null && !isRemote(sched, kernel.config)) restartProcess(kernel, name);
+  if (names.includes("sched_user")) checkUser(kernel, sched);
   if (names.includes("job_sort_formula")) formulaChanged(kernel, runtime);
   if (names.some((attribute) => !SILENT.has(attribute))) configure(kernel, name);
   if (names.includes("scheduler_iteration")) rearmIteration(kernel, name, Number(sched.attrs["scheduler_iteration"] ?? 600));

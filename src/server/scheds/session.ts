@@ -69,7 +69,7 @@ export function frame(kernel: Kernel, link: number, { type, data }: FrameOf<"sch
 // --- connections
 
 /** host: the host that the server has dialled; null: a process of this host has connected. */
-export function hello(kernel: Kernel, link: number, { name, pid, pongs }: SchedHello, host: string | null): void {
+export function hello(kernel: Kernel, link: number, { name, pid, pongs, user }: SchedHello, host: string | null): void {
   const sched = kernel.state.scheds.get(name);
   const code =
     sched === undefined
@@ -101,14 +101,14 @@ export function hello(kernel: Kernel, link: number, { name, pid, pongs }: SchedH
     leaving: false,
     again: false,
     pongs: pongs === true,
+    user: user ?? null,
     heard_ms: kernel.now_ms,
   });
   kernel.timers.clear(`sched-start:${name}`);
   answersAgain(kernel, runtime, sched);
   forgetUnreached(kernel, sched);
   logSched(kernel, name, host === null ? "connected" : `connected on host ${host}`);
-  if (host !== null && sched.attrs["sched_user"] !== undefined)
-    logSched(kernel, name, `sched_user has no effect on host ${host}: the scheduler runs as the user who started it`);
+  checkUser(kernel, sched);
   happened(kernel, name, "connected");
   trigger(kernel, name, SCHED_COMMAND.FIRST);
   beginSchedHeartbeat(kernel, runtime);
@@ -238,6 +238,15 @@ export function startProcess(kernel: Kernel, name: string): void {
   runtime.leaving = false;
   beginSchedHeartbeat(kernel, runtime);
   kernel.out.actions.push({ kind: "start-sched", sched: name });
+}
+
+/** Writes into the log if a scheduler on another host runs as another user than sched_user. The server cannot change that. */
+export function checkUser(kernel: Kernel, sched: Sched): void {
+  const { host, user } = runtimeOf(kernel, sched.name);
+  const { sched_user } = sched.attrs;
+  if (host === null || kernel.config.own_user !== null || sched_user === undefined || sched_user === user) return;
+  const present = user === null ? "as the user who started it" : `as ${user}`;
+  logSched(kernel, sched.name, `sched_user is ${sched_user}, but the scheduler runs ${present} on host ${host}: restart it there`);
 }
 
 /** Makes the process of a scheduler end, on whatever host. It is not started and not dialled again. */

@@ -11,11 +11,9 @@ import {
   chmodSync,
   chownSync,
   closeSync,
-  constants,
   existsSync,
   fchmodSync,
   fchownSync,
-  fstatSync,
   lchownSync,
   lstatSync,
   mkdirSync,
@@ -98,21 +96,6 @@ function makeFile(path: string, bytes: Uint8Array, owner: SchedDirectories["owne
   } finally {
     closeSync(fd);
   }
-}
-
-/** Opens sched_out, the file for stdout and stderr of the scheduler, for appending. null: it is not a plain file that belongs to the scheduler. */
-export function openSchedOut(sched_priv: string): number | null {
-  const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
-  let fd: number;
-  try {
-    fd = openSync(join(sched_priv, "sched_out"), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o644);
-  } catch {
-    return null;
-  }
-  const stat = fstatSync(fd);
-  if (stat.isFile() && stat.nlink === 1) return fd;
-  closeSync(fd);
-  return null;
 }
 
 /** Makes a directory, unless something with that name exists. */

@@ -14,12 +14,12 @@ import { nth } from "#support/assert.ts";
 import { messageOf } from "#support/caught.ts";
 import { isLocked, readPid } from "#support/libc/lock-file.ts";
 import type { UserDatabase } from "#support/passwd.ts";
-import { checkLogDirectory, checkPrivate } from "#support/sched-directory.ts";
+import { checkLogDirectory, checkPrivate, openSchedOut } from "#support/sched-directory.ts";
 import { trustedDirectory } from "#support/trusted-file.ts";
 import type { ProcessesPort } from "../driver/ports.ts";
 import type { SchedSight } from "../scheds/heartbeat.ts";
 import type { SchedEnd } from "../scheds/session.ts";
-import { makeSchedDirectories, openSchedOut } from "./sched-directories.ts";
+import { makeSchedDirectories } from "./sched-directories.ts";
 
 export type SchedProcessesOptions = {
   readonly home: string;

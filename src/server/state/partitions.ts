@@ -4,6 +4,7 @@
 
 import { isHostNamed } from "#identity/host-name.ts";
 import { DEFAULT_PARTITION, DEFAULT_SCHED } from "#model/tables/sched-attributes.ts";
+import type { HostSched } from "#protocol/join-link.ts";
 import type { RunnerDoing } from "#protocol/runner-link.ts";
 import { isOwnName, type OwnHost } from "./own-host.ts";
 import type { Backend, Queue, Runner, Sched, ServerState, Vnode } from "./state.ts";
@@ -55,10 +56,12 @@ export function shownHost(sched: PlacedSched, own: OwnHost & { readonly pair?: {
 }
 
 /** The schedulers that belong to another host. host: the name in its certificate. */
-export function schedsOf(state: ServerState, own: OwnHost, host: string): { readonly name: string; readonly port: number | null }[] {
+export function schedsOf(state: ServerState, own: OwnHost, host: string): HostSched[] {
   return [...state.scheds.values()].flatMap((sched) => {
     const place = remotePlace(sched, own);
-    return place !== null && isHostNamed(host, place.host) ? [{ name: sched.name, port: place.port ?? null }] : [];
+    if (place === null || !isHostNamed(host, place.host)) return [];
+    const user = sched.attrs["sched_user"];
+    return [{ name: sched.name, port: place.port ?? null, ...(typeof user === "string" ? { user } : {}) }];
   });
 }
 

@@ -250,6 +250,7 @@ const OPTIONS: readonly (readonly [argv: string, expected: unknown])[] = [
   ["-a",                USAGE],
   ["-S 15077 -I s1",    { name: "s1", port: 15_077 }],
   ["-S",                USAGE],
+  ["-U alice -I s1",    { name: "s1", user: "alice" }],
   ["-S 0",              "0: bad port value (should be in range 1-65535)\n"],
   ["-S x",              "x: bad port value (should be in range 1-65535)\n"],
   ["-S 65536",          "65536: bad port value (should be in range 1-65535)\n"],

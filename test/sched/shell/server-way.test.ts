@@ -40,7 +40,7 @@ async function inHome(
     const notes: string[] = [];
     if (known !== undefined) writeFileSync(join(home, "leader"), `${known}\n`);
     const note = (_event: number, text: string): void => void notes.push(text);
-    const way = await openServerWay({ conf: confIn(home), port, sched_priv: home, note, ...(waits === undefined ? {} : { waits }) });
+    const way = await openServerWay({ conf: confIn(home), port, leader_in: home, note, ...(waits === undefined ? {} : { waits }) });
     const events: string[] = [];
     const link = way({
       opened() {
@@ -157,7 +157,7 @@ test("server way: the scheduler ends a link that it does not understand, and the
 
 test("server way: a port of its own that is in use is named", async () => {
   await inHome(async (home, port) => {
-    await assert.rejects(openServerWay({ conf: confIn(home), port, sched_priv: home, note: () => undefined }), {
+    await assert.rejects(openServerWay({ conf: confIn(home), port, leader_in: home, note: () => undefined }), {
       message: `port ${port} is in use`,
     });
   });

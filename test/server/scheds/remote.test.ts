@@ -34,8 +34,8 @@ const LINK = 5;
 const REFUSED = "no scheduler s1 listens on ports 15050 to 15069 of node7";
 
 /** The hello of the scheduler that the server has dialled. */
-function farHello(h: Harness, link = LINK, host = "node7", name = "s1"): void {
-  h.driver.schedHello(link, { name, pid: 0, version: "x", pongs: true }, host);
+function farHello(h: Harness, link = LINK, host = "node7", name = "s1", more: { readonly user?: string } = {}): void {
+  h.driver.schedHello(link, { name, pid: 0, version: "x", pongs: true, ...more }, host);
   settle(h);
 }
 
@@ -97,12 +97,18 @@ test("sched_port is listed only when set, and has no meaning for a scheduler of 
   await session(h, [["set sched s2 sched_port=70000", "15014 Illegal attribute or resource value"]]);
 });
 
-test("sched_user has no effect on another host, and the log says so", async () => {
+test("a scheduler on another host that does not run as its sched_user is not ended, and the log says so", async () => {
   const h = await world("set sched s1 sched_user=alice");
   farHello(h);
-  assert.ok(logsOf(h, "s1").includes("sched_user has no effect on host node7: the scheduler runs as the user who started it"));
+  const told = (user: string, present: string): boolean =>
+    logsOf(h, "s1").includes(`sched_user is ${user}, but the scheduler runs ${present} on host node7: restart it there`);
+  assert.ok(told("alice", "as the user who started it"), "a scheduler of an earlier release does not say its user");
+  schedLost(h, LINK);
+  farHello(h, LINK, "node7", "s1", { user: "alice" });
+  assert.ok(!told("alice", "as alice"));
   h.actions.length = 0;
   await session(h, [["set sched s1 sched_user=bob"]]);
+  assert.ok(told("bob", "as alice"));
   assert.deepEqual(actions(h, "stop-sched", "start-sched"), []);
 });
 

@@ -3,7 +3,8 @@ import { closeSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, sy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { makeSchedDirectories, openSchedOut } from "#server/shell/sched-directories.ts";
+import { makeSchedDirectories } from "#server/shell/sched-directories.ts";
+import { openSchedOut } from "#support/sched-directory.ts";
 
 test("links that a scheduler's user plants in its sched_priv are not written through", () => {
   const home = mkdtempSync(join(tmpdir(), "sched-directories-"));
