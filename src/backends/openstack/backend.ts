@@ -5,14 +5,14 @@
 // I2. Servers that have shut down or failed are deleted when they are listed; the caller sees them once.
 // I3. No more servers are asked for than the quota has room for, and at most max_spawns are being built at the same time.
 
-import { lstatSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { mustGet } from "#support/assert.ts";
-import { messageOf } from "#support/caught.ts";
 import type { Backend, RunnerOrder, RunnerSighting } from "../contract/backend.ts";
 import { BackendError } from "../contract/fault.ts";
 import type { BackendSettings } from "../contract/settings.ts";
 import { withoutSurplus } from "../contract/sightings.ts";
 import { ask, type HttpAnswer, type HttpQuestion } from "../shell/http.ts";
+import { secretFile } from "../shell/secret-file.ts";
 import {
   type Catalog,
   countedQuota,
@@ -230,21 +230,6 @@ class OpenStack {
   #fault(what: string, { status, text }: HttpAnswer, uncertain = false): BackendError {
     const secrets = [...this.#credentials().secrets, this.#session?.token ?? ""];
     return new BackendError(openStackFault(what, status, text, secrets), { uncertain });
-  }
-}
-
-const OTHERS_READ = 0o077;
-
-/** Returns the text of a file. Throws unless only its owner can read it, and the owner is root or this process's user. */
-function secretFile(path: string): string {
-  try {
-    const stat = lstatSync(path);
-    const uid = process.geteuid?.() ?? 0;
-    if (!stat.isFile() || (stat.uid !== uid && stat.uid !== 0) || (stat.mode & OTHERS_READ) !== 0)
-      throw new Error("others may read it; its mode must be 0600");
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    throw new BackendError({ kind: "configuration", text: `credentials ${path}: ${messageOf(error)}` }, { cause: error });
   }
 }
 
