@@ -1,6 +1,7 @@
 // Asks one backend for what the plan wants: lists its runners, submits orders, cancels, releases. One call is under way at a time.
 //
 // L1. A backend is asked again for ever: after a fault with a pause (src/backends/contract/backoff.ts), otherwise whenever the picture changes and every runner_resync_interval.
+//     While runners are expected to come or to go, the backend is also asked LOOK_MS_FIRST after the last change of the picture, then after twice as long, and so on.
 // L2. The server is told of a fault at once, in the backend's own words, and is also told when the fault is over.
 // L3. Exactly once: the server has recorded the runners before they are submitted. If a submission ends without a clear answer, it is repeated with the same tag, and the backend
 //     looks for the tag first.
@@ -33,6 +34,8 @@ export type LoopTools = {
   /** the program of a runner with its arguments, and its environment */
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
+  /** the shortest time between two looks at a backend other than this machine; absent: PAUSE_MS_MIN */
+  readonly pause_ms_min?: number;
   /** opens a backend; throws a BackendError if its attributes cannot be right */
   open(settings: BackendSettings): Backend;
   send<T extends keyof RunnersToServer>(type: T, data: RunnersToServer[T]): void;
@@ -60,6 +63,10 @@ const REFUSED_MS = 60_000;
 const TOKEN_BYTES = 32;
 /** How often the runners of the spare are looked at. The spare is the local backend that is used while the main one fails (L4). */
 const SPARE_MS = 2000;
+/** L1 */
+const LOOK_MS_FIRST = 2000;
+/** The shortest time between two looks at a backend that is not this machine itself: the picture changes with each job, and a list may be dear. */
+const PAUSE_MS_MIN = 500;
 
 export class BackendLoop {
   readonly #tools: LoopTools;
@@ -77,6 +84,13 @@ export class BackendLoop {
   #busy = false;
   #passing: Promise<void> = Promise.resolve();
   #again = false;
+  /** when the last look began */
+  #looked_ms = Number.NEGATIVE_INFINITY;
+  /** looks since the picture of the runners changed, and that picture (L1) */
+  #looks = 0;
+  #pictured = "";
+  /** whether runners are expected to come or to go */
+  #is_moving = false;
   #closed = false;
   #strangers: ReadonlyMap<string, number> = new Map();
   #seen: ReadonlyMap<string, RunnerSighting> = new Map();
@@ -132,11 +146,17 @@ export class BackendLoop {
     }
     const now_ms = Date.now();
     if (this.#rests && !this.#spareWanted) return this.#wake(this.#next_ms - now_ms);
+    const pictured = runners.map(({ name, doing, away }) => `${name} ${doing} ${away === true}`).join();
+    if (pictured !== this.#pictured) this.#looks = 0;
+    this.#pictured = pictured;
+    const pause_ms = work.attrs["type"] === "local" ? 0 : this.#looked_ms + (this.#tools.pause_ms_min ?? PAUSE_MS_MIN) - performance.now();
+    if (pause_ms > 0) return this.#wake(pause_ms);
+    this.#looked_ms = performance.now();
     this.#busy = true;
     this.#passing = this.#pass(runners, plan).finally(() => {
       this.#busy = false;
       const resync_ms = Number(work.attrs["runner_resync_interval"] ?? RESYNC_S_DEFAULT) * 1000;
-      if (this.#fault === null) this.#wake(resync_ms);
+      if (this.#fault === null) this.#wake(this.#is_moving ? Math.min(resync_ms, LOOK_MS_FIRST * 2 ** this.#looks++) : resync_ms);
       else this.#wake(this.#spareWanted ? SPARE_MS : Math.max(0, this.#next_ms - Date.now()));
       if (!this.#again) return;
       this.#again = false;
@@ -196,7 +216,10 @@ export class BackendLoop {
     await this.#main?.backend.close();
     this.#main = null;
     this.#opened_for = text;
-    this.#main = { backend: this.#tools.open(this.#settings("")), diverted: false };
+    const backend = this.#tools.open(this.#settings(""));
+    this.#main = { backend, diverted: false };
+    const own = { complex: this.#tools.complex, backend: this.#work.name };
+    for (const tag of backend.kept?.() ?? []) if (isTagOf(tag, own)) this.#tags.add(tag);
   }
 
   #directoryOf(suffix: "" | "local"): string {
@@ -263,6 +286,7 @@ export class BackendLoop {
       now_ms: Date.now(),
     });
     this.#is_empty = false;
+    this.#is_moving = done.strangers.size > 0 || all.some(({ doing, away }) => doing === "asked" || doing === "lost" || away === true);
     this.#strangers = done.strangers;
     this.#seen = done.seen;
     const reasons = Object.fromEntries([...done.seen.keys()].map((name) => [name, done.reasons[name] ?? ""]));

@@ -48,6 +48,7 @@ function bed(t: TestContext, open: (settings: BackendSettings) => Backend) {
   const directory = mkdtempSync(join(tmpdir(), "partita-loop-"));
   const sent: Sent[] = [];
   let serial = 0;
+  let woken = 0;
   const workOf = (attrs: BackendWork["attrs"]): BackendWork => ({
     name: "sl",
     partition: "p1",
@@ -57,6 +58,7 @@ function bed(t: TestContext, open: (settings: BackendSettings) => Backend) {
     complex: "c",
     user: "me",
     directory,
+    pause_ms_min: 0,
     argv: ["/bin/runner"],
     env: {},
     open,
@@ -64,7 +66,7 @@ function bed(t: TestContext, open: (settings: BackendSettings) => Backend) {
     record: async () => ++serial,
     note: () => undefined,
     refused: () => undefined,
-    changed: () => undefined,
+    changed: () => void woken++,
   });
   t.after(async () => {
     await loop.close();
@@ -74,7 +76,7 @@ function bed(t: TestContext, open: (settings: BackendSettings) => Backend) {
     loop.update(workOf(attrs), runners, () => plan);
     await loop.idle();
   };
-  return { directory, sent, pass, loop };
+  return { directory, sent, pass, loop, woken: () => woken };
 }
 
 const runner = (serial: number, more: Partial<RunnerWork>): RunnerWork => {
@@ -188,4 +190,35 @@ test("loop: a backend gets the options of the jobs; one that does not take them 
     sent.flatMap(({ type, data }) => (type === "runners-state" ? [data.error] : [])),
     [null],
   );
+});
+
+test("loop: what a backend kept of orders that this process does not know is removed when none of their runners is left", async (t) => {
+  const released: string[] = [];
+  const open = ({ type }: BackendSettings): Backend =>
+    fake(type, { kept: () => ["c.sl.1", "c.sl.2", "c.other.3"], release: async (tag) => void released.push(tag) });
+  const { pass } = bed(t, open);
+  await pass(NOTHING, { runners: [runner(2, {})] });
+  assert.deepEqual(released, ["c.sl.1"]);
+  await pass(NOTHING);
+  assert.deepEqual(released, ["c.sl.1", "c.sl.2"]);
+});
+
+test("loop: while runners are expected to come or go, the backend is soon asked again, and then less and less often", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const one = bed(t, ({ type }) => fake(type, { list: async () => sightingsOf({ tag: "c.sl.1", count: 1 }) }));
+  const asked = { runners: [runner(1, { doing: "asked" })] };
+  await one.pass(NOTHING, asked);
+  const waits: number[] = [];
+  for (let round = 0; round < 3; round++) {
+    const before = one.woken();
+    let waited_s = 0;
+    for (; one.woken() === before; waited_s++) t.mock.timers.tick(1000);
+    waits.push(waited_s);
+    await one.pass(NOTHING, asked);
+  }
+  assert.deepEqual(waits, [2, 4, 8]);
+  await one.pass(NOTHING, { runners: [runner(1, { doing: "busy" })] });
+  const before = one.woken();
+  t.mock.timers.tick(59_000);
+  assert.equal(one.woken(), before, "nothing is expected: the next look is that of runner_resync_interval");
 });

@@ -33,6 +33,11 @@ export type Backend = {
   probe(): Promise<Probe>;
   /** Removes what was kept for an order, such as files with tokens. Called when the runners of the order have ended and it will not be submitted again. */
   release(tag: string): Promise<void>;
+  /**
+   * Returns the tags of orders for which something is kept, so that it is also removed if the caller has forgotten the order. Tags of others may be among them.
+   * Absent: list() shows all such orders.
+   */
+  kept?(): readonly string[];
   /** Tells the backend that waiting runners are wanted earlier or later than before. Absent: the backend cannot change this. */
   reschedule?(runners: readonly RunnerSighting[], wish: Wish): Promise<void>;
   /** Ends the use of the backend. Runners continue. */
@@ -126,6 +131,4 @@ export const RUNNER_ENV = {
   TAG: "PARTITA_RUNNER_TAG",
   INDEX: "PARTITA_RUNNER_INDEX",
   TOKEN_FILE: "PARTITA_RUNNER_TOKEN_FILE",
-  /** openstack: seconds that a runner should wait for another job before it leaves, because a new server would take long to boot */
-  IDLE: "PARTITA_RUNNER_IDLE",
 } as const;

@@ -31,6 +31,7 @@ export function openGridEngine(settings: BackendSettings, tokens: TokenFiles): B
     cancel: (runners, { queued_only = false } = {}) => engine.cancel(runners, queued_only),
     probe: () => engine.probe(),
     release: async (tag) => tokens.remove(tag),
+    kept: () => tokens.tags(),
     reschedule: (runners, wish) => engine.reschedule(runners, wish),
     close: async () => undefined,
   };

@@ -32,6 +32,7 @@ export function openLsf(settings: BackendSettings, tokens: TokenFiles): Backend 
     cancel: (runners, { queued_only = false } = {}) => lsf.cancel(runners, queued_only),
     probe: () => lsf.probe(),
     release: async (tag) => tokens.remove(tag),
+    kept: () => tokens.tags(),
     close: async () => undefined,
   };
 }

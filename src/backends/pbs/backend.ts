@@ -30,6 +30,7 @@ export function openPbs(settings: BackendSettings, tokens: TokenFiles): Backend 
     cancel: (runners, { queued_only = false } = {}) => pbs.cancel(runners, queued_only),
     probe: () => pbs.probe(),
     release: async (tag) => tokens.remove(tag),
+    kept: () => tokens.tags(),
     reschedule: (runners, wish) => pbs.reschedule(runners, wish),
     close: async () => undefined,
   };

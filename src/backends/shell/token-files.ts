@@ -3,7 +3,7 @@
 // K1. Only the controller's user can write the directory, so that no user can put a link in the place of a file.
 // K2. A token is never in a name, a log or an error.
 
-import { closeSync, constants, fchownSync, mkdirSync, openSync, rmSync, statSync, writeSync } from "node:fs";
+import { closeSync, constants, existsSync, fchownSync, mkdirSync, openSync, readdirSync, rmSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { messageOf } from "#support/caught.ts";
 import { trustedDirectory } from "#support/trusted-file.ts";
@@ -17,6 +17,8 @@ export type TokenFiles = {
   write(order: Pick<RunnerOrder, "tag" | "tokens" | "owner">): void;
   /** removes the files of a tag */
   remove(tag: string): void;
+  /** the tags whose files are there */
+  tags(): readonly string[];
 };
 
 /** directory: made if it is missing; its parent must exist. */
@@ -33,6 +35,7 @@ export function tokenFiles(directory: string): TokenFiles {
         throw new BackendError({ kind: "configuration", text: `tokens of runners cannot be written: ${messageOf(error)}` });
       }
     },
+    tags: () => (existsSync(directory) ? readdirSync(directory) : []),
     remove: (tag) => rmSync(of(tag), { recursive: true, force: true }),
   };
 }

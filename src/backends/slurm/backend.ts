@@ -31,6 +31,7 @@ export function openSlurm(settings: BackendSettings, tokens: TokenFiles): Backen
     cancel: (runners, { queued_only = false } = {}) => slurm.cancel(runners, queued_only),
     probe: () => slurm.probe(),
     release: async (tag) => tokens.remove(tag),
+    kept: () => tokens.tags(),
     reschedule: (runners, wish) => slurm.reschedule(runners, wish),
     close: async () => undefined,
   };
