@@ -18,7 +18,7 @@ const RULES: readonly FaultRule[] = [
   ],
   [/not a valid|cannot be requested|is not a consumable|Numerical value|invalid (?:range|value)/i, "impossible"],
   [
-    /unknown queue|project.*does not exist|parallel environment.*does not exist|requires operator|not allowed|no access|denied/i,
+    /unknown queue|project.*does not exist|parallel environment.*does not exist|requires operator|minimum user id|not allowed|no access|denied/i,
     "configuration",
   ],
   [/SGE_ROOT|SGE_CELL|critical error|error: (?:cell|commd)|act_qmaster|invalid option|invalid priority|submit host/i, "configuration"],

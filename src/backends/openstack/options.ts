@@ -17,7 +17,6 @@ export type OpenStackOptions = {
   readonly key_name: string | null;
   readonly security_groups: readonly string[];
   readonly max_spawns: number;
-  readonly keep_alive_s: number;
   readonly timeout_ms: number;
   readonly options: Readonly<Record<string, string>>;
 };
@@ -34,7 +33,6 @@ export function openStackOptions({ attributes }: BackendSettings): OpenStackOpti
     key_name: textSetting(attributes, "key_name"),
     security_groups: listOf(attributes, "security_groups"),
     max_spawns: numberSetting(attributes, "max_spawns") ?? missing("max_spawns"),
-    keep_alive_s: numberSetting(attributes, "keep_alive") ?? missing("keep_alive"),
     timeout_ms: timeoutOf(attributes),
     options: parseBackendOptions("openstack", textSetting(attributes, "backend_opts") ?? ""),
   };

@@ -2,7 +2,7 @@
 //
 // O1. The user data has the token of one runner, and nothing else that is secret.
 
-import { RUNNER_ENV, type RunnerOrder, type RunnerRequest } from "../contract/backend.ts";
+import type { RunnerOrder, RunnerRequest } from "../contract/backend.ts";
 import { BackendError } from "../contract/fault.ts";
 import { runnerScript } from "../contract/script.ts";
 import type { Flavor, Quota } from "./answer.ts";
@@ -70,7 +70,7 @@ export function serverBody({ order, index, flavor, image, user }: ServerParts, o
       flavorRef: flavor.id,
       networks: networks === null ? "auto" : networks.length === 1 && networks[0] === "none" ? "none" : networks.map((uuid) => ({ uuid })),
       metadata: { [META.TAG]: order.tag, [META.INDEX]: String(index) },
-      user_data: Buffer.from(userData(order, index, user, options.keep_alive_s)).toString("base64"),
+      user_data: Buffer.from(userData(order, index, user)).toString("base64"),
       ...(key_name === null ? {} : { key_name }),
       ...(security_groups.length === 0 ? {} : { security_groups: security_groups.map((name) => ({ name })) }),
     },
@@ -84,7 +84,7 @@ const TOKEN_DIR = "/run/partita-runner";
  * Returns the script that cloud-init runs as root when the server boots. It makes the user of the runner if the image does not have him, writes the token into a file
  * of this user, runs the runner as this user, and shuts the server down when the runner has left: list() then finds the server and deletes it.
  */
-export function userData(order: RunnerOrder, index: number, user: string | null, keep_alive_s: number): string {
+export function userData(order: RunnerOrder, index: number, user: string | null): string {
   const name = order.owner?.name ?? user ?? "";
   if (!/^[A-Za-z_][A-Za-z0-9_.-]{0,31}$/.test(name) || name === "root")
     throw new BackendError({ kind: "configuration", text: `no server is started for the user ${JSON.stringify(name)}` });
@@ -92,7 +92,7 @@ export function userData(order: RunnerOrder, index: number, user: string | null,
   if (!/^[A-Za-z0-9_.+/=:-]{1,512}$/.test(token)) throw new RangeError("a token has characters that cannot be in user data");
   const uid = order.owner === null ? "" : `-u ${order.owner.uid} `;
   const script = runnerScript({
-    order: { ...order, env: { ...order.env, [RUNNER_ENV.IDLE]: String(keep_alive_s) } },
+    order,
     token_dir: TOKEN_DIR,
     index: String(index),
   });

@@ -3,7 +3,7 @@
 //
 // O1. `assumed` is the value with which an adapter works while the attribute is unset; src/backends reads it from here.
 
-import type { AttributeRow } from "../attribute.ts";
+import type { AttributeRow, AttributeValue } from "../attribute.ts";
 
 const ABSOLUTE = (path: string): boolean => path.startsWith("/") && !path.includes("\0");
 /** Whether a text can be an argument of another program: it contains no blank and is not an option. */
@@ -47,6 +47,9 @@ export const BACKEND_OPTION_ROWS: readonly AttributeRow[] = [
   ["max_spawns",        "integer", "all", "mgr",  "openstack: servers that are being built at the same time", { assumed: 10, min: 1, max: 1000 }],
   ["keep_alive",        "integer", "all", "mgr",  "openstack: seconds that a runner waits for another job before it leaves and its server is deleted", { assumed: 120, min: 0, max: 86_400 }],
 ];
+
+/** The value that is assumed for an attribute that is unset (O1). */
+export const assumedOption = (name: string): AttributeValue | undefined => BACKEND_OPTION_ROWS.find(([row]) => row === name)?.[5]?.assumed;
 
 const EXPRESSION = /^(?:[A-Za-z0-9_ :.|-]|\\[.+*?()[\]{}|^$\\]|\[\^?[A-Za-z0-9_.:-]+\]|[*+?](?![*+?]))*$/;
 const REPETITIONS_MAX = 4;

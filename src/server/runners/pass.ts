@@ -3,11 +3,12 @@
 // P1. A pass follows every change that matters, but not sooner than a moment after the last pass; that moment grows with the number of jobs, so that passes take a small
 //     part of the server's time.
 // P2. Without a change, the picture is sent again every runner_resync_interval.
-// P3. A runner leaves when it has had no job for runner_idle_wait. While jobs of its bucket wait, it leaves after BLOCKED_WAIT_MS if that is later, because its scheduler may only
-//     be slow.
+// P3. A runner leaves when it has had no job for runner_idle_wait (openstack: keep_alive). While jobs of its bucket wait, it leaves after BLOCKED_WAIT_MS if that is
+//     later, because its scheduler may only be slow.
 // P4. When no backend is enabled and no runner is recorded, pbs_runners is told to end with each picture. It ends when it has seen that the backends have no runner left. It stays
 //     if a later picture needs it.
 
+import { assumedOption } from "#model/tables/backend-options.ts";
 import { addHolds } from "#model/values/hold.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
@@ -28,6 +29,7 @@ const BLOCKED_WAIT_MS = 30_000;
 /** The largest number of jobs to which one pass gives a hold; the next pass continues. */
 const HELD_MAX = 100;
 const RESYNC_S_DEFAULT = 60;
+const KEEP_ALIVE_S = Number(assumedOption("keep_alive"));
 
 /** Called after each change that may change the number of runners: a pass follows soon (P1). */
 export function passSoon(kernel: Kernel): void {
@@ -108,8 +110,14 @@ function patience_ms(
   waiting: ReadonlyMap<string, unknown>,
 ): number {
   if (runners.draining.has(name)) return 0;
-  const wait_ms = Number(backend?.attrs["runner_idle_wait"] ?? 0) * 1000;
+  const wait_ms = idleWait_s(backend) * 1000;
   return waiting.has(attrs.bucket.key) ? Math.max(wait_ms, BLOCKED_WAIT_MS) : wait_ms;
+}
+
+/** How long a runner waits for another job. A server of a cloud takes long to boot, so that its runner waits longer (keep_alive). */
+function idleWait_s(backend: Backend | undefined): number {
+  const least_s = Number(backend?.attrs["runner_idle_wait"] ?? 0);
+  return backend?.attrs["type"] === "openstack" ? Math.max(least_s, Number(backend.attrs["keep_alive"] ?? KEEP_ALIVE_S)) : least_s;
 }
 
 /** Whether a reservation has the runner's vnode. */

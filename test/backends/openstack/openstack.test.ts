@@ -136,13 +136,12 @@ test("the body of a new server", () => {
 
 test("O1: user data have the token of one runner, for a user who is not root", () => {
   const asked = order({ count: 2, tokens: ["AAA", "BBB"], owner: { name: "bob", uid: 1234, gid: 1, groups: [] } });
-  const text = userData(asked, 1, null, 120);
+  const text = userData(asked, 1, null);
   assert.match(text, /useradd -m -u 1234 bob/);
   assert.match(text, /printf %s 'BBB' > /);
   assert.doesNotMatch(text, /AAA/);
-  assert.match(text, /export PARTITA_RUNNER_IDLE='120'/);
-  for (const name of ["root", "a;id", "", "-x"]) assert.throws(() => userData(order({ owner: null }), 0, name, 1), BackendError, name);
-  assert.throws(() => userData(order({ tokens: ["a'b"] }), 0, "anna", 1), RangeError);
+  for (const name of ["root", "a;id", "", "-x"]) assert.throws(() => userData(order({ owner: null }), 0, name), BackendError, name);
+  assert.throws(() => userData(order({ tokens: ["a'b"] }), 0, "anna"), RangeError);
 });
 
 const CATALOG = JSON.stringify({

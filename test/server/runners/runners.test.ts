@@ -350,3 +350,18 @@ test("runners: the controller is told to end when no backend is enabled and no r
   advance(h, 1);
   assert.ok(quits() > before, "the last backend is deleted");
 });
+
+test("runners: a runner on a server of a cloud waits for keep_alive before it leaves", () => {
+  const h = world();
+  apply(h, { kind: "changed", object: "backend", name: "sl", set: { type: "openstack", keep_alive: 20 }, unset: [] });
+  const id = job(h, "1:ncpus=1:mem=1000mb");
+  advance(h, 1);
+  const [name = ""] = asked(h, 1);
+  hello(h, 60, name);
+  runOn(h, id, name, 60);
+  mom(h, 60, "mom-obit", { job: id, run_count: 1, exit_status: 0, used: {} });
+  advance(h, 15);
+  assert.deepEqual(doing(h), [`${name} idle`]);
+  advance(h, 10);
+  assert.equal(h.core.state.runners.size, 0);
+});
