@@ -1,7 +1,7 @@
 // The adapter for LSF against a stand-in for LSF's commands (test/backends/lsf/stand-in.mjs), which was written from its documentation. No real LSF was used.
 
 import assert from "node:assert/strict";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
@@ -11,21 +11,14 @@ import { openBackend } from "#backends/open-backend.ts";
 import type { AttributeValue } from "#model/attribute.ts";
 import { order, request } from "../../backends/order.ts";
 import { until } from "../complex.ts";
-import { ROOT } from "../shared.ts";
+import { installStandIn } from "./lsf-bed.ts";
 import { writer, written } from "./runner-script.ts";
-
-const STAND_IN = join(ROOT, "test", "backends", "lsf", "stand-in.mjs");
 
 type Bed = { readonly dir: string; readonly lsf: string; readonly open: (attributes?: Record<string, AttributeValue>) => Backend };
 
 function bed(t: TestContext): Bed {
   const dir = mkdtempSync(join(tmpdir(), "partita-lsf-"));
-  const [lsf, bin] = [join(dir, "lsf"), join(dir, "bin")];
-  for (const each of [lsf, bin]) mkdirSync(each);
-  for (const name of ["bsub", "bjobs", "bkill", "bqueues"]) {
-    writeFileSync(join(bin, name), `#!/bin/sh\nexec '${process.execPath}' '${STAND_IN}' '${lsf}' ${name} "$@"\n`);
-    chmodSync(join(bin, name), 0o755);
-  }
+  const { lsf, bin } = installStandIn(dir);
   const opened: Backend[] = [];
   t.after(async () => {
     await opened[0]?.cancel((await opened[0].list()).filter(({ state }) => state !== "ended"));

@@ -7,7 +7,9 @@ import { after, before, test } from "node:test";
 import { BackendError } from "#backends/contract/fault.ts";
 import { request } from "../../../backends/order.ts";
 import { until } from "../../complex.ts";
+import { mixedJobs } from "../mixed-jobs.ts";
 import { writer, written } from "../runner-script.ts";
+import { gridEngineSeat } from "./mixed-seats.ts";
 import { bed, peerEnv, STATE, startFreshPeer, startPeer, stopPeer, whyNoPeer } from "./peer-bed.ts";
 
 const skip = whyNoPeer("gridengine") ?? false;
@@ -144,4 +146,8 @@ test("a Grid Engine that is not there is transient, and its jobs are found again
     again.map(({ id }) => id),
     [runner?.id],
   );
+});
+
+test("mixed jobs on runners that Grid Engine starts complete exactly once", { skip }, async (t) => {
+  t.diagnostic(JSON.stringify(await mixedJobs(gridEngineSeat)));
 });

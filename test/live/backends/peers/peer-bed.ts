@@ -15,7 +15,7 @@ import { SHARED } from "../../shared.ts";
 /** Where the scripts keep files and logs. */
 export const STATE = process.env["PEERS_STATE"] ?? "/var/tmp/peers";
 /** The user that the scripts make; runners belong to this user. */
-const USER = "batch1";
+export const USER = "batch1";
 const START_MS_MAX = 900_000;
 
 /** undefined if the peer can be started here, otherwise the reason for skipping. */
