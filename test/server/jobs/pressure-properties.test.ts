@@ -34,9 +34,9 @@ test("random graphs: what schedulers were told of jobs that may run is the longe
             (item) => /^after(ok|any)?:/.test(item) && item.split(":").includes(`${id}@svr`),
           ),
         );
-        const own =
-          state.run_times.get(`${job.attrs.euser}\n${job.attrs.project}\n${job.attrs.Job_Name}`)?.seconds ??
-          job.attrs.Resource_List["walltime"];
+        // All jobs have the same command, whose last success counts.
+        const known = state.run_times.get(`${job.attrs.euser}\n${job.attrs.project}\n${job.attrs.Job_Name}`);
+        const own = Object.values(known?.commands ?? {})[0] ?? job.attrs.Resource_List["walltime"];
         return Math.max(1, own as number) + Math.max(0, ...behind.map((other) => naive(other.id)));
       };
       const now = pressuresNow(state);

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import type { AttributeDef } from "#model/attribute.ts";
 import { JOB_ATTRIBUTES } from "#model/tables/job-attributes.ts";
 import type { AttrOp } from "#protocol/messages.ts";
-import { addHost, type Harness, harness, jobAttrs, outcome, ROOT, runOn, START_S, stateOf } from "../harness.ts";
+import { addHost, apply, type Harness, harness, jobAttrs, outcome, ROOT, runOn, START_S, stateOf } from "../harness.ts";
 import { qsub } from "./qsub.ts";
 
 /** Attributes that always have a value: unset restores this one. All others have none after unset. */
@@ -27,7 +27,6 @@ const REFUSED: { readonly [attribute: string]: RegExp } = {
   Resource_List: /^15035/,
   eligible_time: /^15138/,
   max_run_subjobs: /^15231/,
-  backend_opts: /^15014 .*no backend serves queue workq/,
 };
 const VALUES: { readonly [attribute: string]: string } = {
   Checkpoint: "s",
@@ -51,6 +50,7 @@ const VALUES: { readonly [attribute: string]: string } = {
   run_count: "0",
   sandbox: "PRIVATE",
   override: "higher",
+  backend_opts: "-C fast",
   tolerate_node_failures: "all",
   argument_list: "<jsdl-hpcpa:Argument>x</jsdl-hpcpa:Argument>",
 };
@@ -65,6 +65,7 @@ function sample(def: AttributeDef): string {
 async function world(): Promise<{ readonly h: Harness; readonly job: string; readonly link: number }> {
   const h = harness();
   const link = addHost(h, "n1");
+  apply(h, { kind: "created", object: "backend", name: "sl", attrs: { type: "slurm" } });
   return { h, link, job: await qsub(h, "-- /bin/true") };
 }
 
