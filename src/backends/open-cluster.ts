@@ -4,11 +4,13 @@ import type { ClusterAdapter, ClusterSettings, ClusterType } from "./contract/cl
 import { BackendError } from "./contract/fault.ts";
 import { openOarCluster } from "./oar/cluster.ts";
 import { openPbsCluster } from "./pbs/cluster.ts";
+import { openSlurmCluster } from "./slurm/cluster.ts";
 
 const OPEN: Readonly<Partial<Record<ClusterType, (settings: ClusterSettings) => ClusterAdapter>>> = {
   partita: openPbsCluster,
   pbs: openPbsCluster,
   oar: openOarCluster,
+  slurm: openSlurmCluster,
 };
 
 /** Throws a BackendError of the kind `configuration` if the options cannot be right. Does not ask the cluster itself: probe() tells whether it answers. */

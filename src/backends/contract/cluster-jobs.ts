@@ -1,7 +1,7 @@
 // Functions for jobs of campaigns that the adapters of all clusters need. Pure.
 
 import type { Owner } from "./backend.ts";
-import type { ClusterSettings, JobBatch, JobSighting } from "./cluster.ts";
+import type { ClusterSettings, JobBatch, JobRef, JobSighting } from "./cluster.ts";
 import { BackendError } from "./fault.ts";
 
 const TIMEOUT_S = { assumed: 30, max: 600 } as const;
@@ -68,3 +68,16 @@ export function actingFor(user: string | null, grid_user: string | null, ownerOf
   if (owner === null) throw new BackendError({ kind: "configuration", text: `this machine has no user ${user ?? ""}` });
   return owner;
 }
+
+/** Returns the sighting of a job that the cluster does not know any more. */
+export const lostJob = (ref: JobRef): JobSighting => ({
+  ...ref,
+  state: "ended",
+  reason: "the cluster does not know the job any more",
+  host: null,
+  exit_code: null,
+  ending: "lost",
+  run_s: null,
+  mem_kb: null,
+  fault: null,
+});

@@ -78,7 +78,7 @@ export type JobSighting = JobRef & {
   readonly exit_code: number | null;
   /**
    * ended: how. exit: the program exited by itself. walltime: killed at the limit. killed: somebody or the cluster ended the job (preemption, a failed node, a
-   * deletion). lost: the cluster no longer knows
+   * deletion). lost: the cluster no longer knows. null: the cluster does not say it in a list, or does not know it yet: outcomes() is asked
    */
   readonly ending: "exit" | "walltime" | "killed" | "lost" | null;
   /** how long the job has run; null: not known, or it has not started */

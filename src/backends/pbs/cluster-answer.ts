@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { isRecord } from "#support/guards.ts";
-import type { Capacity, JobRef, JobSighting } from "../contract/cluster.ts";
+import type { Capacity, JobSighting } from "../contract/cluster.ts";
 import { BackendError, cleanText, type Fault } from "../contract/fault.ts";
 import { isTagOf } from "../contract/tag.ts";
 
@@ -14,6 +14,7 @@ const job = z.object({
   comment: z.coerce.string().default(""),
   exec_host: z.string().optional(),
   Exit_status: z.coerce.number().optional(),
+  substate: z.coerce.number().optional(),
   resources_used: z.object({ walltime: z.string().optional(), mem: z.coerce.string().optional() }).loose().optional(),
 });
 
@@ -32,9 +33,11 @@ function readJob(id: string, value: unknown, of: Of): readonly JobSighting[] {
   if (parts === null || parts[2] === "" || !isTagOf(name, of)) return [];
   const parsed = job.safeParse(value);
   if (!parsed.success) throw new BackendError({ kind: "transient", text: cleanText(`${id} is listed in a form that is not understood`) });
-  const { Job_Owner, job_state, comment, exec_host, Exit_status, resources_used } = parsed.data;
+  const { Job_Owner, job_state, comment, exec_host, Exit_status, substate, resources_used } = parsed.data;
   const state = STATES[job_state] ?? "unknown";
-  const how = state === "ended" ? endingOf(Exit_status) : { ending: null, exit_code: null };
+  // The record of a subjob that has just ended is perhaps not written yet. How it ended is then asked for again.
+  const is_early = Exit_status === undefined && substate !== undefined && HAS_RUN.has(substate);
+  const how = state === "ended" && !is_early ? endingOf(Exit_status) : { ending: null, exit_code: null };
   return [
     {
       tag: name,
@@ -51,6 +54,9 @@ function readJob(id: string, value: unknown, of: Of): readonly JobSighting[] {
     },
   ];
 }
+
+/** Substates of jobs that have run and ended: well, and not well. */
+const HAS_RUN: ReadonlySet<number> = new Set([92, 93]);
 
 /** Letters of job_state: X is an ended subjob, M a job that was moved to another server. */
 const STATES: Readonly<Record<string, JobSighting["state"]>> = {
@@ -91,19 +97,6 @@ const kilobytesOf = (text: string | undefined): number | null => {
 
 const waitingFault = (comment: string): Fault | null =>
   /^Can Never Run/i.test(comment) ? { kind: "impossible", text: cleanText(comment) } : null;
-
-/** Returns the sighting of a job that the complex does not know any more. */
-export const lostJob = (ref: JobRef): JobSighting => ({
-  ...ref,
-  state: "ended",
-  reason: "the complex does not know the job any more",
-  host: null,
-  exit_code: null,
-  ending: "lost",
-  run_s: null,
-  mem_kb: null,
-  fault: null,
-});
 
 const node = z.object({
   state: z.string(),

@@ -6,13 +6,13 @@ import { join } from "node:path";
 import { messageOf } from "#support/caught.ts";
 import { parseConfText } from "#support/conf.ts";
 import type { ClusterAdapter, ClusterSettings, JobBatch, JobRef, JobSighting } from "../contract/cluster.ts";
-import { actingFor, chosenOptions, secondSubmissions, submittedJobs } from "../contract/cluster-jobs.ts";
+import { actingFor, chosenOptions, lostJob, secondSubmissions, submittedJobs } from "../contract/cluster-jobs.ts";
 import { BackendError } from "../contract/fault.ts";
 import { batchesOf } from "../contract/sightings.ts";
 import { failureOf, type Programs, programs, type RunOptions } from "../shell/programs.ts";
 import { ownerOf } from "../shell/users.ts";
 import { qdelFailures, runnerId, submittedId } from "./answer.ts";
-import { lostJob, queueOfPartition, readCapacity, readJobs } from "./cluster-answer.ts";
+import { queueOfPartition, readCapacity, readJobs } from "./cluster-answer.ts";
 import { batchArgs, batchScript, outcomeArgs } from "./cluster-request.ts";
 import { pbsKind } from "./faults.ts";
 

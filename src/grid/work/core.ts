@@ -2,6 +2,7 @@
 
 import type { Owner } from "#backends/contract/backend.ts";
 import type { Capacity, JobBatch, JobRef, JobSighting } from "#backends/contract/cluster.ts";
+import { lostJob } from "#backends/contract/cluster-jobs.ts";
 import { makeTag } from "#backends/contract/tag.ts";
 import type { Batch } from "#store/store.ts";
 import { present } from "#support/assert.ts";
@@ -26,6 +27,8 @@ export type CoreOptions = {
 
 /** A job is asked to end again if it has not ended after this time. */
 const KILL_AGAIN_S = 30;
+/** For how long a cluster may not know how a job has ended. */
+const UNKNOWN_S_MAX = 120;
 
 export class GridCore {
   readonly state: GridState;
@@ -36,6 +39,8 @@ export class GridCore {
   /** jobs that a cluster takes in one submission */
   readonly #jobs_max = new Map<string, number>();
   readonly #killed = new WeakMap<GridJob, number>();
+  /** since when the ends of jobs are asked for */
+  readonly #vanished = new WeakMap<GridJob, number>();
 
   constructor(options: CoreOptions) {
     this.#options = options;
@@ -156,7 +161,14 @@ export class GridCore {
     const by_id = new Map(outcomes.map((each) => [each.id, each]));
     for (const job of jobs) {
       const sighting = by_id.get(job.remote_id ?? "");
-      if (sighting?.state === "ended") endJob(job, sighting, now_s, this.apply);
+      if (sighting?.state === "ended" && sighting.ending !== null) {
+        endJob(job, sighting, now_s, this.apply);
+        continue;
+      }
+      // The cluster does not know yet how the job has ended. It is asked again, but not for ever.
+      const since_s = this.#vanished.get(job) ?? now_s;
+      this.#vanished.set(job, since_s);
+      if (now_s - since_s > UNKNOWN_S_MAX && job.remote_id !== null) endJob(job, lostJob(refOf(job, job.remote_id)), now_s, this.apply);
     }
   }
 

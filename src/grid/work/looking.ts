@@ -26,7 +26,8 @@ export function look(
       if (job.remote_id === null) continue;
       expected.add(job.remote_id);
       const sighting = by_id.get(job.remote_id);
-      if (sighting === undefined) {
+      const is_gone = sighting === undefined || (sighting.state === "ended" && sighting.ending === null);
+      if (is_gone) {
         if (known.has(job)) vanished.push(job);
       } else if (sighting.state === "ended") endJob(job, sighting, now_s, apply);
       else if (sighting.state === "running" && job.started_s === null)

@@ -117,13 +117,19 @@ test("a cluster never runs more than it has, and a removed job leaves its slots"
   assert.equal(cluster.remove(one, 200), false);
 });
 
-test("returned tasks come before new ones, those with the higher priority first", () => {
-  const bag = new TaskBag(4);
-  assert.deepEqual([bag.take(), bag.take()], [0, 1]);
-  bag.giveBack(0, 0);
+test("returned tasks come before new ones, those with the higher priority first, and those with the lowest priority last of all", () => {
+  const bag = new TaskBag(5);
+  assert.deepEqual([bag.take(), bag.take(), bag.take()], [0, 1, 2]);
+  bag.giveBack(0, 10);
   bag.giveBack(1, 20);
-  assert.equal(bag.size, 4);
-  assert.deepEqual([bag.take(), bag.take(), bag.take(), bag.take(), bag.take()], [1, 0, 2, 3, null]);
+  bag.giveBack(2, 0);
+  assert.equal(bag.size, 5);
+  const copy = new TaskBag(5, bag.rest);
+  for (const each of [bag, copy])
+    assert.deepEqual(
+      [1, 2, 3, 4, 5, 6].map(() => each.take()),
+      [1, 0, 3, 4, 2, null],
+    );
 });
 
 test("the table has a line for each run, the picture a row", () => {
