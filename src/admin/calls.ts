@@ -11,6 +11,7 @@ import { AdminError, complexConf, confOf, isMember, mustBeRoot, programTree, quo
 import { complexEnv, programOf, runningText, startDaemons, stopDaemons, waitUntilUp } from "./complex/daemons.ts";
 import { gridCommand } from "./grid/grid-command.ts";
 import { certCommand } from "./hosts/cert-command.ts";
+import { importPbsCommand } from "./migration/migration-command.ts";
 import { reportCommand, seffCommand } from "./report/report-command.ts";
 import { simCommand } from "./sim/sim-command.ts";
 import { storeCommand } from "./store/store-command.ts";
@@ -313,6 +314,8 @@ const GRID: Call = (y) => y.command(gridCommand);
 
 const CERT: Call = (y) => y.command(certCommand);
 
+const IMPORT_PBS: Call = (y) => y.command(importPbsCommand);
+
 const REPORT: Call = (y) => y.command(reportCommand);
 
 const SEFF: Call = (y) => y.command(seffCommand);
@@ -367,6 +370,7 @@ const CALLS: readonly Call[] = [
   RUNNERS,
   CONFIRM_DEAD,
   GRID,
+  IMPORT_PBS,
   UPGRADE,
   UNINSTALL,
   SHELL,
