@@ -3,7 +3,7 @@
 // (src/sched/cycle/cycle.ts). This pool is slower than pool.ts. It is meant for traces whose result must come from the
 // scheduler itself.
 //
-// X1. It supports only what strict_ordering and backfill_depth can express: fcfs, depthN, depthinf. X2. The mirror is told of
+// X1. It has no cons: the kept plans of the scheduler follow other rules (calendar/kept-plans.ts). X2. The mirror is told of
 //     the ends of jobs before the pass, and of their starts after it.
 
 import { parseResourceGroup } from "#model/resource-group.ts";
@@ -16,7 +16,7 @@ import { applyDelta, createUniverse } from "#sched/mirror/mirror.ts";
 import { MODULES_DEFAULT, mirrorOptions } from "#sched/modules/index.ts";
 import { ALWAYS_PRIME } from "#sched/shapes/holidays.ts";
 import { UTC } from "#sched/shapes/local-time.ts";
-import { POLICY_DEFAULT } from "#sched/shapes/policy.ts";
+import { POLICY_DEFAULT, type Policy } from "#sched/shapes/policy.ts";
 import type { PolicyBook } from "#sched/shapes/policy-book.ts";
 import { mustGet } from "#support/assert.ts";
 import type { Algorithm } from "./algorithm.ts";
@@ -29,9 +29,15 @@ const DEPTH_MAX = 1_000_000_000;
 
 /** Creates a pool with procs slots. Returns null if the scheduler cannot express the algorithm (X1). */
 export function createCyclePool(procs: number, algorithm: Algorithm): Pool | null {
-  if (algorithm.kind === "cons" || (algorithm.kind === "depth" && algorithm.shortest)) return null;
+  if (algorithm.kind === "cons") return null;
   const depth = algorithm.kind === "fcfs" ? 0 : Math.min(DEPTH_MAX, algorithm.depth);
-  const policy = { ...POLICY_DEFAULT, strict_ordering: true, backfill: depth > 0, update_comments: false };
+  const policy: Policy = {
+    ...POLICY_DEFAULT,
+    strict_ordering: true,
+    backfill: depth > 0,
+    update_comments: false,
+    ...(algorithm.kind === "fcfs" ? {} : { job_order: algorithm.order, backfill_order: algorithm.behind }),
+  };
   const book: PolicyBook = {
     prime: policy,
     non_prime: policy,

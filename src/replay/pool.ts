@@ -5,9 +5,11 @@
 // L2. All plans are removed at the end of the pass that made them. Only cons keeps its plans, which move only to earlier
 //     times.
 
+import { logKey } from "#sched/order/job-measures.ts";
 import type { Amount } from "#sched/shapes/request.ts";
 import { nth } from "#support/assert.ts";
-import type { Algorithm } from "./algorithm.ts";
+import { firstPlace } from "#support/search.ts";
+import type { Algorithm, Backfilling } from "./algorithm.ts";
 import { beginAt, createProfile, earliest, freeAt, give, isFree, type Profile, take } from "./profile.ts";
 import type { TraceJob, TraceReservation } from "./trace.ts";
 
@@ -52,10 +54,12 @@ function endEarly(profile: Profile, { job, amounts, start_s }: PoolJob, now_s: n
   give(profile, now_s, start_s + job.est_s, amounts);
 }
 
-/** Creates the pool for fcfs, depthN, depthinf and sjbf: every pass makes new plans for up to `depth` jobs that cannot start now. */
+/** Creates the pool for fcfs, depthN, depthinf, sjbf and log: every pass makes new plans for up to `depth` jobs that cannot start now. */
 function freshPlans(profile: Profile, algorithm: Exclude<Algorithm, { kind: "cons" }>): Pool {
   let queue: PoolJob[] = [];
   const depth = algorithm.kind === "fcfs" ? 0 : algorithm.depth;
+  const keyOf = algorithm.kind === "depth" && algorithm.order === "log" ? logKeyOf : null;
+  const behind = algorithm.kind === "depth" && algorithm.behind !== "queue" ? KEYS_BEHIND[algorithm.behind] : null;
 
   function pass(now_s: number): readonly PoolJob[] {
     beginAt(profile, now_s);
@@ -78,26 +82,50 @@ function freshPlans(profile: Profile, algorithm: Exclude<Algorithm, { kind: "con
         entry.start_s = earliest(profile, now_s, job.est_s, amounts) as number;
         take(profile, entry.start_s, entry.start_s + job.est_s, amounts);
         planned.push(entry);
-        if (algorithm.kind === "depth" && algorithm.shortest) [order, at] = [shortestFirst(order.slice(at + 1)), -1];
+        if (behind !== null && planned.length === depth) [order, at] = [sortedBy(order.slice(at + 1), (job) => behind(job, now_s)), -1];
       } else if (algorithm.kind === "fcfs") break;
       if (planned.length >= depth && free <= 0) break;
     }
-    for (const { job, amounts, start_s } of planned) give(profile, start_s, start_s + job.est_s, amounts);
+    for (const entry of planned) {
+      give(profile, entry.start_s, entry.start_s + entry.job.est_s, entry.amounts);
+      // A plan of an earlier pass does not count: the job may have lost its turn to a job that comes before it in the order.
+      entry.start_s = Number.POSITIVE_INFINITY;
+    }
     if (started.length > 0) queue = queue.filter(({ start_s }) => start_s !== now_s);
     return started;
   }
 
   return {
-    submit: (at, job) => void queue.push(poolJob(at, job)),
+    submit(at, job) {
+      const entry = poolJob(at, job);
+      if (keyOf === null) queue.push(entry);
+      else {
+        const key = keyOf(job);
+        queue.splice(
+          firstPlace(queue, (other) => keyOf(other.job) > key),
+          0,
+          entry,
+        );
+      }
+    },
     end: (entry, now_s) => endEarly(profile, entry, now_s),
     pass,
     nextPlan_s: () => Number.POSITIVE_INFINITY,
   };
 }
 
-/** Sorts jobs by estimate, and jobs with equal estimates by arrival. */
-function shortestFirst(jobs: PoolJob[]): PoolJob[] {
-  return jobs.sort((a, b) => a.job.est_s - b.job.est_s || a.at - b.at);
+const logKeyOf = ({ submit_s, est_s }: TraceJob): number => logKey(submit_s, est_s);
+
+/** The orders of the jobs behind those with plans: smaller keys come first, and jobs with equal keys keep their order. */
+const KEYS_BEHIND: Readonly<Record<Exclude<Backfilling["behind"], "queue">, (job: TraceJob, now_s: number) => number>> = {
+  shortest: ({ est_s }) => est_s,
+  smallest_area: ({ est_s, procs }) => est_s * procs,
+  expansion: ({ est_s, submit_s }, now_s) => -(now_s - submit_s) / est_s,
+};
+
+function sortedBy(jobs: readonly PoolJob[], keyOf: (job: TraceJob) => number): PoolJob[] {
+  const keyed = jobs.map((entry) => ({ entry, key: keyOf(entry.job) }));
+  return keyed.sort((a, b) => a.key - b.key).map(({ entry }) => entry);
 }
 
 /**

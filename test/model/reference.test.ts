@@ -68,10 +68,11 @@ const ROOTS_ALONE: { readonly [object: string]: readonly string[] } = {
   sched: ["sched_priv", "sched_log", "sched_user"],
 };
 
-/** Our own attributes of vnodes and jobs. */
-const OF_RUNNERS: { readonly [object: string]: readonly string[] } = {
+/** Our own attributes of vnodes, schedulers and jobs. */
+const OF_OURS: { readonly [object: string]: readonly string[] } = {
   node: ["backend", "backend_id", "runner_bucket", "runner_end"],
   job: ["backend", "backend_id", "runner", "fail_reason", "lost_since", "backend_opts", "override", "estgroup", "retries"],
+  sched: ["policy", "backfill.order", "backfill.formula"],
 };
 
 for (const [object, heading] of SECTIONS) {
@@ -80,7 +81,7 @@ for (const [object, heading] of SECTIONS) {
     const table = ATTRIBUTE_TABLES[object];
     // Our own attributes follow those of the reference.
     const own: ReadonlySet<string> = new Set(
-      object === "server" ? [...LIMIT_ROWS, ...MULTICAST_ROWS].map(([name]) => name) : OF_RUNNERS[object],
+      object === "server" ? [...LIMIT_ROWS, ...MULTICAST_ROWS].map(([name]) => name) : OF_OURS[object],
     );
     assert.deepEqual(
       table.rows.filter((def) => !own.has(def.name)).map((def) => def.name),

@@ -77,6 +77,28 @@ test("golden schedule KTH-SP2.batch by the scheduler's own cycles: its first job
   }
 });
 
+// The figures of easy and sjbf are those of the golden schedules; those of log come from a third simulator.
+for (const [trace, procs, rows] of [
+  ["KTH-SP2-1996-2.1-cln", 100, "easy 86.40 248239; sjbf 65.24 270415; log 50.67 269528"],
+  ["HPC2N10k", 240, "easy 55.91 125494; sjbf 50.51 125537; log 42.51 126114"],
+] as const) {
+  test(`policies on ${trace}: mean bounded slowdown and longest wait`, { skip }, () => {
+    const jobs = traceOf(trace, procs);
+    const found = ["easy", "sjbf", "log"].map((name) => {
+      const { starts_s } = replay({ jobs, pools: [{ procs }], algorithm: algorithmNamed(name) as Algorithm });
+      const { bounded_slowdown, wait_s } = metricsOf(jobs, starts_s, procs);
+      return `${name} ${bounded_slowdown.mean.toFixed(2)} ${wait_s.max}`;
+    });
+    assert.equal(found.join("; "), rows);
+  });
+}
+
+test("policy log on HPC2N10k by the scheduler's own cycles: every job as in the pool", { skip }, () => {
+  const jobs = traceOf("HPC2N10k", 240);
+  const input = { jobs, pools: [{ procs: 240 }], algorithm: algorithmNamed("log") as Algorithm };
+  assert.deepEqual(replay({ ...input, engine: createCyclePool }).starts_s, replay(input).starts_s);
+});
+
 test("KTH easy and cons have the published means", { skip }, () => {
   const jobs = traceOf("KTH-SP2-1996-2.1-cln", 100);
   for (const [name, wait_s, slowdown] of [

@@ -38,14 +38,13 @@ export const SIM_OPTIONS = {
   algo: {
     type: "string",
     default: "easy",
-    describe: "fcfs, easy, sjbf, depthN, depthinf or cons; several with commas between them are compared",
+    describe: "fcfs, easy, sjbf, log, depthN, depthinf or cons; several with commas between them are compared",
   },
   engine: {
     type: "string",
     choices: ["pool", "cycle"],
     default: "pool",
-    describe:
-      "pool: passes over a pool of slots; cycle: the scheduler's own cycles on a vnode of as many cpus, slower (fcfs, easy, depthN, depthinf)",
+    describe: "pool: passes over a pool of slots; cycle: the scheduler's own cycles on a vnode of as many cpus, slower (not for cons)",
   },
   reservations: { type: "string", describe: "file with lines start_s,duration_s,procs" },
   out: { type: "string", describe: "where the starts go: CSV job,start" },

@@ -35,7 +35,7 @@ export async function sim(
   const real = engine === "cycle" ? { engine: (await import("#replay/cycle-pool.ts")).createCyclePool } : {};
   const results = names.map((name) => {
     const algorithm = algorithmNamed(name);
-    if (algorithm === null) throw new AdminError(`${name}: not an algorithm (fcfs, easy, sjbf, depthN, depthinf, cons)`);
+    if (algorithm === null) throw new AdminError(`${name}: not an algorithm (fcfs, easy, sjbf, log, depthN, depthinf, cons)`);
     const { starts_s } = expected(() => replay({ jobs, pools, algorithm, ...real }));
     return { algorithm: name, starts_s, metrics: metricsOf(jobs, starts_s, procs) };
   });

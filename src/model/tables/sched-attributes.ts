@@ -5,6 +5,7 @@
 
 import { type AttributeRow, type AttributeValue, attributeTable, defaultAttributes } from "../attribute.ts";
 import { isAbsolutePath } from "../attribute-checks.ts";
+import { BACKFILL_ORDERS, SCHED_POLICIES } from "../sched-policies.ts";
 
 export const DEFAULT_SCHED = "default";
 export const DEFAULT_PARTITION = "pbs-default";
@@ -66,6 +67,9 @@ const ROWS: readonly AttributeRow[] = [
   ["job_sort_formula", "formula", "all", "mgr", "formula for the order of jobs in this scheduler", { characters: "lines" }],
   ["server_dyn_res_alarm", "integer", "all", "mgr", "seconds that a program for a dynamic resource may run; 0: without limit", { default: 30, restored: true, min: 0 }],
   ["attr_update_period", "integer", "all", "mgr", "seconds between updates of jobs that cannot run", { assumed: 0, min: 0 }],
+  ["policy", "keyword", "all", "mgr", "named policy for the order of jobs and for backfilling; wins over sched_config", { keywords: SCHED_POLICIES }],
+  ["backfill.order", "keyword", "all", "mgr", "order in which the jobs behind the last top job are tried; wins over sched_config", { keywords: BACKFILL_ORDERS }],
+  ["backfill.formula", "formula", "all", "mgr", "formula for backfill.order=formula; wins over sched_config", { characters: "lines" }],
 ];
 
 export const SCHED_ATTRIBUTES = attributeTable("sched", ROWS);

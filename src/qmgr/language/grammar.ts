@@ -35,6 +35,7 @@ import {
   MoveVerb,
   Name,
   Nothing,
+  nameOf,
   ObjectType,
   OpenQuote,
   Operator,
@@ -259,8 +260,8 @@ export class RequestParser extends EmbeddedActionsParser {
   private attribute(token: IToken): { name: string; resource?: string } {
     if (isTooLong(token)) this.fault ??= syntax(4, token.startOffset, true);
     const { image } = token;
-    const dot = image.indexOf(".");
-    return dot < 0 ? { name: image } : { name: image.slice(0, dot), resource: image.slice(dot + 1) };
+    const name = nameOf(image);
+    return name === image ? { name } : { name, resource: image.slice(name.length + 1) };
   }
 
   /**

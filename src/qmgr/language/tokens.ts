@@ -11,6 +11,7 @@
 // L1. In each mode every character belongs to some token. So the lexer refuses nothing, and the grammar reports all faults.
 
 import { createToken, type IToken, Lexer, type TokenType, tokenMatcher } from "chevrotain";
+import { BACKFILL_ATTRS } from "#model/sched-policies.ts";
 import type { ManagedObject } from "#protocol/messages.ts";
 import { mustGet, nth } from "#support/assert.ts";
 import { OBJECT_WORDS, VERBS, type Verb } from "./request.ts";
@@ -113,13 +114,15 @@ const OperatorWord = token("OperatorWord", /[+-]?=\S*/y, { in: Word, to: "words"
 /** What the lexer knows about attributes while it reads the present line. It is a module variable, because the patterns of chevrotain get only the text. */
 let lookup_now: AttributeLookup = { isAttribute: () => false, isEntityLimit: () => false };
 
+const DOTTED: ReadonlySet<string> = new Set(BACKFILL_ATTRS);
 const ATTRIBUTE = /(?:[^\s,=+-]|[+-](?!=))+/y;
 const attributeAt = (text: string, offset: number): Match => {
   ATTRIBUTE.lastIndex = offset;
   return ATTRIBUTE.exec(text);
 };
-/** Returns the attribute part of `attribute.resource`. */
+/** Returns the attribute part of `attribute.resource`. The names of some attributes of schedulers contain a dot. */
 export const nameOf = (attribute: string): string => {
+  if (DOTTED.has(attribute.toLowerCase())) return attribute;
   const dot = attribute.indexOf(".");
   return dot < 0 ? attribute : attribute.slice(0, dot);
 };

@@ -18,6 +18,7 @@ import { forgetTemporary } from "#model/fairshare.ts";
 import { setPolicy } from "../mirror/mirror.ts";
 import { mirrorOptions } from "../modules/index.ts";
 import { jobsInOrder } from "../order/job-order.ts";
+import { policyUnder } from "../policy/named-policy.ts";
 import { primeStatus } from "../shapes/holidays.ts";
 import type { PolicyBook } from "../shapes/policy-book.ts";
 import type { Universe } from "../shapes/universe.ts";
@@ -44,7 +45,7 @@ export function cycle(universe: Universe, book: PolicyBook, input: CycleInput): 
  */
 export function* cycleInParts(universe: Universe, book: PolicyBook, input: CycleInput): InParts<CycleResult> {
   const prime = primeStatus(book.holidays, book.local, input.now_s);
-  const policy = prime.prime ? book.prime : book.non_prime;
+  const policy = policyUnder(prime.prime ? book.prime : book.non_prime, universe.sched.attrs);
   setPolicy(universe, mirrorOptions(book, policy));
   const run = new Run(universe, book, policy, prime, input);
   try {
@@ -89,6 +90,8 @@ function* tryAll(run: Run): InParts<boolean> {
     if (end !== null) return end.complete;
     if (run.parts.isDue()) yield run.parts.take();
     const { entry, line } = next;
+    // Behind the last top job, jobs are tried in the order of backfill.order.
+    if (holds.putsOff(entry) && jobs.putOff()) continue;
     if (holds.isLeftAlone(entry)) {
       jobs.advance();
       continue;

@@ -12,6 +12,7 @@ export class Holds {
   /** true: equal jobs may get different answers, so each is tried */
   readonly #each: boolean;
   readonly #stays: readonly NonNullable<PolicyModule["stays"]>[];
+  readonly #putsOff: readonly NonNullable<PolicyModule["putsOff"]>[];
   readonly #blocked = new Map<JobClass, Why>();
   /** the reason why no further job is tried; null: further jobs are tried */
   #held_back: Why | null = null;
@@ -20,6 +21,7 @@ export class Holds {
     this.#run = run;
     this.#each = run.modules.some((module) => module.triesEach?.(run) === true);
     this.#stays = run.modules.flatMap((module) => module.stays?.bind(module) ?? []);
+    this.#putsOff = run.modules.flatMap((module) => module.putsOff?.bind(module) ?? []);
   }
 
   /** Returns whether a job is neither tried nor given a reason in this cycle, because it was planned and nothing has changed. */
@@ -27,6 +29,11 @@ export class Holds {
     if (this.#stays.length === 0) return false;
     const candidate = this.#run.candidate(entry);
     return this.#stays.some((stays) => stays(this.#run, candidate));
+  }
+
+  /** Returns whether a job and the jobs behind it in its track are tried only after the others, in another order. */
+  putsOff(entry: JobEntry): boolean {
+    return this.#held_back === null && this.#putsOff.some((putsOff) => putsOff(this.#run, entry));
   }
 
   /** Returns the reason why a job is not tried; null: it is tried. */

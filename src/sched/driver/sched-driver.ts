@@ -16,6 +16,7 @@ import { AssertionFailed } from "#support/assert.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { applyDelta, createUniverse } from "../mirror/mirror.ts";
 import { mirrorOptions } from "../modules/index.ts";
+import { policyUnder } from "../policy/named-policy.ts";
 import { notObeyedNews } from "../policy/not-obeyed.ts";
 import type { PolicyBook } from "../shapes/policy-book.ts";
 import type { Universe } from "../shapes/universe.ts";
@@ -316,7 +317,7 @@ export class SchedDriver {
    * present cycle and then sends another one (S1).
    */
   #takeSnapshot(snapshot: Snapshot): void {
-    this.#universe = createUniverse(snapshot, mirrorOptions(this.#book));
+    this.#universe = createUniverse(snapshot, mirrorOptions(this.#book, policyUnder(this.#book.prime, snapshot.sched.attrs)));
     this.#told_fault = undefined;
     this.#record(LOG_EVENT.SYSTEM, "", "Connected to the server");
     this.#reminders.tellProblem();
@@ -377,7 +378,12 @@ export class SchedDriver {
     // When the fault ended, the server removed the comment, which may also have shown the problem of modules.
     if (fault === null && typeof this.#told_fault === "string") this.#reminders.tellProblem();
     this.#told_fault = fault;
-    for (const text of this.#newlyNotObeyed(this.#universe)) this.#record(LOG_EVENT.SCHED, "", text, "Sched");
+    this.#tellNotObeyed();
+  }
+
+  #tellNotObeyed(): void {
+    if (this.#universe === null) return;
+    for (const text of this.#newlyNotObeyed(this.#universe, this.#book.prime)) this.#record(LOG_EVENT.SCHED, "", text, "Sched");
   }
 
   #readFiles(): void {
@@ -393,6 +399,7 @@ export class SchedDriver {
     modules.load(chain, () => {
       this.#book = { ...book, site_modules: modules.policies() };
       this.#loading--;
+      this.#tellNotObeyed();
       if (!this.#isBusy) this.#handleWaiting();
     });
   }

@@ -7,8 +7,11 @@
 // B6. With sched_preempt_enforce_resumption, preempted jobs are top jobs whatever the order is, and do not count for the depth.
 // B7. `backfill.policy: cons`: every blocked job is planned and keeps its plan (calendar/kept-plans.ts); backfill_depth bounds their number if it is set.
 // B8. `backfill.matcher` applies to the placement of all jobs, not only of top jobs (place/matcher.ts): it is part of the policy.
+// B9. `backfill.order`: when the top jobs are complete, the jobs behind them are tried in another order (order/backfill-order.ts). Without top jobs
+//     (depth 0) and with kept plans, which all jobs have, the order of jobs stays.
 
 import { asksFor } from "#model/request/select.ts";
+import { BACKFILL_ORDERS } from "#model/sched-policies.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { checkMoments } from "../calendar/ahead.ts";
@@ -65,6 +68,13 @@ export const backfill: PolicyModule = {
       values: MATCHER_NAMES,
       help: "first_fit: a chunk goes to the first host that can take it; best_fit: to the one that takes most of what is asked and has least left",
     },
+    {
+      name: "order",
+      default: "queue",
+      values: BACKFILL_ORDERS,
+      help: "in which order the jobs behind the last top job are tried: as queued, shortest walltime or smallest area first, most expanded first, by backfill.formula",
+    },
+    { name: "formula", default: "", help: "for backfill.order formula: jobs with larger values are tried first" },
   ],
   begin(cycle) {
     if (cycle.qrun || !(cycle.policy.strict_ordering || enforcesResumption(cycle))) return;
@@ -93,6 +103,14 @@ export const backfill: PolicyModule = {
     if (!cycle.universe.estimated.has(id)) return;
     const started = STARTED.get(cycle) ?? new Set();
     STARTED.set(cycle, started.add(id));
+  },
+  putsOff(cycle, { job }) {
+    const { backfill_order: order, strict_ordering, backfill: backfills } = cycle.policy;
+    if (order === null || order === "queue" || !strict_ordering || !backfills || job.resv !== undefined) return false;
+    const state = STATES.get(cycle);
+    if (state === undefined || state.kept !== null) return false;
+    const { of, most } = depthOf(cycle, cycle.universe.queues.get(job.queue));
+    return most > 0 && (state.counts.get(of) ?? 0) >= most;
   },
   wants: isTopJob,
   blocked(cycle, candidate, why) {

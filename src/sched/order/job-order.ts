@@ -5,12 +5,14 @@
 // Running reservations come before all queues. Within a source (one or several queues) the preemption level decides first. Within a level, jobs that
 // were preempted come first, in the order of their preemption. With by_queue, express and preempted jobs of all queues come before the queues.
 
+import type { BackfillOrder } from "#model/sched-policies.ts";
 import { present } from "#support/assert.ts";
 import { heapPop, heapPush, heapReplace } from "#support/heap.ts";
 import type { JobEntry, JobLine, Queue, Track } from "../shapes/job-line.ts";
 import type { Policy } from "../shapes/policy.ts";
 import type { LevelOf } from "../shapes/ranking.ts";
 import type { RankContext, Universe } from "../shapes/universe.ts";
+import { type BackfillKeys, backfillKeys } from "./backfill-order.ts";
 import { comesBefore, type Ranked, worth } from "./ranking.ts";
 import { type Cursor, type Source, shareSource } from "./share-source.ts";
 import { advanceTrack, openTrack, reorderTrack } from "./track-cursor.ts";
@@ -20,6 +22,11 @@ export type JobsInOrder = {
   next(): { readonly entry: JobEntry; readonly line: JobLine } | null;
   /** Called when the job was tried: continues with the next job of its line. */
   advance(): void;
+  /**
+   * Puts off the job and those behind it in its track: they follow the other jobs of their queues, in the order of backfill.order. Returns false, and does
+   * nothing, if the job was put off before.
+   */
+  putOff(): boolean;
   /** Called when a subjob of the array has been started: the next subjob of the array may be next. */
   stay(): void;
   /** Called when the line is blocked: continues with the next job of the line whose comment differs from the agreed one. */
@@ -45,7 +52,7 @@ export function jobsInOrder(ranks: RankContext, policy: Policy, levels: LevelOf 
   let group = 0;
   let turn = 0;
 
-  const current = (): Source | null => {
+  const current = (): Putting | null => {
     for (; group < groups.length; group++, turn = 0) {
       const sources = present(groups[group], "group");
       for (let tries = sources.length; tries > 0; tries--) {
@@ -74,8 +81,9 @@ export function jobsInOrder(ranks: RankContext, policy: Policy, levels: LevelOf 
   };
 
   const toNextDiffering = (cursor: Cursor): boolean => {
-    if (cursor.jobs !== null) {
+    if (cursor.jobs !== null || cursor.reordered) {
       cursor.jobs = null;
+      cursor.reordered = false;
       const { line } = cursor.track;
       let left = leftovers.get(line);
       if (left === undefined) leftovers.set(line, (left = differingOf(line, past, ranks)));
@@ -90,6 +98,7 @@ export function jobsInOrder(ranks: RankContext, policy: Policy, levels: LevelOf 
       return cursor === undefined ? null : { entry: cursor.entry, line: cursor.track.line };
     },
     advance: () => step(toNext),
+    putOff: () => current()?.putOff() ?? false,
     stay() {
       current()?.moved(true);
       turn++;
@@ -128,7 +137,7 @@ function toHead(cursor: Cursor, { entry, value }: Ranked): true {
 // --- sources
 
 /** Returns groups of sources. The sources of a group take turns, and a group follows when the one before has no job left. */
-function groupsOf(ranks: RankContext, policy: Policy, levels: LevelOf | null): Source[][] {
+function groupsOf(ranks: RankContext, policy: Policy, levels: LevelOf | null): Putting[][] {
   const { universe } = ranks;
   const started = queuesInOrder(universe).filter((queue) => queue.started);
   const inside = started.filter((queue) => universe.resv_queues.has(queue.name));
@@ -139,9 +148,9 @@ function groupsOf(ranks: RankContext, policy: Policy, levels: LevelOf | null): S
 type Order = { readonly ranks: RankContext; readonly levels: LevelOf | null };
 type LineFilter = (line: JobLine, queue: Queue) => boolean;
 
-function groupsOfQueues(order: Order, policy: Policy, queues: readonly Queue[]): Source[][] {
+function groupsOfQueues(order: Order, policy: Policy, queues: readonly Queue[]): Putting[][] {
   if (policy.round_robin) {
-    const groups: Source[][] = [];
+    const groups: Putting[][] = [];
     queues.forEach((queue, at) => {
       if (at > 0 && queues[at - 1]?.priority === queue.priority) groups.at(-1)?.push(sourceOf(order, [queue]));
       else groups.push([sourceOf(order, [queue])]);
@@ -159,9 +168,9 @@ function groupsOfQueues(order: Order, policy: Policy, queues: readonly Queue[]):
 }
 
 /** Returns a source with cursors on all tracks of the queues. They are made when the source is first used, with the values of that moment. */
-function sourceOf(order: Order, queues: readonly Queue[], filter?: LineFilter): Source {
-  let made: Source | null = null;
-  const make = (): Source => tiersOf(order, cursorsOf(order.ranks, queues, filter), queues);
+function sourceOf(order: Order, queues: readonly Queue[], filter?: LineFilter): Putting {
+  let made: Putting | null = null;
+  const make = (): Putting => tiersOf(order, cursorsOf(order.ranks, queues, filter), queues);
   /** the best cursor; it stays the same until it has moved, even if its job changes the usage of shares meanwhile */
   let given: Cursor | undefined;
   return {
@@ -170,6 +179,10 @@ function sourceOf(order: Order, queues: readonly Queue[], filter?: LineFilter): 
       given = undefined;
       made?.moved(alive);
     },
+    putOff() {
+      given = undefined;
+      return made?.putOff() ?? false;
+    },
   };
 }
 
@@ -177,10 +190,13 @@ function sourceOf(order: Order, queues: readonly Queue[], filter?: LineFilter): 
  * Returns a source in the primary order: by level, then by time of preemption. Among jobs that were preempted together,
  * jobs of the first queue come first.
  */
-function tiersOf({ ranks, levels }: Order, cursors: readonly Cursor[], queues: readonly Queue[]): Source {
-  const { ranking } = ranks.universe;
-  const plain = (some: readonly Cursor[]): Source =>
-    ranking.fair_share && ranking.formula === null ? shareSource(ranks, some) : heapSource(ranks, some);
+function tiersOf({ ranks, levels }: Order, cursors: readonly Cursor[], queues: readonly Queue[]): Putting {
+  const { ranking, policy } = ranks.universe;
+  const plain = (some: readonly Cursor[]): Putting => {
+    const source = ranking.fair_share && ranking.formula === null ? shareSource(ranks, some) : heapSource(ranks, some);
+    const { backfill_order: order } = policy;
+    return order === null || order === "queue" ? withoutOrder(source) : twoOrders(ranks, source, order);
+  };
   if (levels === null && cursors.every(({ track }) => track.line.preempted_s === undefined)) return plain(cursors);
   const turns = new Map(queues.map((queue, at) => [queue.name, ranks.universe.policy.by_queue ? at : 0]));
   const tiers = new Map<string, { readonly key: readonly number[]; readonly cursors: Cursor[] }>();
@@ -202,7 +218,7 @@ function compareKeys(a: readonly number[], b: readonly number[]): number {
 }
 
 /** Returns a source that uses up one source after the other. */
-function inTurn(sources: readonly Source[]): Source {
+function inTurn(sources: readonly Putting[]): Putting {
   let at = 0;
   const best = (): Cursor | undefined => {
     for (; at < sources.length; at++) {
@@ -211,7 +227,7 @@ function inTurn(sources: readonly Source[]): Source {
     }
     return undefined;
   };
-  return { best, moved: (alive) => sources[at]?.moved(alive) };
+  return { best, moved: (alive) => sources[at]?.moved(alive), putOff: () => sources[at]?.putOff() ?? false };
 }
 
 function cursorsOf(ranks: RankContext, queues: readonly Queue[], filter?: LineFilter): Cursor[] {
@@ -221,11 +237,71 @@ function cursorsOf(ranks: RankContext, queues: readonly Queue[], filter?: LineFi
       if (filter?.(line, queue) === false) continue;
       for (const track of line.tracks.values()) {
         const jobs = openTrack(track, ranks);
-        if (jobs !== null) cursors.push({ track, jobs, entry: jobs.entry, value: jobs.value, rest: [] });
+        if (jobs !== null) cursors.push({ track, jobs, entry: jobs.entry, value: jobs.value, rest: [], key: 0, reordered: false });
       }
     }
   }
   return cursors;
+}
+
+/** A source whose jobs can be put off. */
+type Putting = Source & {
+  /** Puts off the best cursor. Returns false if it was put off before. */
+  putOff(): boolean;
+};
+
+const withoutOrder = (source: Source): Putting => ({ ...source, putOff: () => false });
+
+/** Returns a source that first gives the jobs of another source, and then those that were put off, in the order of backfill.order. */
+function twoOrders(ranks: RankContext, first: Source, order: BackfillOrder): Putting {
+  const later: Cursor[] = [];
+  let heap: Cursor[] | null = null;
+  const keys = backfillKeys(ranks, order);
+  const before = (a: Cursor, b: Cursor): boolean => a.key < b.key || (a.key === b.key && comesBefore(ranks, a, b));
+  const reorder = (): Cursor[] => {
+    const made: Cursor[] = [];
+    for (const cursor of later) {
+      if (keys.by_job) sortByKey(ranks, cursor, keys);
+      cursor.key = keys.of(cursor.entry.job);
+      heapPush(made, cursor, before);
+    }
+    return made;
+  };
+  return {
+    best() {
+      const cursor = heap === null ? first.best() : heap[0];
+      if (cursor !== undefined || heap !== null) return cursor;
+      heap = reorder();
+      return heap[0];
+    },
+    moved(alive) {
+      if (heap === null) first.moved(alive);
+      else if (alive) {
+        const cursor = present(heap[0], "cursor");
+        if (keys.by_job) cursor.key = keys.of(cursor.entry.job);
+        heapReplace(heap, cursor, before);
+      } else heapPop(heap, before);
+    },
+    putOff() {
+      const cursor = heap === null ? first.best() : undefined;
+      if (cursor === undefined) return false;
+      later.push(cursor);
+      first.moved(false);
+      return true;
+    },
+  };
+}
+
+/** Gives the remaining jobs of a track the order of their keys. Evaluates all of them. */
+function sortByKey(ranks: RankContext, cursor: Cursor, { of }: BackfillKeys): void {
+  const jobs: { readonly entry: JobEntry; readonly value: number; readonly key: number }[] = [];
+  do jobs.push({ entry: cursor.entry, value: cursor.value, key: of(cursor.entry.job) });
+  while (cursor.jobs === null ? toRest(cursor) : advanceTrack(cursor.jobs, ranks) && toHead(cursor, cursor.jobs));
+  // sort is stable, and the jobs are in their order. Reversed, because the last job of `rest` is tried first.
+  cursor.rest = jobs.sort((a, b) => a.key - b.key).reverse();
+  cursor.jobs = null;
+  cursor.reordered = true;
+  toRest(cursor);
 }
 
 /** Returns a source that is a heap in the order of jobs. If shares decide among equal jobs, the heap is made again when shares have changed. */

@@ -32,6 +32,7 @@ import type { Parts, RankFormula, Ranking } from "../shapes/ranking.ts";
 import { amountOf, type ResourceSpace } from "../shapes/resource-space.ts";
 import type { RankContext, Universe } from "../shapes/universe.ts";
 import { eligibleAt } from "./eligible-time.ts";
+import { logKey, timeOf } from "./job-measures.ts";
 
 const SHARES: ReadonlySet<string> = new Set(["fairshare_perc", "fairshare_tree_usage", "fairshare_factor"]);
 const CONTEXT: ReadonlySet<string> = new Set([...SHARES, "queue_priority", "accrue_type"]);
@@ -46,23 +47,28 @@ export function rankingOf(
   modules: { readonly prioritizer: boolean; readonly fairshare: boolean },
 ): Ranking {
   const text = attrs.sched["job_sort_formula"] ?? attrs.server["job_sort_formula"];
-  const read = modules.prioritizer && typeof text === "string" && text !== "" ? readRankFormula(text, space) : null;
+  const asked = modules.prioritizer && policy.job_order === null;
+  const read = asked && typeof text === "string" && text !== "" ? readRankFormula(text, space) : null;
+  const behind = policy.backfill_formula === "" ? null : readRankFormula(policy.backfill_formula, space, "backfill.formula");
   const usage = readUsageFormula(policy.fairshare_usage_res, space);
-  const fault = read !== null && "fault" in read ? read.fault : usage.fault;
+  const fault =
+    [read, behind, usage].flatMap((each) => (each !== null && "fault" in each && each.fault !== null ? [each.fault] : []))[0] ?? null;
   const formula = read === null || "fault" in read ? null : read;
   const threshold = attrs.sched["job_sort_formula_threshold"];
   const fair_share = policy.fair_share && modules.fairshare;
-  const keys = formula === null && policy.job_sort_key.some(({ key }) => key === "fairshare_perc");
-  const shares = fair_share || keys || formula?.formula.names.some((name) => SHARES.has(name)) === true;
+  const keys = formula === null && policy.job_order === null && policy.job_sort_key.some(({ key }) => key === "fairshare_perc");
+  const behindTop = behind === null || "fault" in behind ? null : behind;
+  const shares = fair_share || keys || [formula, behindTop].some((each) => each?.formula.names.some((name) => SHARES.has(name)));
   return {
     formula,
+    behind: behindTop,
     fault,
     threshold: formula !== null && typeof threshold === "number" ? threshold : null,
     fair_share,
     entity: shares ? policy.fairshare_entity : null,
     usage,
     told: new Set(),
-    policy: modules.prioritizer ? policy : { ...policy, job_sort_key: [] },
+    policy: modules.prioritizer ? policy : { ...policy, job_sort_key: [], job_order: null },
   };
 }
 
@@ -80,9 +86,9 @@ function readUsageFormula(text: string, space: ResourceSpace): Ranking["usage"] 
   return { names: ["cput"], evaluate: ([cput = 0]) => ({ value: cput }), fault: `fairshare_usage_res cannot be used: ${formula.text}` };
 }
 
-function readRankFormula(text: string, space: ResourceSpace): RankFormula | { readonly fault: string } {
+function readRankFormula(text: string, space: ResourceSpace, setting = "job_sort_formula"): RankFormula | { readonly fault: string } {
   const formula = readFormula(text, kindIn(space), JOB_FORMULA_NAMES);
-  if ("fault" in formula) return { fault: `job_sort_formula cannot be used: ${formula.text}` };
+  if ("fault" in formula) return { fault: `${setting} cannot be used: ${formula.text}` };
   const { names } = formula;
   const drifts = names.includes("eligible_time");
   return {
@@ -189,7 +195,8 @@ const scaled = (slope: number | null, by: number): number | null => (slope === n
 /** Returns the key of a job's strand in its track, and the values that order the job in this strand (smaller first). */
 export function placeInStrand(universe: Universe, job: SchedJob): { readonly key: string; readonly order: readonly number[] } {
   const { formula, policy } = universe.ranking;
-  if (formula === null) return { key: "", order: keysOf(universe, policy, job) };
+  if (formula === null)
+    return { key: "", order: policy.job_order === null ? keysOf(universe, policy, job) : namedKeys(universe, policy, job) };
   const { own, own_names, slope, mixed_names, mixes_time } = formula.parts;
   const { value, error } = own(own_names.map((name) => ownInput(universe, job, name)));
   if (error !== undefined) return { key: "error", order: [0] };
@@ -204,6 +211,11 @@ const eligibleOf = (job: SchedJob): { readonly base_s: number; readonly clock: s
   base_s: job.eligible_time_s ?? 0,
   clock: job.clock ?? null,
 });
+
+/** Returns the keys of a named policy, smaller first. Arrival decides between equal keys. */
+function namedKeys(universe: Universe, { job_order }: Policy, job: SchedJob): number[] {
+  return job_order === "log" ? [logKey(job.ctime_s, timeOf(universe, job))] : [];
+}
 
 /** Returns the values of job_sort_key, smaller first. */
 function keysOf(universe: Universe, policy: Policy, job: SchedJob): number[] {
@@ -264,7 +276,15 @@ export function knowEntities({ universe, fairshare }: Pick<RankContext, "univers
 
 /** Returns the present value of a job by the formula. Without a formula all jobs have the same value. */
 export function worth(ranks: RankContext, job: SchedJob): FormulaValue {
-  const { formula } = ranks.universe.ranking;
+  return formulaValue(ranks, ranks.universe.ranking.formula, job);
+}
+
+/** Returns the present value of a job by backfill.formula. Without a formula all jobs have the same value. */
+export function backfillWorth(ranks: RankContext, job: SchedJob): number {
+  return formulaValue(ranks, ranks.universe.ranking.behind, job).value;
+}
+
+function formulaValue(ranks: RankContext, formula: RankFormula | null, job: SchedJob): FormulaValue {
   if (formula === null) return NOTHING;
   const result = formula.evaluate(formula.formula.names.map((name) => input(ranks, job, name)));
   if (result.error !== undefined && !ranks.errors.has(result.error)) ranks.errors.set(result.error, job.id);

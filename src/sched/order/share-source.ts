@@ -12,7 +12,16 @@ import { inStrandBefore, type Ranked } from "./ranking.ts";
 import type { TrackCursor } from "./track-cursor.ts";
 
 /** A position in a track. It goes through all jobs of the track (`jobs`) or, when the line is blocked, only through those whose comment differs (`rest`). */
-export type Cursor = Ranked & { entry: JobEntry; value: number; readonly track: Track; jobs: TrackCursor | null; rest: Ranked[] };
+export type Cursor = Ranked & {
+  entry: JobEntry;
+  value: number;
+  readonly track: Track;
+  jobs: TrackCursor | null;
+  rest: Ranked[];
+  /** for a track that was put off: the present key by backfill.order, and whether `rest` has all jobs of the track in that order */
+  key: number;
+  reordered: boolean;
+};
 
 /** Gives the best of some cursors: of all of them, or of those of the entity whose turn it is. */
 export type Source = {

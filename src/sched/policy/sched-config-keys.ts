@@ -19,6 +19,7 @@ export type ConfigKey = {
 // biome-ignore format: one row per key
 export const SCHED_CONFIG_KEYS: readonly ConfigKey[] = [
   { name: "round_robin", kind: "boolean", prime: true, default: "false", help: "queues of equal Priority take turns" },
+  { name: "policy", kind: "text", prime: true, default: "", help: "a named policy: easy, sjbf or log" },
   { name: "by_queue", kind: "boolean", prime: true, default: "true", help: "all jobs of a queue before those of the next" },
   { name: "strict_ordering", kind: "boolean", prime: true, default: "false", help: "no job starts before one that stands before it" },
   { name: "backfill", kind: "boolean", prime: true, default: "true", help: "with strict_ordering: start what does not delay the first job" },

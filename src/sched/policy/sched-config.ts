@@ -6,6 +6,7 @@
 
 import { FAIRSHARE_ENTITIES } from "#model/fairshare.ts";
 import { parseFormulaText } from "#model/formula/formula-grammar.ts";
+import { BACKFILL_ORDERS, SCHED_POLICIES } from "#model/sched-policies.ts";
 import { parseDuration } from "#model/values/duration.ts";
 import { mustGet, present } from "#support/assert.ts";
 import { MODULES_DEFAULT, moduleNamed } from "../modules/index.ts";
@@ -87,6 +88,7 @@ export function parseSchedConfig(text: string): { readonly config: SchedConfig; 
   const { prime, non_prime, modules, site_modules, wrong_modules, unknown_shares, messages } = draft;
   const module_options = chainOptions(draft);
   applyMatcher(draft, module_options);
+  applyOrder(draft, module_options);
   messages.sort((a, b) => a.line - b.line);
   const config = {
     prime: Object.freeze(prime),
@@ -125,6 +127,19 @@ function chainOptions(draft: Draft): ModuleOptions {
     } else for (const [key, { line }] of options) draft.messages.push({ line, text: `${module}.${key}: no module ${module} in the chain` });
   }
   return result;
+}
+
+/** Enters `backfill.order` and `backfill.formula` in the policy. An unknown order was reported before; a formula is checked here. */
+function applyOrder({ prime, non_prime, messages, options }: Draft, chain: ModuleOptions): void {
+  const order = BACKFILL_ORDERS.find((name) => name === chain.get("backfill")?.get("order")) ?? null;
+  const text = chain.get("backfill")?.get("formula") ?? "";
+  const formula = text === "" ? null : parseFormulaText(text);
+  if (formula?.ok === false)
+    messages.push({ line: options.get("backfill")?.get("formula")?.line ?? 0, text: `Invalid backfill.formula ${text}: ${formula.fault}` });
+  for (const policy of [prime, non_prime]) {
+    policy.backfill_order = order;
+    policy.backfill_formula = formula?.ok === true ? text : "";
+  }
 }
 
 /** Enters `backfill.matcher` in the policy. An unknown matcher was reported before. */
@@ -250,6 +265,8 @@ function applyLine(draft: Draft, line: Line): void {
       if (/^[0-9]+$/.test(line.value)) set(draft, line, "preempt_attempts", Number(line.value));
       else tell(draft, line, `Invalid preempt_attempts ${line.value}`);
       return;
+    case "policy":
+      return applyNamed(draft, line);
     case "unknown_shares":
       if (/^[0-9]+$/.test(line.value)) draft.unknown_shares = Number(line.value);
       else tell(draft, line, `Invalid number of shares ${line.value}`);
@@ -330,6 +347,12 @@ function applyDecay(draft: Draft, line: Line): void {
   if (value === null || (!isTime && value > 1)) return tell(draft, line, `Invalid ${line.name} ${line.value}`);
   const rule = { ...draft.prime.fairshare_decay, ...(isTime ? { time_s: value } : { factor: value }) };
   set(draft, line, "fairshare_decay", rule);
+}
+
+function applyNamed(draft: Draft, line: Line): void {
+  const named = SCHED_POLICIES.find((name) => name === line.value);
+  if (named === undefined) tell(draft, line, `Invalid policy ${line.value}: one of ${SCHED_POLICIES.join(", ")}`);
+  else set(draft, line, "named", named);
 }
 
 function applyAlarm(draft: Draft, line: Line, name: keyof Draft["alarm_s"]): void {

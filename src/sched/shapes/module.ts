@@ -156,6 +156,11 @@ export type PolicyModule = {
   triesEach?(cycle: Cycle): boolean;
   /** Returns true if a job must not be tried in this cycle, because it was planned and nothing has changed. */
   stays?(cycle: Cycle, candidate: Candidate): boolean;
+  /**
+   * Returns true if a job, and with it all jobs behind it in its track, must be tried only after all other jobs, in the order that the policy has for
+   * such jobs (backfill.order).
+   */
+  putsOff?(cycle: Cycle, entry: JobEntry): boolean;
   /** Returns whether `blocked` must be called for further jobs of a class that is already blocked. They are not tried again. */
   wants?(cycle: Cycle, candidate: Candidate): boolean;
   /** Called when a job became a top job, so that its vnodes are kept free. */

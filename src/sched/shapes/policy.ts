@@ -2,6 +2,7 @@
 // with holidays and dedicated time (docs/reference/scheduler.md 11 and 12). Made by policy/sched-config.ts; frozen.
 
 import type { DecayRule, FairshareEntity } from "#model/fairshare.ts";
+import type { BackfillOrder, SchedPolicyName } from "#model/sched-policies.ts";
 
 /** A sort key such as `"ncpus HIGH"`. high: large values come first. */
 export type JobSortKey = { readonly key: string; readonly high: boolean };
@@ -26,6 +27,14 @@ export type Policy = {
   /** jobs that request an aoe may become top jobs */
   readonly allow_aoe_calendar: boolean;
   readonly job_sort_key: readonly JobSortKey[];
+  /** the named policy; null: none. policy/named-policy.ts turns it into the other settings */
+  readonly named: SchedPolicyName | null;
+  /** the order of jobs that a named policy sets in place of job_sort_formula and job_sort_key; null: none */
+  readonly job_order: "arrival" | "log" | null;
+  /** `backfill.order`: the order of the jobs behind the last top job; null: not given, which means the order of the named policy, or `queue` */
+  readonly backfill_order: BackfillOrder | null;
+  /** `backfill.formula`: the text of the formula for the order `formula` */
+  readonly backfill_formula: string;
   readonly fair_share: boolean;
   readonly fairshare_entity: FairshareEntity;
   /** the usage that counts: the text of a formula over resources_used */
@@ -68,6 +77,10 @@ export const POLICY_DEFAULT: Policy = Object.freeze({
   prime_exempt_anytime_queues: false,
   allow_aoe_calendar: false,
   job_sort_key: [],
+  named: null,
+  job_order: null,
+  backfill_order: null,
+  backfill_formula: "",
   fair_share: false,
   fairshare_entity: "euser",
   fairshare_usage_res: "cput",

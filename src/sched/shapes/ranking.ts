@@ -7,6 +7,8 @@ import type { Policy } from "./policy.ts";
 
 export type Ranking = {
   readonly formula: RankFormula | null;
+  /** backfill.formula, which orders the jobs behind the last top job */
+  readonly behind: RankFormula | null;
   /** the reason why a formula cannot be used */
   readonly fault: string | null;
   /** only jobs whose value is above this threshold may run */

@@ -1,4 +1,4 @@
-// Rules for job_sort_formula of the server and of schedulers (docs/reference/qmgr.md 5, docs/reference/scheduler.md 4).
+// Rules for job_sort_formula of the server and of schedulers, and for backfill.formula of schedulers (docs/reference/qmgr.md 5, docs/reference/scheduler.md 4).
 //
 // I1. A stored formula can be evaluated: its grammar, names and types were checked, and a resource that it names cannot be
 //     deleted.
@@ -10,6 +10,8 @@ import { isNumeric, type Resources } from "#model/resource-table.ts";
 import type { ServerState } from "../state/state.ts";
 import type { Changed } from "./change.ts";
 
+/** The attributes whose values are formulas over jobs. Only schedulers have the second one. */
+const FORMULAS = ["job_sort_formula", "backfill.formula"] as const;
 const FAULTS = { syntax: PBSE.BAD_FORMULA, keyword: PBSE.BAD_FORMULA_KW, type: PBSE.BAD_FORMULA_TYPE } as const;
 
 /**
@@ -21,10 +23,14 @@ export function checkFormula(
   resources: Resources,
   others: Iterable<{ readonly [name: string]: unknown }>,
 ): void {
+  for (const name of FORMULAS) {
+    const given = after[name];
+    if (!touched.has(name) || typeof given !== "string" || given === "") continue;
+    const read = parsed(given, resources);
+    if ("fault" in read) throw reject(FAULTS[read.fault]);
+  }
   const text = after["job_sort_formula"];
   if (!touched.has("job_sort_formula") || typeof text !== "string" || text === "") return;
-  const read = parsed(text, resources);
-  if ("fault" in read) throw reject(FAULTS[read.fault]);
   for (const other of others) {
     const theirs = other["job_sort_formula"];
     if (theirs !== undefined && theirs !== "" && theirs !== text) throw reject(PBSE.SVR_SCHED_JSF_INCOMPAT);
@@ -39,10 +45,12 @@ export function formulaWith(state: ServerState, resource: string): "server" | "s
 }
 
 function names(state: ServerState, attrs: { readonly [name: string]: unknown }): readonly string[] {
-  const text = attrs["job_sort_formula"];
-  if (typeof text !== "string") return [];
-  const read = parsed(text, state.resources);
-  return "fault" in read ? [] : read.names;
+  return FORMULAS.flatMap((name) => {
+    const text = attrs[name];
+    if (typeof text !== "string") return [];
+    const read = parsed(text, state.resources);
+    return "fault" in read ? [] : read.names;
+  });
 }
 
 function parsed(text: string, resources: Resources): Formula | ReturnType<typeof readFormula> {

@@ -75,10 +75,10 @@ export function jobIsNews({ scheds }: Kernel, id: string): void {
   }
 }
 
-/** Whether a scheduler's formula uses pressure. */
+/** Whether a formula of a scheduler uses pressure. */
 export function wantsPressure({ server }: ServerState, { attrs }: Sched): boolean {
-  const formula = attrs["job_sort_formula"] ?? server["job_sort_formula"];
-  return typeof formula === "string" && /\bpressure\b/.test(formula);
+  const formulas = [attrs["job_sort_formula"] ?? server["job_sort_formula"], attrs["backfill.formula"]];
+  return formulas.some((formula) => typeof formula === "string" && /\bpressure\b/.test(formula));
 }
 
 function takeOut(frames: SchedFrame[], link: number): SchedFrame[] {

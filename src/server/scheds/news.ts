@@ -131,7 +131,7 @@ export function schedChanged(kernel: Kernel, tx: Transaction, name: string, chan
   }
   if (names.includes("sched_user") && kernel.config.own_user === null && !isRemote(sched, kernel.config)) restartProcess(kernel, name);
   if (names.includes("sched_user")) checkUser(kernel, sched);
-  if (names.includes("job_sort_formula")) formulaChanged(kernel, runtime);
+  if (names.includes("job_sort_formula") || names.includes("backfill.formula")) formulaChanged(kernel, runtime);
   if (names.some((attribute) => !SILENT.has(attribute))) configure(kernel, name);
   if (names.includes("scheduler_iteration")) rearmIteration(kernel, name, Number(sched.attrs["scheduler_iteration"] ?? 600));
   if (names.includes("sched_host") || names.includes("sched_port")) placeChanged(kernel, sched, runtime, before);

@@ -28,7 +28,7 @@ export type GridJobEnd = { readonly job: GridJob; readonly at_s: number; readonl
 
 type Ending = { readonly at_s: number; readonly local: PoolJob | null; readonly grid: GridJob | null };
 const sooner = (a: Ending, b: Ending): boolean => a.at_s < b.at_s;
-const easy = { kind: "depth", depth: 1, shortest: false } as const;
+const easy = { kind: "depth", depth: 1, order: "arrival", behind: "queue" } as const;
 
 export class ClusterModel {
   readonly spec: ClusterSpec;

@@ -106,6 +106,7 @@ const OBEYED: readonly Row[] = [
   ["primetime_prefix",            "primetime_prefix: day_",                       "1@a", "1?", { holidays: { ...OFFICE, days: new Set([12]) }, jobs: "1 @day_q", queues: [queue("day_q")] }],
   ["nonprimetime_prefix",         "nonprimetime_prefix: night_",                  "1@a", "1?", { holidays: OFFICE, jobs: "1 @night_q", queues: [queue("night_q")] }],
   ["dedicated_prefix",            "dedicated_prefix: own",                        "1? 2@a", "1@a 2?", { ...IN_DEDICATED, jobs: "1 @ownq walltime=60; 2 @dedq walltime=60", queues: [queue("ownq"), queue("dedq")] }],
+  ["policy",                      "policy: log",                                  "~1 1? 2?", "~2 2? 1?", { nodes: "a ncpus=2", given: "strict_ordering: true", jobs: "9 R (a:ncpus=1) walltime=60; 1 ncpus=2 walltime=3600; 2 ncpus=2 walltime=60" }],
   ["job_sort_key",                'job_sort_key: "ncpus HIGH"',                   "1@a 2@a", "2@a 1@a", { jobs: "1 ncpus=1; 2 ncpus=2" }],
   ["job_sort_key job_priority",   'job_sort_key: "job_priority HIGH"',            "1@a 2@a", "2@a 1@a", { jobs: "1 prio=1; 2 prio=2" }],
   ["job_sort_key sort_priority",  'job_sort_key: "sort_priority LOW"',            "1@a 2@a", "2@a 1@a", { jobs: "1 prio=2; 2 prio=1" }],

@@ -274,9 +274,9 @@ for (const [argv, expected] of OPTIONS) {
 
 test("not obeyed: attributes that ask for more than this release does are named", () => {
   const sched = { job_sort_formula: "ncpus" };
-  const universe = createUniverse(snapshotOf({ nodes: "a ncpus=1", jobs: "", sched }), {
-    policy: { ...POLICY_DEFAULT, job_sort_key: [{ key: "mem", high: true }] },
-    times_matter: false,
-  });
-  assert.deepEqual(notObeyed(universe), ["Job sorting formula and job_sort_key are incompatible.  The job sorting formula will be used."]);
+  const policy = { ...POLICY_DEFAULT, job_sort_key: [{ key: "mem", high: true }] };
+  const universe = createUniverse(snapshotOf({ nodes: "a ncpus=1", jobs: "", sched }), { policy, times_matter: false });
+  assert.deepEqual(notObeyed(universe, policy), [
+    "Job sorting formula and job_sort_key are incompatible.  The job sorting formula will be used.",
+  ]);
 });

@@ -69,7 +69,7 @@ test("every task is done exactly once under every predictor and strategy", () =>
 
 test("under best-effort, local jobs start when they start without campaigns", () => {
   const jobs = nth([...WORKLOADS.values()], 0);
-  const { starts_s } = replay({ jobs, pools: [{ procs: 32 }], algorithm: { kind: "depth", depth: 1, shortest: false } });
+  const { starts_s } = replay({ jobs, pools: [{ procs: 32 }], algorithm: { kind: "depth", depth: 1, order: "arrival", behind: "queue" } });
   const alone_s = jobs.reduce((sum, { submit_s }, at) => sum + nth(starts_s, at) - submit_s, 0) / jobs.length;
   const near = nth(run().clusters, 0);
   assert.ok(near.kills > 0, "local jobs had to make room");
