@@ -74,7 +74,13 @@ export type Ran = {
   readonly text: string;
 };
 
-export type RunOptions = { readonly env?: CommandIo["env"]; readonly cwd?: string; readonly stdin?: string; readonly tty?: boolean };
+export type RunOptions = {
+  readonly env?: CommandIo["env"];
+  readonly cwd?: string;
+  readonly stdin?: string;
+  readonly tty?: boolean /** stderr alone is a terminal */;
+  readonly errTty?: boolean;
+};
 
 /** Runs a command's body with words as a user types them. */
 export async function runBody(body: CommandBody, argv: readonly string[], complex: Complex, options: RunOptions = {}): Promise<Ran> {
@@ -103,7 +109,7 @@ async function gather(run: (io: CommandIo) => Promise<number>, argv: readonly st
     },
     stdin,
     stdoutIsTty: options.tty ?? false,
-    stderrIsTty: options.tty ?? false,
+    stderrIsTty: (options.errTty === true || options.tty) ?? false,
   });
   return { status, ...seen };
 }

@@ -457,6 +457,60 @@ test("a batch submits line by line, tells faults by line and goes on", async () 
   assert.ok(jobs.every((job) => job.attrs.some(({ name, value }) => name === "Account_Name" && value === "acct")));
 });
 
+test("a batch in the form of wr: fields that map, and those that do not by name", async () => {
+  const lines = [
+    "echo a b | wc",
+    'bin/align 1\t{"memory": "500M", "time": "1h30m", "cpus": 2, "disk": 3, "priority": 7, "retries": 0, "override": 2, "queue": "fast", "rep_grp": "run1"}',
+    '{"cmd": "x", "cwd": "/data/it\'s", "cwd_matters": true, "env": ["A=b,c", "D=e"], "req_grp": "g", "misc": "-R x,y", "mounts": [], "deps": null}',
+    'x\t{"mounts": [{"Mount": "/mnt"}]}',
+    'x\t{"cpus": 0.5}',
+    'x\t{"colour": "red"}',
+    'x\t{"cwd": "/data"}',
+    'x\t{"time": "soon"}',
+    "x\t[1]",
+  ];
+  const ran = await submit(["--batch-format", "wr", "-W", "retries=1", "--batch", file("wr", lines.join("\n"))]);
+  assert.equal(
+    ran.text,
+    `1.HOST
+2.HOST
+3.HOST
+qsub: line 4: field "mounts": has no counterpart here: there are no mounts here
+qsub: line 5: field "cpus": must be a whole number from 0 to 1000000
+qsub: line 6: field "colour": is no field of wr
+qsub: line 7: field "cwd": without cwd_matters, jobs run in a directory of their own below the site's job directory
+qsub: line 8: field "time": "soon" is no time like 30m or 1h30m
+qsub: line 9: the JSON must be an object
+`,
+  );
+  assert.equal(ran.status, 2);
+  const jobs = ran.requests.flatMap((request) => (request.kind === "queue-jobs" ? request.jobs : []));
+  const sent = jobs.map(({ attrs }) => Object.fromEntries(attrs.map(({ name, resource, value }) => [resource ?? name, value])));
+  const [first, second, third] = sent;
+  assert.deepEqual(
+    [first?.["select"], first?.["walltime"], first?.["retries"], first?.["override"], first?.["estgroup"], first?.["sandbox"]],
+    ["1:ncpus=1:mem=1gb", "3600", "1", "no", "echo", "PRIVATE"],
+  );
+  assert.match(first?.["argument_list"] ?? "", /echo a b \| wc/);
+  assert.deepEqual(
+    [second?.["select"], second?.["walltime"], second?.["retries"], second?.["override"], second?.["Priority"], second?.["project"]],
+    ["1:tmp=3gb:ncpus=2:mem=500mb", "5400", "0", "always", "7", "run1"],
+  );
+  assert.deepEqual([third?.["estgroup"], third?.["backend_opts"], third?.["sandbox"]], ["g", "-R x,y", undefined]);
+  assert.match(third?.["Variable_List"] ?? "", /A=b\\,c,D=e/);
+  assert.match(third?.["argument_list"] ?? "", /cd '\/data\/it'/);
+  const unknown = await submit(["--batch-format", "tsv", "--batch", file("wr", "x")]);
+  assert.deepEqual([unknown.text, unknown.status], ["qsub: --batch-format must be qsub or wr\n", 2]);
+});
+
+test("a large batch shows its progress on a terminal, if the ids go elsewhere", async () => {
+  const stdin = Array.from({ length: 1200 }, (_, index) => `-N j${index} -- /bin/true`).join("\n");
+  const ran = await submit(["--batch", "-"], { stdin, errTty: true });
+  assert.ok(ran.err.endsWith("qsub: 1200 of 1200 jobs (100 %)\r\u001b[K"), JSON.stringify(ran.err));
+  assert.equal((await submit(["--batch", "-"], { stdin })).err, "");
+  assert.equal((await submit(["--batch", "-"], { stdin, tty: true })).err, "");
+});
+
 test("a batch from standard input in frames of limited size, ids in order", async () => {
   const stdin = Array.from({ length: 1201 }, (_, index) => `-N j${index} -- /bin/true`).join("\n");
   const ran = await submit(["--batch", "-"], { stdin });

@@ -15,6 +15,7 @@ import { PBSE_NOSUP, refusalStatus } from "../errors.ts";
 import { gatheredOutput } from "../output.ts";
 import { destinationOf, type Job, makeJob, QSUB_USAGE, requestOf, SubmitError, type SubmitWorld, withServerDefaults } from "./job.ts";
 import { defaultArguments, submitRefusal } from "./submit.ts";
+import { WrLineError, wrJob } from "./wr-lines.ts";
 
 /** Largest number of jobs and of characters in one frame. Both are well below what the server accepts. */
 const FRAME_JOBS_MAX = 500;
@@ -22,22 +23,28 @@ const FRAME_CHARS_MAX = 4 << 20;
 const FRAMES_IN_FLIGHT = 3;
 
 type Line = { readonly number: number; readonly text: string };
+/** The form of the lines: that of qsub, or that of wr (wr-lines.ts). */
+type Format = "qsub" | "wr";
 type Queued = { readonly line: number; readonly job: Omit<QueueJobRequest, "kind"> };
 type Result = { readonly id: string } | { readonly code: number; readonly text: string | null };
 
 /** Submits the jobs of a batch. argv[at] is `--batch`, and the word after it is the file. All other words are options of every job. */
 export async function qsubBatch(io: CommandIo, complex: Complex, world: SubmitWorld, at: number): Promise<number> {
   const file = io.argv[at + 1];
-  const common = [...io.argv.slice(0, at), ...io.argv.slice(at + 2)];
+  const { format, common } = readFormat([...io.argv.slice(0, at), ...io.argv.slice(at + 2)]);
   if (file === undefined || common.some((word) => word === "--")) {
     io.err(QSUB_USAGE);
+    return 2;
+  }
+  if (format === null) {
+    io.err("qsub: --batch-format must be qsub or wr\n");
     return 2;
   }
   let link: Link | null = null;
   try {
     const lines = await readLines(file, world);
     link = await complex.connect();
-    return await submitLines(io, link, lines, common, await defaultArguments(link, complex), complex, world);
+    return await submitLines(io, link, { lines, common, format }, await defaultArguments(link, complex), complex, world);
   } catch (error) {
     if (error instanceof SubmitError) {
       io.err(error.text);
@@ -49,6 +56,17 @@ export async function qsubBatch(io: CommandIo, complex: Complex, world: SubmitWo
     link?.close();
   }
 }
+
+/** Takes --batch-format out of the options. null: its value is unknown. */
+function readFormat(words: readonly string[]): { readonly format: Format | null; readonly common: readonly string[] } {
+  const at = words.indexOf("--batch-format");
+  if (at < 0) return { format: "qsub", common: words };
+  const format = words[at + 1];
+  return { format: format === "qsub" || format === "wr" ? format : null, common: [...words.slice(0, at), ...words.slice(at + 2)] };
+}
+
+/** The lines of a batch, their form, and the options of all of them. */
+type BatchWork = { readonly lines: readonly Line[]; readonly common: readonly string[]; readonly format: Format };
 
 async function readLines(file: string, world: SubmitWorld): Promise<Line[]> {
   let text: string;
@@ -64,13 +82,13 @@ async function readLines(file: string, world: SubmitWorld): Promise<Line[]> {
 async function submitLines(
   io: CommandIo,
   link: Link,
-  lines: readonly Line[],
-  common: readonly string[],
+  { lines, common, format }: BatchWork,
   defaults: string,
   complex: Complex,
   world: SubmitWorld,
 ): Promise<number> {
-  const output = gatheredOutput(io);
+  const progress = progressOf(io, lines.length);
+  const output = gatheredOutput({ out: io.out, err: progress.aside });
   let status = 0;
   const fail = (line: number, text: string, exit: number): void => {
     output.error(text.replace(/^qsub:\s*/, `qsub: line ${line}: `));
@@ -83,6 +101,7 @@ async function submitLines(
    * reports of the faults in lines that follow the jobs in `frame`; printed after the results of these jobs, so that all results come in the order of the lines
    */
   let told: (() => void)[] = [];
+  let answered = 0;
   const send = (): void => {
     const [queued, after] = [frame, told];
     [frame, frame_chars, told] = [[], 0, []];
@@ -94,6 +113,7 @@ async function submitLines(
         else fail(nth(queued, index).line, submitRefusal(result), refusalStatus(result.code));
       });
       for (const each of after) each();
+      progress.show((answered += results.length + after.length));
     });
     tell.catch(() => undefined);
     inFlight.push(tell);
@@ -102,7 +122,7 @@ async function submitLines(
   try {
     for (const line of lines) {
       try {
-        const job = await jobOfLine(line, common, lineWorld);
+        const job = await jobOfLine(line, common, lineWorld, format);
         const request = await batchRequest(job, defaults, complex, world);
         frame.push({ line: line.number, job: request });
         frame_chars += (request.script?.length ?? 0) + job.variables.length + line.text.length + 500;
@@ -118,9 +138,38 @@ async function submitLines(
     send();
     for (const tell of inFlight) (await tell)();
   } finally {
+    progress.clear();
     output.flush();
   }
   return status;
+}
+
+/** From this number of lines on, progress is shown. */
+const PROGRESS_LINES_MIN = 1000;
+const CLEAR_LINE = "\r\u001b[K";
+
+/**
+ * Shows on a terminal how many lines were answered, on stderr, if the ids go elsewhere. aside: writes to stderr without disturbing it. clear: removes the line.
+ */
+function progressOf(io: CommandIo, lines: number) {
+  const shows = io.stderrIsTty && !io.stdoutIsTty && lines >= PROGRESS_LINES_MIN;
+  let is_shown = false;
+  const clear = (): void => {
+    if (is_shown) io.err(CLEAR_LINE);
+    is_shown = false;
+  };
+  return {
+    clear,
+    aside(text: string): void {
+      clear();
+      io.err(text);
+    },
+    show(answered: number): void {
+      if (!shows) return;
+      is_shown = true;
+      io.err(`${CLEAR_LINE}qsub: ${answered} of ${lines} jobs (${Math.floor((100 * answered) / lines)} %)`);
+    },
+  };
 }
 
 async function queueJobs(link: Link, queued: readonly Queued[]): Promise<readonly Result[]> {
@@ -146,11 +195,22 @@ async function batchRequest(job: Job, defaults: string, complex: Complex, world:
 
 // --- one line of a batch
 
-async function jobOfLine(line: Line, common: readonly string[], world: SubmitWorld): Promise<Job> {
+async function jobOfLine(line: Line, common: readonly string[], world: SubmitWorld, format: Format): Promise<Job> {
+  if (format === "wr") return jobOfWr(line.text, common, world);
   if (line.text.startsWith("{")) return jobOfJson(line.text, common, world);
   const words = splitWords(line.text);
   if (words === null) throw new SubmitError("qsub: a quote is not closed\n", 2);
   return makeJob([...common, ...(words[0] === "qsub" ? words.slice(1) : words)], world);
+}
+
+function jobOfWr(text: string, common: readonly string[], world: SubmitWorld): Promise<Job> {
+  try {
+    const { assumed, args, command } = wrJob(text);
+    return makeJob([...assumed, ...common, ...args, "--", ...command], world);
+  } catch (error) {
+    if (error instanceof WrLineError) throw new SubmitError(`qsub: ${error.message}\n`, 2);
+    throw error;
+  }
 }
 
 const noScript = (): Promise<never> => Promise.reject(new SubmitError("qsub: a batch line needs a script or a program\n", 1));

@@ -27,6 +27,7 @@ export const QSUB_USAGE = `usage: qsub [-a date_time] [-A account_string] [-c in
 export const QSUB_HELP = `${QSUB_USAGE}
   -J X-Y:Z%max   an array, at most max of whose subjobs run at a time
   --batch FILE   many jobs over one connection, a line of FILE each (-: standard input); the other options are those of all of them
+  --batch-format wr   the lines of FILE are those of wr add: a command, a tab and JSON
 `;
 
 const USAGE_STATUS = 2;
