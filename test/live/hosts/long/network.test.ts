@@ -1,62 +1,15 @@
 // A complex in system mode over hosts with addresses, names and /etc of their own: a mom joins over the network, runs a user's job, loses and finds its server.
 
 import assert from "node:assert/strict";
-import { appendFileSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { until } from "../../complex.ts";
 import { lackOfUsers } from "../../needed-users.ts";
-import { ROOT } from "../../shared.ts";
-import { lackOfNamespaces, makeNet, type Net, type NetHost } from "../namespaces.ts";
+import { type Bed, closeBed, makeBed, tokenIn } from "../bed.ts";
+import { lackOfNamespaces, makeNet, type NetHost } from "../namespaces.ts";
 
 const USER = "pbsuser1";
-
-type Bed = {
-  readonly net: Net;
-  readonly head: NetHost;
-  /** a command of PBS on the head, as root or as a user */
-  pbs(words: readonly string[], user?: string): string;
-  partita(host: NetHost, ...words: readonly string[]): string;
-  job(id: string): Readonly<Record<string, unknown>>;
-  state(node: string): string;
-  homeOf(host: NetHost): string;
-  log(host: NetHost, directory: string): string;
-};
-
-/** The head runs a server and no mom. */
-function makeBed(net: Net, head: NetHost): Bed {
-  const exec = join(net.dir, "opt");
-  const homeOf = ({ name }: NetHost): string => join(net.dir, name, "complex");
-  const conf = join(homeOf(head), "pbs.conf");
-  const program = (name: string): string => join(exec, "bin", name);
-  head.must(join(ROOT, "bin/partita"), "init", "--system", "--prefix", exec, "--home", homeOf(head));
-  appendFileSync(conf, "PARTITA_RESIDENT=no\nPBS_START_MOM=0\n");
-  const pbs: Bed["pbs"] = ([name = "", ...args], user) => {
-    const become = user === undefined ? [] : ["setpriv", `--reuid=${user}`, `--regid=${user}`, "--init-groups"];
-    return head.must(...become, "env", `PBS_CONF_FILE=${conf}`, "PARTITA_RESIDENT=no", program(name), ...args);
-  };
-  return {
-    net,
-    head,
-    pbs,
-    partita: (host, ...words) => host.must(program("partita"), ...words, "--home", homeOf(host)),
-    job(id) {
-      const { Jobs } = JSON.parse(pbs(["qstat", "-x", "-f", "-F", "json", id])) as { Jobs: Record<string, Record<string, unknown>> };
-      return Jobs[id] ?? {};
-    },
-    state(node) {
-      const { nodes } = JSON.parse(pbs(["pbsnodes", "-F", "json", node])) as { nodes: Record<string, { state: string }> };
-      return nodes[node]?.state ?? "";
-    },
-    homeOf,
-    log(host, directory) {
-      const path = join(homeOf(host), "pbs", directory);
-      return readdirSync(path)
-        .map((name) => readFileSync(join(path, name), "utf8"))
-        .join("");
-    },
-  };
-}
 
 const skip = lackOfNamespaces() || lackOfUsers(USER);
 
@@ -74,13 +27,9 @@ test("a mom on another host: joins with a token, runs a user's job, is cut off a
     await survivesCut(bed, node7);
     await keepsItsName(bed, node8, token);
   } finally {
-    for (const host of [node8, node7, head])
-      host.run([join(net.dir, "opt/bin/partita"), "stop", "--home", join(net.dir, host.name, "complex")]);
-    net.close();
+    closeBed(net);
   }
 });
-
-const tokenIn = (text: string): string => /partita1\.\S+/.exec(text)?.[0] ?? "";
 
 async function joins(bed: Bed, node7: NetHost, token: string): Promise<void> {
   const told = bed.partita(node7, "join", "head", "--token", token, "--prefix", join(bed.net.dir, "opt"));
