@@ -203,6 +203,45 @@ test("slow and lossy links: every job runs once, and no host is lost", { skip },
 
 const lostNodes = (): number => (bed.log(bed.head, "server_logs").match(/node (?:unknown|down): /g) ?? []).length;
 
+test("a login host that hears nothing, is not heard, or is unplugged: its commands go on afterwards, and each job runs once", {
+  skip,
+}, async () => {
+  const { login } = bed;
+  const words = ["-koed", "-j", "oe", "-o", `${out}/out/`, join(out, "job.sh")];
+  const ids: string[] = [];
+  for (const way of ["in", "out"] as const) {
+    // A command that begins now cannot connect before the link is good again.
+    const { lost: before } = await login.weather({ way, lost: 1 });
+    const asked = bed.fromLogin(["qsub", ...words], USER);
+    await until("frames are lost", async () => (await login.weather({ way, lost: 1 })).lost >= before + 3);
+    await login.weather();
+    ids.push((await asked).trim());
+  }
+  for (const [cut, mend] of [
+    [() => login.weather({ way: "in", lost: 1 }), () => login.weather()],
+    [() => login.weather({ way: "out", lost: 1 }), () => login.weather()],
+    [() => login.cable("down"), () => login.cable("up")],
+  ] as const) {
+    // A command that waits for its job is told of the end that it has missed.
+    const known = new Set(Object.keys(records()));
+    const waits = bed.fromLogin(["qsub", "-W", "block=true", ...words], USER);
+    const own = (): string | undefined => Object.keys(records()).find((id) => !known.has(id));
+    await until("the job is there", () => own() !== undefined);
+    await cut();
+    const id = own() ?? "";
+    await untilAllEnded([id]);
+    await mend();
+    assert.equal((await waits).trim(), id);
+    ids.push(id);
+  }
+  login.cable("down");
+  await assert.rejects(bed.fromLogin(["qsub", ...words], USER), /cannot connect to server head/);
+  login.cable("up");
+  ids.push((await bed.fromLogin(["qsub", ...words], USER)).trim());
+  await untilAllEnded(ids);
+  accountedOnce(ids);
+});
+
 test("links cut, one-way and unplugged while jobs flow: every job runs once", { skip }, async () => {
   const { host } = bed;
   // However slow the machine is, no host is away for so long that its jobs run again elsewhere.
