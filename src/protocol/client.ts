@@ -3,13 +3,17 @@
 //
 // C1. Every request is answered exactly once: by the server's reply, or by ServerUnreachable if the connection ends first.
 // C2. The parts of a reply arrive in order, before the reply.
+// C3. In a complex with two servers, a connection is used for requests only after the server has answered a question over it, which a server that was stopped, or that
+//     another one may have replaced, does not answer. The answer names the host of the server.
 
 import type { Socket } from "node:net";
 import { codeOf } from "#support/caught.ts";
+import { isRecord } from "#support/guards.ts";
+import type { Opened } from "./failover/active-server.ts";
 import type { GridRequest } from "./grid-messages.ts";
 import type { Request } from "./messages.ts";
 import { PBSE_NOCONNECTS, PBSE_PERM, PBSE_PROTOCOL, PBSE_SYSTEM, refusal, ServerUnreachable } from "./proof/unreachable.ts";
-import { type PlaceConf, type ServerPlace, serverPlace, socketPlace } from "./server-place.ts";
+import { type ConnectTo, type PlaceConf, type ServerPlace, serverPlace, socketPlace, type TwoServers } from "./server-place.ts";
 import type { Frame } from "./wire/frame.ts";
 import { FRAME_END, frameDecoder } from "./wire/frame.ts";
 import { LIMITS } from "./wire/limits.ts";
@@ -29,6 +33,8 @@ export type ServerConnection = {
   request(request: Request, options?: RequestOptions): Promise<Reply>;
   /** Number of requests that have no reply yet. */
   readonly open_requests: number;
+  /** in a complex with two servers: the host of the server; undefined: it has not answered yet */
+  readonly server?: string | undefined;
   /** Ends the connection; requests without a reply are rejected. */
   close(): void;
 };
@@ -56,6 +62,7 @@ export type Flow = {
 
 /** A connection that can be used again, with another flow. */
 export type KeptConnection = OpenConnection & {
+  server?: string | undefined;
   /** Sets the flow that controls the requests from now on. undefined: none. */
   follow(flow: Flow | undefined): void;
   /** whether the connection can no longer be used */
@@ -86,7 +93,7 @@ export async function connectPlace(place: ServerPlace, options: ConnectOptions =
   for (let wait_ms = 5; ; wait_ms = Math.min(wait_ms * 2, 200)) {
     try {
       if (options.flow?.ended.aborted === true) throw new Error("nobody waits for it");
-      const connection = converse(await place.connect());
+      const connection = "connect" in place ? converse(await place.connect()) : await searched(place);
       connection.follow(options.flow);
       return connection;
     } catch (error) {
@@ -95,6 +102,64 @@ export async function connectPlace(place: ServerPlace, options: ConnectOptions =
     }
     await new Promise((resolve) => setTimeout(resolve, wait_ms));
   }
+}
+
+/** Connects to the active one of two servers (C3). */
+async function searched({ near, servers, wait, answer }: TwoServers): Promise<KeptConnection> {
+  const { connectActive, failoverAnswer, failoverWait } = await import("./failover/active-server.ts");
+  const opening =
+    (connect: ConnectTo) =>
+    async (ended: AbortSignal): Promise<Opened<KeptConnection>> => {
+      const connection = converse(await connect(ended));
+      return { connection, answered: leads(connection), close: () => connection.close() };
+    };
+  return connectActive({
+    near: near === null ? null : opening(near),
+    servers: servers.map(opening),
+    wait_ms: failoverWait(wait),
+    answer_ms: failoverAnswer(answer),
+  });
+}
+
+/** Asks the server whether it leads: no other server answers. Resolves when it has answered; the connection then names its host. */
+async function leads(connection: KeptConnection): Promise<void> {
+  try {
+    connection.server = await hostOf(connection);
+  } catch (error) {
+    if (error instanceof ServerUnreachable && error.pbse !== PBSE_SYSTEM) throw error;
+    throw Object.assign(new Error("the connection was lost", { cause: error }), { code: "ECONNRESET" });
+  }
+}
+
+/** Returns the host of the server, as the server says it. Rejects with ServerUnreachable. */
+export async function hostOf(connection: ServerConnection): Promise<string | undefined> {
+  let host: string | undefined;
+  const onPart = (items: readonly unknown[]): void => {
+    for (const item of items) host ??= hostIn(item);
+  };
+  await connection.request({ kind: "status", object: "server", ids: [], attrs: ["server_host"] }, { onPart });
+  return host;
+}
+
+function hostIn(item: unknown): string | undefined {
+  const attrs = isRecord(item) && isRecord(item["attrs"]) ? item["attrs"] : {};
+  const host = attrs["server_host"];
+  return typeof host === "string" ? host : undefined;
+}
+
+/** Whether the server of a kept connection still answers (C3). If the complex has one server, nothing is asked. */
+export async function stillAnswers(connection: KeptConnection, place: ServerPlace): Promise<boolean> {
+  if ("connect" in place) return true;
+  const { failoverAnswer } = await import("./failover/active-server.ts");
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(false), failoverAnswer(place.answer));
+    leads(connection)
+      .then(
+        () => resolve(true),
+        () => resolve(false),
+      )
+      .finally(() => clearTimeout(timer));
+  });
 }
 
 /** EAGAIN: the listen queue of a unix socket is full at the moment. `again`: the server closed a TLS connection before the client had proved its user. */

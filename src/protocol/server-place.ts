@@ -20,8 +20,22 @@ export type ServerPlace = {
   readonly keep_ms: number;
   /** identifies what is at the place now; null: nothing, or it is not visible. A kept connection is used again only if this has not changed. */
   state(): string | null;
+} & (OneServer | TwoServers);
+
+type OneServer = {
   /** Returns a connected socket, over which the server takes requests. Rejects with ServerUnreachable or with the system's error. */
   connect(): Promise<Socket>;
+};
+
+/** Connects to a server. ended: gives the attempt up when it is aborted. Rejects as connect() does. */
+export type ConnectTo = (ended: AbortSignal) => Promise<Socket>;
+
+/** One of the servers is active (failover/active-server.ts). near: the server of this host; null: none */
+export type TwoServers = {
+  readonly near: ConnectTo | null;
+  readonly servers: readonly ConnectTo[];
+  readonly wait: string | undefined;
+  readonly answer: string | undefined;
 };
 
 /** Short, because each idle connection is a load on the server, and there are many users. */
@@ -79,33 +93,27 @@ async function connectTo(conf: PlaceConf, server: string, at: ServerAt, ended?: 
 
 type PairConf = PlaceConf & Required<Pick<PlaceConf, "servers" | "own_server" | "start">>;
 
-/** Returns the place of the active one of two servers (failover/active-server.ts): the server of this host over its socket, any other over TLS. */
+/** Returns the place of the active one of two servers: the server of this host over its socket, any other over TLS. */
 function pairPlace(conf: PairConf): ServerPlace {
-  const { home, servers, own_server, start } = conf;
+  const { home, servers, own_server, start, values } = conf;
   const path = serverSocketPath(home);
+  const near = (): Promise<Socket> =>
+    connectUnix(path).catch((error: unknown) => {
+      // If no server runs here, its socket may be missing or left over. If the server was stopped, its queue of connections may be full. All must mean a refused connection.
+      throw NOT_HERE.has(codeOf(error) ?? "") ? Object.assign(new Error(messageOf(error)), { code: "ECONNREFUSED" }) : error;
+    });
   return {
     key: `pair ${servers.map(({ host, port }) => `${host} ${port}`).join(" ")} ${own_server} ${home}`,
     keep_ms: KEEP_TLS_MS,
     state: () => identity(path) ?? "connected",
-    async connect() {
-      const { connectActive, failoverWait, isNoAnswer } = await import("./failover/active-server.ts");
-      const here = (): Promise<Socket> =>
-        connectUnix(path).catch((error: unknown) => {
-          // If no server runs here, its socket may be missing or left over. Both must mean a refused connection.
-          throw codeOf(error) === "ENOENT" ? Object.assign(new Error(messageOf(error)), { code: "ECONNREFUSED" }) : error;
-        });
-      if (start.server) {
-        try {
-          return await here();
-        } catch (error) {
-          if (!isNoAnswer(error)) throw error;
-        }
-      }
-      const wait_ms = failoverWait(conf.values?.["PARTITA_FAILOVER_WAIT"]);
-      return connectActive(servers, wait_ms, (at, ended) => connectTo(conf, own_server, at, ended));
-    },
+    near: start.server ? near : null,
+    servers: servers.map((at) => (ended) => connectTo(conf, own_server, at, ended)),
+    wait: values?.["PARTITA_FAILOVER_WAIT"],
+    answer: values?.["PARTITA_FAILOVER_ANSWER"],
   };
 }
+
+const NOT_HERE: ReadonlySet<string> = new Set(["ENOENT", "EAGAIN"]);
 
 const hasIdentity = (home: string): boolean => existsSync(`${home}/identity/login.pem`);
 

@@ -7,8 +7,10 @@
 //     continues to wait: the server will carry the request out when it continues, and the user must learn the result.
 // P3. There is at most one second connection, and it stays open until the probe is answered: a stopped server accepts only a
 //     few connections.
+// P4. In a complex with two servers, the second connection goes to the server that leads. If that is another one than the server of the command's own connection, this
+//     connection ends: the server that was replaced will never answer.
 
-import { connectPlace, connectServer, type Flow, type RequestOptions, type ServerConnection } from "./client.ts";
+import { connectPlace, connectServer, type Flow, hostOf, type RequestOptions, type ServerConnection } from "./client.ts";
 import type { Request } from "./messages.ts";
 import { type PlaceConf, type ServerPlace, serverPlace } from "./server-place.ts";
 import type { Reply } from "./wire/reply.ts";
@@ -25,8 +27,11 @@ const PATIENCE: Patience = { notice_s: 10, limit_s: 300 };
 
 export type LinkWatch = {
   readonly patience: Patience;
-  /** Sends the server a simple request. Resolves when the server has sent anything, or can never do so. The signal ends the attempt. */
-  probe(ended: AbortSignal): Promise<void>;
+  /**
+   * Sends the server a simple request. Resolves when the server has sent anything, or can never do so. The signal ends the attempt. The value: the host of the
+   * server, in a complex with two servers
+   */
+  probe(ended: AbortSignal): Promise<string | undefined>;
   /** called once, when the server does not answer and the client continues to wait */
   silent(): void;
 };
@@ -148,7 +153,11 @@ class WatchedConnection implements ServerConnection {
     const answered = (): void => {
       if (this.#probing === asked) this.#heard(Math.min(2 * this.#calm_s, CALM_S_MAX));
     };
-    this.#watch.probe(asked.signal).then(answered, answered);
+    this.#watch.probe(asked.signal).then((host) => {
+      const own = this.#connection.server;
+      if (host !== undefined && own !== undefined && host !== own && this.#probing === asked) this.#connection.close();
+      answered();
+    }, answered);
     // Nothing is known about the time since the last probe, so the silence counts from the beginning of this probe.
     this.#heard_ms = Math.max(this.#heard_ms, performance.now() - this.#first_s * 1000);
     this.#after(this.#first_s, () => this.#wait());
@@ -172,11 +181,12 @@ class WatchedConnection implements ServerConnection {
  * Probes a server. A refused or ended connection does not count as silence: the command's own connection shows the
  * reason.
  */
-async function probePlace(place: ServerPlace, ended: AbortSignal): Promise<void> {
+async function probePlace(place: ServerPlace, ended: AbortSignal): Promise<string | undefined> {
   const options = { busy_ms_max: Number.POSITIVE_INFINITY, flow: { ended, room: () => null } };
   const connection = await connectPlace(place, options);
   try {
-    await connection.request({ kind: "status", object: "server", ids: [], attrs: ["server_state"] });
+    const host = await hostOf(connection);
+    return "connect" in place ? undefined : host;
   } finally {
     connection.close();
   }

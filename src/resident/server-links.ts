@@ -4,10 +4,10 @@
 // K1. A connection serves one command at a time. It is kept only if all requests on it have been answered. The connection of
 //     a cancelled command is closed.
 // K2. A connection is used again only if nothing has arrived on it (a server that ended has closed it, even if Node.js has
-//     not noticed yet) and the same server is still at its place.
+//     not noticed yet) and the same server is still at its place. In a complex with two servers, the server must answer a question first.
 // K3. Nothing is ever sent twice. If a connection breaks, the command that uses it gets an error.
 
-import { connectPlace, type Flow, type KeptConnection, type ServerConnection, ServerUnreachable } from "#protocol/client.ts";
+import { connectPlace, type Flow, type KeptConnection, type ServerConnection, ServerUnreachable, stillAnswers } from "#protocol/client.ts";
 import { PBSE_SYSTEM } from "#protocol/proof/unreachable.ts";
 import type { ServerPlace } from "#protocol/server-place.ts";
 import { isQuiet } from "#protocol/wire/peer-credentials.ts";
@@ -61,13 +61,19 @@ export function serverLinks(): ServerLinks {
   return {
     async connect(place, flow) {
       const state = place.state();
-      const connection = take(place.key, state) ?? (await connectPlace(place, { flow }));
+      const kept = take(place.key, state);
+      const is_good = kept !== null && (await stillAnswers(kept, place));
+      if (!is_good) kept?.close();
+      const connection = is_good ? kept : await connectPlace(place, { flow });
       connection.follow(flow);
       let given_back = false;
       return {
         request(request, options) {
           if (given_back) return Promise.reject(new ServerUnreachable("Communication failure.", PBSE_SYSTEM));
           return connection.request(request, options);
+        },
+        get server() {
+          return connection.server;
         },
         get open_requests() {
           return given_back ? 0 : connection.open_requests;

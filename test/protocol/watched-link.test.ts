@@ -22,12 +22,13 @@ type World = {
 };
 
 /** A server that sends only what the test asks for. is_alive: it answers probes. */
-function world(t: TestContext, patience: Patience, is_alive: boolean): World {
+function world(t: TestContext, patience: Patience, is_alive: boolean, hosts: { own?: string; leads?: string } = {}): World {
   let now_ms = 0;
   t.mock.timers.enable({ apis: ["setTimeout"] });
   t.mock.method(performance, "now", () => now_ms);
   const open: { resolve(reply: Reply): void; reject(error: Error): void; onPart: ((items: readonly unknown[]) => void) | undefined }[] = [];
   const connection: ServerConnection = {
+    server: hosts.own,
     request: (_request, { onPart } = {}) => new Promise((resolve, reject) => open.push({ resolve, reject, onPart })),
     get open_requests() {
       return open.length;
@@ -45,10 +46,11 @@ function world(t: TestContext, patience: Patience, is_alive: boolean): World {
       silent: () => void w.told++,
       probe: (ended) => {
         w.asked++;
-        if (is_alive) return Promise.resolve();
+        if (is_alive) return Promise.resolve(hosts.leads);
         return new Promise((resolve) => {
-          w.probes.push(resolve);
-          ended.addEventListener("abort", () => w.probes.splice(w.probes.indexOf(resolve), 1));
+          const answer = (): void => resolve(undefined);
+          w.probes.push(answer);
+          ended.addEventListener("abort", () => w.probes.splice(w.probes.indexOf(answer), 1));
         });
       },
     }),
@@ -166,4 +168,19 @@ test("with both times 0 nothing is watched", async (t) => {
   const asked = outcome(w.link.request(STATUS));
   await w.pass(1000);
   assert.deepEqual([w.asked, asked.text], [0, "open"]);
+});
+
+test("a command whose server was replaced by the other one of two ends with an error", async (t) => {
+  const w = world(t, { notice_s: 10, limit_s: 60 }, true, { own: "head", leads: "spare" });
+  const waiting = assert.rejects(w.link.request({ kind: "status", object: "server", ids: [], attrs: [] }), /Communication failure/);
+  await w.pass(60);
+  await waiting;
+});
+
+test("a command whose server still leads goes on waiting", async (t) => {
+  const w = world(t, { notice_s: 10, limit_s: 60 }, true, { own: "head", leads: "head" });
+  const waiting = w.link.request({ kind: "status", object: "server", ids: [], attrs: [] });
+  await w.pass(60);
+  w.answer();
+  assert.equal((await waiting).ok, true);
 });

@@ -292,6 +292,7 @@ test("network: a host without a mom learns of the server's revoked certificates 
     const { serial } = readCertificate(authority.serverCredentials().certificate);
     authority.revoke("head");
     const place = serverPlace({ ...commandConf(own), port: { server: port, mom: 1, manager: 2, sched: 3 } });
+    assert.ok("connect" in place, "the complex has one server");
     const before = place.state();
     // The port still shows the certificate, as a thief would.
     writeFileSync(join(own, "identity/revoked.json"), writeRevocations([{ serial, until_s: now_s() + 1000 }]));
