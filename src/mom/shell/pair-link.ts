@@ -1,7 +1,7 @@
 // The mom's connection to the active one of two servers (docs/standby.md). The mom is connected to one server, and asks the
 // other one from time to time whether it leads. The standby listens on no port, so the question costs next to nothing.
 //
-// P1. The mom does not obey the welcome of a server that was replaced (protocol/failover/follower.ts). Before the mom obeys a leader, it writes the leader into
+// P1. The mom does not obey the welcome of a server that was replaced (protocol/failover/follower.ts). The mom writes the leader that it obeys into
 //     mom_priv/leader, so that a mom that is started again remembers it.
 // P2. The core of the mom sees one connection. When the mom goes over to the other server, the connection ends for the core and
 //     is made again.
@@ -9,7 +9,7 @@
 import { connect } from "node:net";
 import { type Following, followNobody, judgeOther, judgeWelcome } from "#protocol/failover/follower.ts";
 import { type Leader, leaderText, parseLeader } from "#protocol/failover/leader.ts";
-import { leaderIn, noteLeader, readLeader } from "#protocol/failover/leader-file.ts";
+import { LeaderNote, leaderIn, readLeader } from "#protocol/failover/leader-file.ts";
 import { messageOf } from "#support/caught.ts";
 import type { ServerAt } from "#support/conf.ts";
 import type { ServerEnd, ServerLink } from "../driver/ports.ts";
@@ -39,6 +39,7 @@ export const connectPair = (options: PairLinkOptions, end: ServerEnd): ServerLin
 class PairLink implements ServerLink {
   readonly #options: PairLinkOptions;
   readonly #end: ServerEnd;
+  readonly #note: LeaderNote;
   #following: Following;
   /** index of the server of the present connection */
   #at = 0;
@@ -53,6 +54,7 @@ class PairLink implements ServerLink {
   constructor(options: PairLinkOptions, end: ServerEnd) {
     this.#options = options;
     this.#end = end;
+    this.#note = new LeaderNote(options.directory, options.fault);
     this.#following = followNobody(readLeader(options.directory));
     setImmediate(() => this.#dial());
     this.#askLater();
@@ -72,6 +74,7 @@ class PairLink implements ServerLink {
 
   close(): void {
     this.#is_closed = true;
+    this.#note.close();
     this.#link?.close();
   }
 
@@ -144,11 +147,7 @@ class PairLink implements ServerLink {
     const { known } = this.#following;
     this.#following = next;
     if (next.known === null || (known !== null && leaderText(known) === leaderText(next.known))) return;
-    try {
-      noteLeader(this.#options.directory, next.known);
-    } catch (error) {
-      this.#complain(`the leader cannot be noted: ${messageOf(error)}`);
-    }
+    this.#note.keep(next.known);
   }
 
   #askLater(): void {

@@ -30,7 +30,8 @@ export class LeaderNote {
   readonly #directory: string;
   readonly #fault: (text: string) => void;
   #timer: NodeJS.Timeout | null = null;
-  #said = "";
+  /** whether the log says that the file cannot be written */
+  #is_said = false;
 
   constructor(directory: string, fault: (text: string) => void) {
     this.#directory = directory;
@@ -43,12 +44,11 @@ export class LeaderNote {
     this.#timer = null;
     try {
       noteLeader(this.#directory, leader);
-      if (this.#said !== "") this.#fault("the leader is noted");
-      this.#said = "";
+      if (this.#is_said) this.#fault("the leader is noted");
+      this.#is_said = false;
     } catch (error) {
-      const text = `the leader cannot be noted: ${messageOf(error)}`;
-      if (text !== this.#said) this.#fault(text);
-      this.#said = text;
+      if (!this.#is_said) this.#fault(`the leader cannot be noted: ${messageOf(error)}`);
+      this.#is_said = true;
       this.#timer = setTimeout(() => this.keep(leader), AGAIN_MS).unref();
     }
   }

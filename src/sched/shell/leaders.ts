@@ -6,23 +6,20 @@
 
 import { followNobody, judgeWelcome } from "#protocol/failover/follower.ts";
 import { type Leader, leaderText } from "#protocol/failover/leader.ts";
-import { noteLeader, readLeader } from "#protocol/failover/leader-file.ts";
-import { messageOf } from "#support/caught.ts";
+import { LeaderNote, readLeader } from "#protocol/failover/leader-file.ts";
 
 export class Leaders {
   /** the directory in which the scheduler was started: a new start reads it before a server can name another one */
-  readonly #directory: string;
+  readonly #note: LeaderNote;
   readonly #absent_ms: number;
-  readonly #fault: (text: string) => void;
   #known: Leader | null;
   /** since when the scheduler has had no server, on the steady clock */
   #alone_ms = performance.now();
 
   /** fault: writes a line into the log */
   constructor(directory: string, absent_ms: number, fault: (text: string) => void) {
-    this.#directory = directory;
+    this.#note = new LeaderNote(directory, fault);
     this.#absent_ms = absent_ms;
-    this.#fault = fault;
     this.#known = readLeader(directory);
   }
 
@@ -56,10 +53,6 @@ export class Leaders {
     const known = this.#known;
     if (known?.store === leader?.store && known?.term === leader?.term) return;
     this.#known = leader;
-    try {
-      noteLeader(this.#directory, leader);
-    } catch (error) {
-      this.#fault(`the leader cannot be noted: ${messageOf(error)}`);
-    }
+    this.#note.keep(leader);
   }
 }

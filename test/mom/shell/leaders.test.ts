@@ -1,14 +1,15 @@
 // What a mom makes of the leaders that welcomes name, in a complex with two servers.
 
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import type { ServerEnd, ServerLink } from "#mom/driver/ports.ts";
 import { heedingLeader } from "#mom/shell/known-leader.ts";
 import { connectPair } from "#mom/shell/pair-link.ts";
-import { noteLeader } from "#protocol/failover/leader-file.ts";
+import { LeaderNote, noteLeader, readLeader } from "#protocol/failover/leader-file.ts";
+import { until } from "../../protocol/wire/links-bed.ts";
 import { freePort } from "../../protocol/wire/tls-bed.ts";
 
 const root = mkdtempSync(join(tmpdir(), "partita-leaders-"));
@@ -86,4 +87,21 @@ test("commands that arrive together with the welcome of a server that is not obe
   there.frame("mom-welcome", { leader: "7/3" });
   there.frame("mom-start", { jobs: [] });
   assert.deepEqual(heard, ["closed", "opened", "mom-welcome", "mom-start"]);
+});
+
+test("a leader that cannot be written is written as soon as that is possible", async () => {
+  const at = directory();
+  // A directory in the place of the file: no user can write the file.
+  mkdirSync(join(at, "leader", "x"), { recursive: true });
+  const faults: string[] = [];
+  const note = new LeaderNote(at, (text) => void faults.push(text));
+  after(() => note.close());
+  note.keep({ store: 7, term: 3 });
+  note.keep({ store: 7, term: 4 });
+  assert.equal(faults.length, 1, faults.join());
+  assert.match(faults[0] ?? "", /^the leader cannot be noted: /);
+  rmSync(join(at, "leader"), { recursive: true });
+  await until("the file is written", () => readLeader(at) !== null);
+  assert.deepEqual(readLeader(at), { store: 7, term: 4 });
+  assert.equal(faults.at(-1), "the leader is noted");
 });
