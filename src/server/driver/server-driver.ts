@@ -23,10 +23,11 @@ import type { Batch as Rows } from "#store/store.ts";
 import { watchedClock } from "#support/clock-jumps.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Core, createCore } from "../core/core.ts";
-import type { Batch } from "../engine/batch.ts";
+import { type Batch, emptyOutbox } from "../engine/batch.ts";
 import type { Peer } from "../engine/identity.ts";
 import type { ServerConfig } from "../engine/transaction.ts";
 import { endablePid, type SchedEnd } from "../scheds/session.ts";
+import { noChanges } from "../state/changes.ts";
 import { remotePlace } from "../state/partitions.ts";
 import { type DueRecord, rowsOf } from "../state/rows.ts";
 import type { ServerState } from "../state/state.ts";
@@ -372,8 +373,12 @@ export class ServerDriver {
   // --- failures
 
   #commitFailed({ batch, at_s }: Taken, error: Error): void {
-    // A server that cannot write must still be able to end.
-    if (this.#fault !== null && batch.actions.some(({ kind }) => kind === "shutdown")) return this.#delivery.deliver({ batch, at_s });
+    // A server that cannot write must still be able to end. Nothing else of the batch may leave (I2), and no answer if another server may lead (I5).
+    const actions = batch.actions.filter(({ kind }) => kind === "shutdown");
+    if (this.#fault !== null && actions.length > 0) {
+      const clients = this.leads ? batch.clients : [];
+      return this.#delivery.deliver({ batch: { ...emptyOutbox(), changes: noChanges(), logs: batch.logs, clients, actions }, at_s });
+    }
     this.#ports.log.note(LOG_EVENT.ERROR, `commit failed: ${error.message}`);
     const text = `${pbseText(PBSE.SYSTEM) ?? ""}${error.message}`;
     for (const frame of batch.clients) if (frame.kind !== "part") this.#refuse(frame.token, PBSE.SYSTEM, text);

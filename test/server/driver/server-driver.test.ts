@@ -3,6 +3,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { StandbyView } from "#protocol/hosts-view.ts";
 import type { ShutdownRequest } from "#protocol/messages.ts";
 import { HandClock } from "#server/driver/hand-clock.ts";
 import { immediatePorts } from "#server/driver/immediate-ports.ts";
@@ -13,7 +14,7 @@ import { freshState } from "#server/state/load.ts";
 import { addJob, CONFIG, HOST, harness, holdCommits, outcome, ROOT, release, START_S, settle, stateOf } from "../harness.ts";
 
 /** A server whose commits and loads wait for the test. */
-function world(lease?: LeasePort) {
+function world(lease?: LeasePort, waiting: readonly StandbyView[] = []) {
   const clock = new HandClock(START_S * 1000);
   const commits: ((fault: Error | null) => void)[] = [];
   const answers = new Map<number, string>();
@@ -61,7 +62,7 @@ function world(lease?: LeasePort) {
     },
   };
   const config: ServerConfig =
-    lease === undefined ? CONFIG : { ...CONFIG, pair: { role: "primary", host: HOST, other: "spare", standbys: () => [] } };
+    lease === undefined ? CONFIG : { ...CONFIG, pair: { role: "primary", host: HOST, other: "spare", standbys: () => waiting } };
   const driver = new ServerDriver({ ...ports, store }, config, freshState(HOST, CONFIG));
   let tokens = 0;
   /** a change of the server, whose token is returned */
@@ -162,15 +163,39 @@ for (const other of ["stop", "idle"] as const)
     assert.deepEqual(orders, [order, order]);
   });
 
-test("qterm -F fails if the secondary cannot be told to end", () => {
-  const { driver, answers, terminate } = world({
-    holds: () => true,
-    confirm: (done) => done(null),
-    order: (_order, _role, done) => done(new Error("away")),
-  });
+const STANDBY: StandbyView = { role: "secondary", host: "spare", pid: 1, waits: true, seen_s: START_S };
+
+test("qterm -F fails if the secondary cannot be told to end, or does not wait", () => {
+  const lease: LeasePort = { holds: () => true, confirm: (done) => done(null), order: (_order, _role, done) => done(new Error("away")) };
+  const { driver, answers, terminate } = world(lease, [STANDBY]);
   const token = terminate({ secondary_only: true });
   assert.equal(answers.get(token), "15010 System error: the other server cannot be told to end: away");
   assert.equal(driver.isToldToEnd, false);
+  for (const waiting of [[], [{ ...STANDBY, waits: false }]]) {
+    const alone = world({ ...lease, order: () => assert.fail("an order to nobody") }, waiting);
+    assert.equal(
+      alone.answers.get(alone.terminate({ secondary_only: true })),
+      "15010 System error: no secondary server waits: there is none to end",
+    );
+  }
+});
+
+test("a server that cannot write ends, and answers only if it certainly leads", () => {
+  for (const leads of [true, false]) {
+    let holds = true;
+    const lease: LeasePort = {
+      holds: () => holds,
+      confirm: (done) => done(new Error("connection lost")),
+      order: (_order, _role, done) => done(null),
+    };
+    const { driver, answers, change, terminate, written, pass } = world(lease);
+    change("a");
+    written(new Error("connection lost"));
+    pass(200);
+    holds = leads;
+    const token = terminate();
+    assert.deepEqual([driver.isOver, answers.get(token)], [true, leads ? "ok" : undefined]);
+  }
 });
 
 test("a commit that fails refuses its batch and all open requests; the state is loaded again, daemons are dropped", () => {
