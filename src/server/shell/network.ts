@@ -261,6 +261,8 @@ export class HostNetwork implements Door {
     try {
       if (parsed.value.type === "leader") return await this.#tellLeader(asker.identity);
       if (isAboutFiles(parsed.value)) return await this.#tellOfFiles(parsed.value, asker);
+      // A server that another one has replaced signs nothing, and says nothing about hosts and schedulers.
+      await this.#options.leader();
       const answer = this.#reply(authority, parsed.value, asker.identity);
       await this.#options.kept();
       return answer;

@@ -36,6 +36,8 @@ type Bed = {
   readonly notes: string[];
   readonly hosts: string[];
   readonly closing: (() => void)[];
+  /** whether another server leads now */
+  readonly pair: { replaced: boolean };
 };
 
 async function inNetwork(work: (bed: Bed) => Promise<void>): Promise<void> {
@@ -44,6 +46,7 @@ async function inNetwork(work: (bed: Bed) => Promise<void>): Promise<void> {
   const notes: string[] = [];
   const hosts: string[] = [];
   const closing: (() => void)[] = [];
+  const pair = { replaced: false };
   mkdirSync(join(home, "server_priv"));
   const options = { home, server: "head", own_names: [], now_s };
   createAuthority(options);
@@ -51,7 +54,7 @@ async function inNetwork(work: (bed: Bed) => Promise<void>): Promise<void> {
   authority.renewServer();
   const network = new HostNetwork({
     kept: () => Promise.resolve(),
-    leader: () => Promise.resolve(null),
+    leader: () => (pair.replaced ? Promise.reject(new Error("another server leads")) : Promise.resolve(null)),
     standbyFor: () => null,
     home,
     settings: { server: "head", port, mode: "user" },
@@ -77,7 +80,7 @@ async function inNetwork(work: (bed: Bed) => Promise<void>): Promise<void> {
     },
   });
   try {
-    await work({ home, port, authority, network, notes, hosts, closing });
+    await work({ home, port, authority, network, notes, hosts, closing, pair });
   } finally {
     for (const close of closing) close();
     await network.close();
@@ -278,6 +281,25 @@ test("network: hosts learn that a certificate of the server was revoked, leave i
     await assert.rejects(checkCertificate(host), /of the server head was revoked/);
     writeFileSync(join(own, "identity/revoked.json"), "{}");
     await assert.rejects(checkCertificate(host), /revoked\.json cannot be used/);
+  });
+});
+
+test("network: a server that another one has replaced answers no question of a host, and lets nobody join", async () => {
+  await inNetwork(async (bed) => {
+    const { authority, network, pair, notes } = bed;
+    await network.open(authority);
+    const own = await member(bed, "node7");
+    const { token } = authority.makeToken({ host: "node8", user: null, life_s: 60 });
+    const asker = { authority: authority.trusted, own, revoked: new Set<string>() };
+    const asked = async (type: "check" | "scheds"): Promise<string> =>
+      (await askAuthority(placeOf(bed), asker, { type, data: { version: "1" } }, JOIN_ANSWERS)).answer.type;
+    assert.deepEqual([await asked("check"), await asked("scheds")], ["checked", "scheds"]);
+    pair.replaced = true;
+    assert.deepEqual([await asked("check"), await asked("scheds")], ["join-refused", "join-refused"]);
+    assert.equal(await joins(bed, token, "node8"), "the server cannot sign certificates now: see its log");
+    assert.ok(notes.some((text) => text.includes("another server leads")));
+    pair.replaced = false;
+    assert.ok(typeof (await joins(bed, token, "node8")) !== "string", "the token was not used up");
   });
 });
 
