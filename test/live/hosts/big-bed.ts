@@ -1,5 +1,5 @@
 // A complex of many hosts in a net with weather (switch.ts): a server without mom, its database on a host of its own, two hosts with schedulers and without mom, a
-// login host, and moms. Users are known by munge. The hosts share files, as a site's hosts share /home.
+// login host, moms, and perhaps a standby server. Users are known by munge. The hosts share files, as a site's hosts share /home.
 
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,6 +20,8 @@ const NCPUS = 4;
 
 export type BigBed = Bed & {
   readonly db: NetHost;
+  /** the host of the standby server; null: there is none */
+  readonly spare: NetHost | null;
   readonly login: NetHost;
   readonly scheds: readonly NetHost[];
   readonly moms: readonly NetHost[];
@@ -34,10 +36,21 @@ export type BigBed = Bed & {
 /** Why this machine cannot have the bed, for `skip`; false: it can. */
 export const lackOfBigBed = (): string | false => lackOfNamespaces() || lackOfWeather() || lackOfMunge() || LACK_OF_POSTGRES;
 
+type BigBedOptions = {
+  /** a second server, on the host `spare` */
+  readonly standby?: boolean;
+  /** lines of database.conf */
+  readonly database?: readonly string[];
+};
+
 /** partitionOf: the partition of the mom of that number; undefined: the default one. */
-export async function makeBigBed(partitionOf: (mom: number) => "p1" | "p2" | undefined): Promise<BigBed> {
+export async function makeBigBed(
+  partitionOf: (mom: number) => "p1" | "p2" | undefined,
+  { standby = false, database = [] }: BigBedOptions = {},
+): Promise<BigBed> {
   const mom_names = Array.from({ length: MOMS_OF_BED }, (_, at) => `node${at + 1}`);
-  const net = makeNet(["head", "db", "login1", ...SCHEDS.map(({ host }) => host), ...mom_names], { weather: true, home: true });
+  const servers = standby ? ["head", "spare"] : ["head"];
+  const net = makeNet([...servers, "db", "login1", ...SCHEDS.map(({ host }) => host), ...mom_names], { weather: true, home: true });
   const host = (name: string): NetHost => net.hosts.find((each) => each.name === name) as NetHost;
   const closing: (() => void | Promise<void>)[] = [];
   const close = async (): Promise<void> => {
@@ -51,13 +64,14 @@ export async function makeBigBed(partitionOf: (mom: number) => "p1" | "p2" | und
     const postgres = startPostgres({
       within: db.within,
       conf: ["listen_addresses = '*'"],
-      hba: [`host all all ${head.address}/32 scram-sha-256`],
+      hba: servers.map((name) => `host all all ${host(name).address}/32 scram-sha-256`),
     });
     closing.push(() => postgres.remove());
     const made = makeBed(net, head);
     const bed: BigBed = {
       ...made,
       db,
+      spare: standby ? host("spare") : null,
       login,
       scheds: SCHEDS.map(({ host: name }) => host(name)),
       moms: mom_names.map(host),
@@ -68,7 +82,7 @@ export async function makeBigBed(partitionOf: (mom: number) => "p1" | "p2" | und
       fromLogin: (words, user, input = "") => login.later(made.wordsAt(login, words, user), { input }),
       close,
     };
-    startHead(bed, munged);
+    startHead(bed, munged, database);
     await joinAll(bed, munged, partitionOf);
     return bed;
   } catch (error) {
@@ -77,11 +91,12 @@ export async function makeBigBed(partitionOf: (mom: number) => "p1" | "p2" | und
   }
 }
 
-function startHead(bed: BigBed, munged: Munged): void {
-  const { head, db, postgres, homeOf } = bed;
+function startHead(bed: BigBed, munged: Munged, lines: readonly string[]): void {
+  const { head, spare, db, postgres, homeOf } = bed;
   const home = homeOf(head);
-  appendFileSync(join(home, "pbs.conf"), `PARTITA_STORE=postgres\nPARTITA_MUNGE_SOCKET=${munged.socket}\n`);
-  const database = postgres.conf("sslmode = disable").replace(/^host = .*$/m, `host = ${db.name}`);
+  const pair = spare === null ? "" : `PBS_PRIMARY=${head.name}\nPBS_SECONDARY=${spare.name}\n`;
+  appendFileSync(join(home, "pbs.conf"), `PARTITA_STORE=postgres\nPARTITA_MUNGE_SOCKET=${munged.socket}\n${pair}`);
+  const database = postgres.conf("sslmode = disable", ...lines).replace(/^host = .*$/m, `host = ${db.name}`);
   writeFileSync(join(home, "pbs/server_priv/database.conf"), database, { mode: 0o600 });
   bed.partita(head, "start");
   bed.qmgr(
@@ -94,9 +109,9 @@ function startHead(bed: BigBed, munged: Munged): void {
   );
 }
 
-/** All hosts but head and database join, some at a time. */
+/** All hosts but head and database join, some at a time. The standby waits when this returns. */
 async function joinAll(bed: BigBed, munged: Munged, partitionOf: (mom: number) => string | undefined): Promise<void> {
-  const waiting = [...bed.scheds, bed.login, ...bed.moms];
+  const waiting = [...(bed.spare === null ? [] : [bed.spare]), ...bed.scheds, bed.login, ...bed.moms];
   const next = async (): Promise<void> => {
     for (let host = waiting.shift(); host !== undefined; host = waiting.shift()) await joinOne(bed, host, munged);
   };
@@ -118,7 +133,8 @@ async function joinOne(bed: BigBed, host: NetHost, munged: Munged): Promise<void
   const partita = join(net.dir, "opt/bin/partita");
   const token = tokenIn(await head.later([partita, "cert", "token", "--host", host.name, "--home", bed.homeOf(head)]));
   const is_mom = moms.includes(host);
-  const words = ["join", head.name, "--token", "-", "--prefix", join(net.dir, "opt"), ...(is_mom ? [] : ["--login"])];
+  const kind = is_mom ? [] : [host === bed.spare ? "--standby" : "--login"];
+  const words = ["join", head.name, "--token", "-", "--prefix", join(net.dir, "opt"), ...kind];
   const home = bed.homeOf(host);
   await host.later([partita, ...words, "--home", home], { input: `${token}\n` });
   appendFileSync(join(home, "pbs.conf"), `PARTITA_RESIDENT=no\nPARTITA_MUNGE_SOCKET=${munged.socket}\n`);

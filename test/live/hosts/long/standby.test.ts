@@ -1,130 +1,139 @@
-// Two servers on hosts of their own, a database on a third host, and moms (docs/standby.md). The primary is killed, stopped, and cut off from its database, from the moms
-// and from both while jobs flow: the standby takes over, each job runs exactly once, and the server that was replaced starts nothing.
+// A complex of a primary server and a standby, a database on a host of its own, two schedulers on other hosts, a login host and eight moms (docs/standby.md). While
+// jobs flow, the primary is killed, stopped, and cut off from its database, from the moms, and from both: the standby takes over, each job runs exactly once, and the
+// server that was replaced starts nothing. Schedulers of other hosts follow; one that the secondary cannot reach runs on the host of the secondary meanwhile.
 
 import assert from "node:assert/strict";
-import { appendFileSync, chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, type TestContext, test } from "node:test";
 import { isAlive, until } from "../../complex.ts";
 import { lackOfUsers } from "../../needed-users.ts";
-import { LACK_OF_POSTGRES, type Postgres, startPostgres } from "../../store/postgres-bed.ts";
-import { type Bed, closeBed, joins, makeBed } from "../bed.ts";
-import { lackOfMunge, type Munged, startMunged } from "../munged.ts";
-import { lackOfNamespaces, lackOfWeather, makeNet, type Net, type NetHost } from "../namespaces.ts";
+import { type BigBed, lackOfBigBed, makeBigBed } from "../big-bed.ts";
+import type { NetHost } from "../namespaces.ts";
 
 const USER = "pbsuser1";
-/** Jobs that flow while the primary fails. */
-const JOBS = 700;
+const QUEUES = ["workq", "q1", "q2"] as const;
+/** Jobs that flow during each fault: 2,010 in all. */
+const JOBS = 402;
 /** The bound on a take-over, in seconds. A machine that is ten times slower needs more for the start of the server, not for the silence. */
 const TAKE_OVER_S_MAX = 60;
-const lack = lackOfNamespaces() || lackOfWeather() || lackOfUsers(USER) || lackOfMunge() || LACK_OF_POSTGRES;
+const lack = lackOfUsers(USER) || lackOfBigBed();
 const how = { skip: lack };
 
-let net: Net;
-let bed: Bed;
-let postgres: Postgres;
-let munged: Munged | undefined;
+let bed: BigBed;
 let head: NetHost;
 let spare: NetHost;
-let db: NetHost;
-let marks: string;
+let out = "";
 /** ids of all jobs that were acknowledged */
 const ids: string[] = [];
 
-const host = (name: string): NetHost => net.hosts.find((each) => each.name === name) as NetHost;
 const pidOf = ({ name }: NetHost, lock: string): number =>
-  Number.parseInt(readFileSync(join(net.dir, name, "complex/pbs/server_priv", lock), "utf8"), 10);
-const leader = (): string => postgres.sql("SELECT coalesce(host, '') FROM partita.leader");
+  Number.parseInt(readFileSync(join(bed.net.dir, name, "complex/pbs/server_priv", lock), "utf8"), 10);
+const leader = (): string => bed.postgres.sql("SELECT coalesce(host, '') FROM partita.leader");
 const at = (where: NetHost, ...words: readonly string[]): string => where.must(...bed.wordsAt(where, words));
+
+/** O_APPEND: lines of jobs that run at the same time do not mix. */
+const SCRIPT = `host=$(cat /proc/sys/kernel/hostname)
+echo "$PBS_JOBID begin" >>OUT/ran-$host
+sleep 0.$(( \${PBS_JOBID%%.*} % 10 ))
+echo "$PBS_JOBID end" >>OUT/ran-$host
+`;
 
 before(async () => {
   if (lack !== false) return;
-  net = makeNet(["head", "spare", "db", "node1", "node2"], { weather: true, home: true });
-  [head, spare, db] = [host("head"), host("spare"), host("db")];
-  postgres = startPostgres({
-    within: db.within,
-    conf: ["listen_addresses = '*'"],
-    hba: [head, spare].map(({ address }) => `host all all ${address}/32 scram-sha-256`),
-  });
-  munged = await startMunged();
-  bed = makeBed(net, head, "system", `PARTITA_MUNGE_SOCKET=${munged.socket}\n`);
-  const lines = ["PARTITA_STORE=postgres", "PBS_PRIMARY=head", "PBS_SECONDARY=spare", ""];
-  appendFileSync(join(bed.homeOf(head), "pbs.conf"), lines.join("\n"));
-  const database = join(bed.homeOf(head), "pbs/server_priv/database.conf");
-  writeFileSync(database, postgres.conf().replace(/^host = .*$/m, `host = ${db.address}\nsslmode = disable\nsettle = 10`), { mode: 0o600 });
-  marks = join(net.dir, "marks");
-  mkdirSync(marks);
-  chmodSync(marks, 0o1777);
-  writeFileSync(join(net.dir, "mark.sh"), `echo $PBS_JOBID >>${marks}/$PBS_JOBID\nexec /bin/sleep 0.2\n`);
-  bed.partita(head, "start");
-  joins(bed, spare, "--standby");
-  for (const name of ["node1", "node2"]) {
-    joins(bed, host(name));
-    at(head, "qmgr", "-c", `create node ${name} resources_available.ncpus=4`);
-    bed.partita(host(name), "start");
-  }
-  at(head, "qmgr", "-c", "set server job_history_enable = True");
-  bed.partita(spare, "start");
-  for (const name of ["node1", "node2"]) await until(`${name} is free`, () => bed.state(name) === "free");
+  const begin_ms = performance.now();
+  // Moms 1 and 2 serve the default partition, 3 to 5 p1, 6 to 8 p2.
+  bed = await makeBigBed((mom) => (mom < 2 ? undefined : mom < 5 ? "p1" : "p2"), { standby: true, database: ["settle = 10"] });
+  [head, spare] = [bed.head, bed.host("spare")];
+  out = join(bed.net.dir, "out");
+  mkdirSync(join(out, "out"), { recursive: true });
+  head.must("chmod", "777", out, join(out, "out"));
+  writeFileSync(join(out, "job.sh"), SCRIPT.replaceAll("OUT", out));
+  // However slow the machine is, no host is away for so long that its jobs run again elsewhere.
+  bed.qmgr("set server node_fail_requeue = 3600");
+  console.log(`# the bed of ${bed.net.hosts.length} hosts is ready after ${((performance.now() - begin_ms) / 1000).toFixed(0)} s`);
 });
 after(async () => {
-  if (net !== undefined) closeBed(net);
-  postgres?.remove();
-  await munged?.close();
+  if (lack === false) await bed?.close();
 });
 
-/** Submits jobs, each of which leaves a mark for each of its runs. */
-async function submit(count: number): Promise<void> {
-  const input = `-k oe -- /bin/sh ${join(net.dir, "mark.sh")}\n`.repeat(count);
-  const printed = await head.later(bed.wordsAt(head, ["qsub", "--batch", "-"], USER), { input });
-  ids.push(...printed.split("\n").filter((line) => /^\d+\.head$/.test(line)));
+/** Submits jobs from the login host, as many to each queue. Each job writes a line when it begins and when it ends. */
+async function submit(): Promise<void> {
+  const lines = QUEUES.map((queue) => `-q ${queue} -l select=1:ncpus=1 -koed -j oe -o ${out}/out/ ${out}/job.sh\n`).join("");
+  const printed = await bed.fromLogin(["qsub", "--batch", "-"], USER, lines.repeat(JOBS / QUEUES.length));
+  const given = printed.trim().split("\n");
+  assert.equal(given.length, JOBS, printed.slice(0, 2000));
+  ids.push(...given);
 }
 
-const countMarks = (): number => readdirSync(marks).length;
+/** What the jobs have written, by id: `HOST begin`, `HOST end`. */
+function written(): ReadonlyMap<string, readonly string[]> {
+  const all = new Map<string, string[]>();
+  for (const file of readdirSync(out).filter((name) => name.startsWith("ran-")))
+    for (const line of readFileSync(join(out, file), "utf8").split("\n").filter(Boolean)) {
+      const [id = "", what] = line.split(" ");
+      all.set(id, [...(all.get(id) ?? []), `${file.slice("ran-".length)} ${what}`]);
+    }
+  return all;
+}
 
-/** Waits until another server leads. Returns after how many seconds it did. */
-async function untilLeads(name: string): Promise<number> {
+const countBegun = (): number => written().size;
+
+/** Submits jobs, and waits until a tenth of them have begun. */
+async function jobsFlow(): Promise<void> {
+  await submit();
+  await until("jobs flow", () => countBegun() > ids.length - JOBS * 0.9);
+}
+
+/** Waits until another server leads, and until it answers a command on the login host. */
+async function untilTakenOver(t: TestContext, what: string): Promise<void> {
   const begin_ms = performance.now();
-  await until(`${name} leads`, () => leader() === name);
-  return (performance.now() - begin_ms) / 1000;
+  const passed_s = (): number => (performance.now() - begin_ms) / 1000;
+  await until(`${what}: the standby leads`, () => leader() === "spare");
+  const led_s = passed_s();
+  const shown = await bed.fromLogin(["qstat", "-Bf"], USER);
+  t.diagnostic(`${what}: the standby led after ${led_s.toFixed(1)} s, and answered after ${passed_s().toFixed(1)} s`);
+  assert.match(shown, /server_host = spare/);
+  assert.ok(led_s <= TAKE_OVER_S_MAX, `${what}: take-over took ${led_s} s`);
 }
 
-/** Each acknowledged job has run once, as its own mark, its record in the accounting files and the server say. */
-async function allRanOnce(where: NetHost): Promise<void> {
-  const ended = (): number =>
-    at(where, "qselect", "-x", "-s", "F")
-      .split("\n")
-      .filter((line) => line !== "").length;
-  await until("all jobs have ended", () => ended() >= ids.length);
-  assert.deepEqual(
-    ids.filter((id) => readFileSync(join(marks, id), "utf8") !== `${id}\n`),
-    [],
-    "each job ran once",
-  );
-  const records = ["head", "spare"].flatMap((name) => accounting(name));
-  const ends = new Map<string, number>();
-  for (const line of new Set(records)) {
-    const [, type, id] = line.split(";");
-    if (type === "E" && id !== undefined) ends.set(id, (ends.get(id) ?? 0) + 1);
+/** Each acknowledged job has run once, as its own lines, the records in the accounting files and the server say. */
+async function allRanOnce(): Promise<void> {
+  const ended = async (): Promise<number> =>
+    (await bed.fromLogin(["qselect", "-x", "-s", "F"], USER)).split("\n").filter((line) => line !== "").length;
+  await until("all jobs have ended", async () => (await ended()) >= ids.length, 900);
+  const all = written();
+  const records = new Map<string, string[]>();
+  for (const line of new Set(["head", "spare"].flatMap(accounting))) {
+    const [, type, id, text = ""] = line.split(";");
+    if (type === "S" || type === "E" || type === "R")
+      records.set(id ?? "", [...(records.get(id ?? "") ?? []), `${type} ${/exec_host=([^/]*)/.exec(text)?.[1]}`]);
   }
+  const wrong = ids.filter((id) => {
+    const [begin, end, ...more] = all.get(id) ?? [];
+    const host = begin?.split(" ")[0];
+    const accounted = records.get(id)?.sort().join();
+    return begin !== `${host} begin` || end !== `${host} end` || more.length > 0 || accounted !== `E ${host},S ${host}`;
+  });
   assert.deepEqual(
-    ids.filter((id) => ends.get(id) !== 1),
+    wrong.map((id) => ({ id, wrote: all.get(id), records: records.get(id) })),
     [],
-    "each job was accounted for once",
+    "each job ran once, and was accounted for once, on the host where it ran",
   );
 }
 
 function accounting(name: string): readonly string[] {
-  const directory = join(net.dir, name, "complex/pbs/server_priv/accounting");
+  const directory = join(bed.net.dir, name, "complex/pbs/server_priv/accounting");
   return readdirSync(directory).flatMap((file) => readFileSync(join(directory, file), "utf8").split("\n"));
 }
 
-/** The secondary has taken over; the primary takes the lead back when it runs again. */
+/** The secondary has taken over; the primary takes the lead back. */
 async function takesBack(): Promise<void> {
-  await untilLeads("head");
+  await until("the primary leads", () => leader() === "head");
   await until("the head answers", () => head.run(bed.wordsAt(head, ["qstat", "-B"])).status === 0);
-  for (const name of ["node1", "node2"]) await until(`${name} is free`, () => bed.state(name) === "free");
+  for (const { name } of bed.moms) await until(`${name} is free`, () => bed.state(name) === "free");
   await until("the secondary waits", () => isAlive(pidOf(spare, "server.lock.secondary")));
+  for (const sched of ["s1", "s2"]) await until(`${sched} is idle`, () => /state = idle/.test(placeOf(head, sched, "state")));
 }
 
 /** The log of the server on that host has such a line. */
@@ -133,62 +142,70 @@ function loggedAt(where: NetHost, line: RegExp): void {
   assert.ok(line.test(log), `${line.source} is missing:\n${log.slice(-5000)}`);
 }
 
-function tellTime(t: TestContext, what: string, seconds: number): void {
-  t.diagnostic(`${what}: the standby led after ${seconds.toFixed(1)} s`);
-  assert.ok(seconds <= TAKE_OVER_S_MAX, `${what}: take-over took ${seconds} s`);
-}
+const placeOf = (where: NetHost, sched: string, attribute = "sched_host"): string =>
+  at(where, "qmgr", "-c", `list sched ${sched} ${attribute}`);
+const storedHost = (sched: string): string =>
+  bed.postgres.sql(`SELECT data::json->'attrs'->>'sched_host' FROM partita.scheds WHERE name = '${sched}'`);
 
-test("standby: the primary is killed while jobs flow", how, async (t) => {
-  const submitting = submit(JOBS);
-  await until("jobs flow", () => countMarks() > JOBS / 10);
-  await submitting;
+test("standby: the primary is killed while jobs flow, and a scheduler cannot be reached from the secondary", how, async (t) => {
+  const sched1 = bed.host("sched1");
+  assert.match(placeOf(head, "default"), /sched_host = head/);
+  assert.match(placeOf(head, "s1"), /sched_host = sched1/);
+  await spare.weather({ peer: sched1.address, lost: 1 });
+  await jobsFlow();
   process.kill(pidOf(head, "server.lock"), "SIGKILL");
-  tellTime(t, "killed", await untilLeads("spare"));
-  await allRanOnce(spare);
-  assert.match(at(spare, "qstat", "-Bf"), /server_host = spare/);
-  assert.match(at(spare, "qmgr", "-c", "list sched default"), /sched_host = spare/);
+  await untilTakenOver(t, "killed");
+  await until("the secondary has started s1 on its own host", () => /sched_host = spare/.test(placeOf(spare, "s1")));
+  assert.match(placeOf(spare, "default"), /sched_host = spare/);
+  assert.match(placeOf(spare, "s2"), /sched_host = sched2/, "a scheduler that can be reached stays where it is");
+  assert.equal(storedHost("s1"), "sched1", "the value of the administrator is kept");
+  await allRanOnce();
+  loggedAt(spare, /;Sched;s1;runs on host spare until the primary server leads again/);
   bed.partita(head, "start");
   await takesBack();
-  assert.match(at(head, "qmgr", "-c", "list sched default"), /sched_host = head/);
+  assert.match(placeOf(head, "s1"), /sched_host = sched1/, "the primary dials the scheduler at its own host again");
+  assert.match(placeOf(head, "s2"), /sched_host = sched2/);
+  assert.match(placeOf(head, "default"), /sched_host = head/);
+  await until(
+    "the schedulers of the secondary have ended",
+    () => spare.run(["sh", "-c", "ps -eo pid=,args= | grep '[p]bs_sched'"]).status !== 2,
+  );
+  await spare.weather();
 });
 
 test("standby: the primary is stopped while jobs flow, and goes on later", how, async (t) => {
-  await submit(JOBS);
-  await until("jobs flow", () => countMarks() > ids.length - JOBS * 0.9);
+  await jobsFlow();
   const primary = pidOf(head, "server.lock");
   process.kill(primary, "SIGSTOP");
-  tellTime(t, "stopped", await untilLeads("spare"));
-  await until("jobs end under the new server", () => countMarks() > ids.length - JOBS * 0.5);
+  await untilTakenOver(t, "stopped");
+  assert.match(at(head, "qstat", "-Bf"), /server_host = spare/, "a command beside the stopped server finds the other one");
+  await until("jobs end under the new server", () => countBegun() > ids.length - JOBS * 0.5);
   process.kill(primary, "SIGCONT");
   await until("the replaced server has ended", () => !isAlive(primary));
   loggedAt(head, /the server ends at once: .*(the server on spare .*|another server )has taken this database/);
   await takesBack();
-  await allRanOnce(head);
+  await allRanOnce();
 });
 
-test("standby: the primary is cut off from its database while jobs flow", how, (t) => cutOff(t, "cut off from the database", [db]));
+test("standby: the primary is cut off from its database while jobs flow", how, (t) =>
+  cutOff(t, "cut off from the database", () => [bed.db]),
+);
 
 test("standby: the primary is cut off from its database and the moms while jobs flow", how, (t) =>
-  cutOff(t, "cut off from database and moms", [db, host("node1"), host("node2")]),
+  cutOff(t, "cut off from the database and the moms", () => [bed.db, ...bed.moms]),
 );
 
-test("standby: the primary is cut off from the moms only while jobs flow", how, (t) =>
-  cutOff(t, "cut off from the moms", [host("node1"), host("node2")]),
-);
+test("standby: the primary is cut off from the moms only while jobs flow", how, (t) => cutOff(t, "cut off from the moms", () => bed.moms));
 
 /** The primary is cut off from these hosts while jobs flow, and leads again afterwards. */
-async function cutOff(t: TestContext, what: string, hosts: readonly NetHost[]): Promise<void> {
-  await submit(JOBS);
-  await until("jobs flow", () => countMarks() > ids.length - JOBS * 0.9);
+async function cutOff(t: TestContext, what: string, hostsOf: () => readonly NetHost[]): Promise<void> {
+  const hosts = hostsOf();
+  await jobsFlow();
   const primary = pidOf(head, "server.lock");
   await head.weather(...hosts.map(({ address }) => ({ peer: address, lost: 1 })));
-  tellTime(t, what, await untilLeads("spare"));
-  if (hosts.includes(db)) {
-    const asked = head.run(["timeout", "2", ...bed.wordsAt(head, ["qstat", "-B"])]);
-    assert.notEqual(asked.status, 0, `a server that may have been replaced answers nobody: ${asked.stdout}`);
-  } else
-    assert.match(bed.log(head, "server_logs"), /of 2 hosts this server reaches 0, the server on spare \(pid \d+\) 2: that server leads/);
-  await allRanOnce(spare);
+  await untilTakenOver(t, what);
+  if (!hosts.includes(bed.db)) loggedAt(head, /of 8 hosts this server reaches 0, the server on spare \(pid \d+\) 8: that server leads/);
+  await allRanOnce();
   assert.equal(leader(), "spare", "the primary does not take the lead back while it is cut off");
   await head.weather();
   await until("the replaced server has ended", () => !isAlive(primary));
