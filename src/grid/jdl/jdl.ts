@@ -3,6 +3,7 @@
 // J1. Everything that is wrong is told, each fault with its path, line and column. Nothing is ignored without a word.
 // J2. What a campaign asks of a cluster is mapped to the words of that cluster here (resources.ts), so that a campaign that cannot run there is refused at once.
 
+import type { CheckpointPace } from "../plan/checkpoints.ts";
 import type { Campaign, CampaignKind } from "../shapes/campaign.ts";
 import { JDL_SHAPE } from "./fields.ts";
 import { JsonFault, type JsonNode, parseLocatedJson, placeOf } from "./located-json.ts";
@@ -73,7 +74,7 @@ export type JdlCluster = {
 /** cost_s and mtbf_s, or period_s, say how often the signal is sent (plan/checkpoints.ts). data: where a checkpoint can be read. */
 export type Checkpointing = {
   readonly signal: string;
-  readonly pace: { readonly period_s: number } | { readonly cost_s: number; readonly mtbf_s: number };
+  readonly pace: CheckpointPace;
   readonly data: "cluster" | "everywhere";
 };
 

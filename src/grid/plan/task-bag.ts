@@ -1,10 +1,16 @@
 // The tasks of a campaign that are not submitted and not done. Tasks that came back are taken first, those with the higher priority
 // before the others. Then follow the tasks that were never submitted, of which only the next number is kept, and then those that came back with the lowest priority.
+//
+// B1. A task that must run on one cluster is never taken for another one, unless that cluster was given up (giveUp).
+// B2. A task that should not run on a cluster is taken for it only when nothing else is left.
 
 import { heapPop, heapPush } from "#support/heap.ts";
 
-/** A task that was submitted before, and must be submitted again. */
-export type Returned = { readonly task: number; readonly priority: number };
+/** Where a task that came back runs again. only: on this cluster. avoid: on any other one, if possible. */
+export type Place = { readonly only: string } | { readonly avoid: string };
+
+/** A task that was submitted before, and must be submitted again. place absent: anywhere. */
+type Returned = { readonly task: number; readonly priority: number; readonly place?: Place };
 const before = (a: Returned, b: Returned): boolean => a.priority > b.priority || (a.priority === b.priority && a.task < b.task);
 
 /** Priority of a task that is taken after all others. */
@@ -18,17 +24,18 @@ export type BagRest = { readonly next: number; readonly returned: readonly Retur
 export class TaskBag {
   #count: number;
   #next: number;
-  readonly #returned: Returned[] = [];
+  /** tasks that came back, by their place (keyOf) */
+  readonly #returned = new Map<string, Returned[]>();
 
   /** rest: what is left of an earlier bag of the same tasks; absent: nothing was taken yet. */
   constructor(count: number, rest: BagRest = { next: 0, returned: [] }) {
     this.#count = count;
     this.#next = rest.next;
-    for (const { task, priority } of rest.returned) this.giveBack(task, priority);
+    for (const { task, priority, place } of rest.returned) this.giveBack(task, priority, place);
   }
 
   get rest(): BagRest {
-    return { next: this.#next, returned: [...this.#returned] };
+    return { next: this.#next, returned: [...this.#returned.values()].flat() };
   }
 
   /** Adds tasks behind all others. */
@@ -37,17 +44,56 @@ export class TaskBag {
   }
 
   get size(): number {
-    return this.#count - this.#next + this.#returned.length;
+    let size = this.#count - this.#next;
+    for (const heap of this.#returned.values()) size += heap.length;
+    return size;
   }
 
-  /** Takes the next task. null: the bag is empty. */
-  take(): number | null {
-    const [first] = this.#returned;
+  /** Returns how many tasks may be taken for a cluster. */
+  sizeFor(cluster: string): number {
+    let size = this.size;
+    for (const [key, heap] of this.#returned) if (key.startsWith(ONLY) && key !== ONLY + cluster) size -= heap.length;
+    return size;
+  }
+
+  /** Takes the next task for a cluster. null: the bag has none for it. */
+  take(cluster = ""): number | null {
+    const own = AVOID + cluster;
+    let heap = ANYWHERE;
+    let first: Returned | undefined;
+    for (const [key, [top]] of this.#returned) {
+      if (key === own || (key.startsWith(ONLY) && key !== ONLY + cluster) || top === undefined) continue;
+      if (first === undefined || before(top, first)) [heap, first] = [key, top];
+    }
     if (this.#next < this.#count && (first === undefined || first.priority === PRIORITY_LAST)) return this.#next++;
-    return heapPop(this.#returned, before)?.task ?? null;
+    return this.#pop(first === undefined ? own : heap);
   }
 
-  giveBack(task: number, priority = PRIORITY_AGAIN): void {
-    heapPush(this.#returned, { task, priority }, before);
+  giveBack(task: number, priority = PRIORITY_AGAIN, place?: Place): void {
+    const key = keyOf(place);
+    const heap = this.#returned.get(key) ?? [];
+    this.#returned.set(key, heap);
+    heapPush(heap, { task, priority, ...(place === undefined ? {} : { place }) }, before);
+  }
+
+  /** Lets tasks that must run on a cluster run anywhere. */
+  giveUp(cluster: string): void {
+    const heap = this.#returned.get(ONLY + cluster) ?? [];
+    this.#returned.delete(ONLY + cluster);
+    for (const { task, priority } of heap) this.giveBack(task, priority);
+  }
+
+  #pop(key: string): number | null {
+    const heap = this.#returned.get(key);
+    if (heap === undefined) return null;
+    const task = heapPop(heap, before)?.task ?? null;
+    if (heap.length === 0) this.#returned.delete(key);
+    return task;
   }
 }
+
+const ANYWHERE = "";
+const ONLY = "=";
+const AVOID = "!";
+const keyOf = (place: Place | undefined): string =>
+  place === undefined ? ANYWHERE : "only" in place ? ONLY + place.only : AVOID + place.avoid;

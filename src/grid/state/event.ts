@@ -5,6 +5,7 @@
 // E2. A job ends once: an end of a job that is not live changes nothing.
 
 import { present } from "#support/assert.ts";
+import { type Fate, RUNS_KEPT } from "../events/columbo.ts";
 import type { ClusterFacts, Jdl } from "../jdl/jdl.ts";
 import type { Parameters } from "../jdl/parameters.ts";
 import { firstRatio, type PredictorName } from "../plan/prediction.ts";
@@ -13,13 +14,6 @@ import { TaskBag } from "../plan/task-bag.ts";
 import type { Campaign } from "../shapes/campaign.ts";
 import type { Tap } from "../shapes/universe.ts";
 import type { CampaignRecord, ClusterRecord, ClusterSight, EventRecord, GridJob, GridOrder, GridState, PairRecord } from "./grid-state.ts";
-
-/** How a job ended. result: well. again: its task returns to the bag. event: its task waits for a decision of the user. moot: its task is done or has another job. */
-export type Fate =
-  | { readonly kind: "result" }
-  | { readonly kind: "again"; readonly priority: number; readonly is_error: boolean }
-  | { readonly kind: "event"; readonly code: string; readonly message: string }
-  | { readonly kind: "moot" };
 
 export type EndedJob = {
   readonly job: GridJob;
@@ -166,6 +160,8 @@ export function apply(to: Changing, event: GridEvent): number {
     }
     case "pair-paused":
       pairOf(campaignOf(state, event.id), event.cluster).paused = event.why;
+      // Checkpoints on a cluster where the campaign pauses are given up.
+      if (event.why !== null) campaignOf(state, event.id).bag.giveUp(event.cluster);
       dirty.campaigns.add(event.id);
       return 0;
     case "ordered":
@@ -222,6 +218,7 @@ export const newPair = (ratio: number): PairRecord => ({
   results_run_s: 0,
   errors: 0,
   paused: null,
+  runs: [],
   ends: [],
 });
 
@@ -330,6 +327,7 @@ function end(to: Changing, ended: EndedJob): number {
       pair.results++;
       pair.results_run_s += run_s ?? 0;
       pair.ends.push(at_s);
+      if (run_s !== null) pair.runs = [...pair.runs, run_s].slice(-RUNS_KEPT);
       for (const other of others ?? []) {
         other.kill = "copy";
         to.dirty.orders.add(other.order.serial);
@@ -337,7 +335,7 @@ function end(to: Changing, ended: EndedJob): number {
       return 0;
     case "again":
       if (fate.is_error) pair.errors++;
-      if (others === undefined) campaign.bag.giveBack(job.task, fate.priority);
+      if (others === undefined) campaign.bag.giveBack(job.task, fate.priority, fate.place ?? undefined);
       return 0;
     case "event": {
       pair.errors++;
@@ -375,7 +373,7 @@ function closeEvent({ state, dirty }: Changing, event: EventRecord, resubmit: bo
   }
   if (event.cluster !== null) {
     const pair = campaign.pairs.get(event.cluster);
-    if (pair !== undefined) Object.assign(pair, { paused: null, errors: 0 });
+    if (pair !== undefined) Object.assign(pair, { paused: null, errors: 0, runs: [] });
   }
   dirty.campaigns.add(campaign.id);
   return 0;

@@ -45,6 +45,8 @@ export type PairRecord = {
   errors: number;
   /** why nothing is submitted there although the cluster is open; null: something may be */
   paused: string | null;
+  /** run times of the last results since the campaign began or continued here (not stored) */
+  runs: readonly number[];
   /** times at which jobs ended well lately, for the throughput (not stored) */
   ends: number[];
 };

@@ -65,7 +65,7 @@ const mapped = <T>(value: T | undefined, of: (value: T) => Data): Data | undefin
 
 function campaignData(campaign: CampaignRecord): Data {
   const { user, kind_given, facts, submitted_s, ended_s, state, tasks, done, failed } = campaign;
-  const pairs = Object.fromEntries([...campaign.pairs].map(([name, { started, ends, ...pair }]) => [name, pair]));
+  const pairs = Object.fromEntries([...campaign.pairs].map(([name, { started, ends, runs, ...pair }]) => [name, pair]));
   return { user, kind_given, facts, submitted_s, ended_s, state, tasks, done, failed, bag: campaign.bag.rest, pairs };
 }
 
@@ -111,6 +111,13 @@ const pair = z.object({
   errors: z.number(),
   paused: z.string().nullable(),
 });
+const returned = z
+  .object({
+    task: z.number(),
+    priority: z.number(),
+    place: z.union([z.object({ only: z.string() }), z.object({ avoid: z.string() })]).optional(),
+  })
+  .transform(({ place, ...rest }) => (place === undefined ? rest : { ...rest, place }));
 const campaign = z.object({
   user: z.string(),
   kind_given: z.enum(["test", "default"]).nullable(),
@@ -121,7 +128,7 @@ const campaign = z.object({
   tasks: z.number(),
   done: z.number(),
   failed: z.number(),
-  bag: z.object({ next: z.number(), returned: z.array(z.object({ task: z.number(), priority: z.number() })) }),
+  bag: z.object({ next: z.number(), returned: z.array(returned) }),
   pairs: z.record(z.string(), pair),
 });
 const order = z.object({

@@ -162,13 +162,13 @@ export class GridCore {
     for (const job of jobs) {
       const sighting = by_id.get(job.remote_id ?? "");
       if (sighting?.state === "ended" && sighting.ending !== null) {
-        endJob(job, sighting, now_s, this.apply);
+        endJob(this.state, job, sighting, now_s, this.apply);
         continue;
       }
       // The cluster does not know yet how the job has ended. It is asked again, but not for ever.
       const since_s = this.#vanished.get(job) ?? now_s;
       this.#vanished.set(job, since_s);
-      if (now_s - since_s > UNKNOWN_S_MAX && job.remote_id !== null) endJob(job, lostJob(refOf(job, job.remote_id)), now_s, this.apply);
+      if (now_s - since_s > UNKNOWN_S_MAX && job.remote_id !== null) endJob(this.state, job, lostJob(refOf(job, job.remote_id)), now_s, this.apply);
     }
   }
 

@@ -1,9 +1,10 @@
 // What a look at a cluster changes: jobs that have started or ended, jobs that vanished, and jobs that are ours but were never recorded. Pure.
 
 import type { JobRef, JobSighting } from "#backends/contract/cluster.ts";
-import type { GridEvent } from "../state/event.ts";
+import { fateOf, pauseOf } from "../events/columbo.ts";
+import { periodOf } from "../plan/checkpoints.ts";
+import { campaignOf, type GridEvent, pairOf } from "../state/event.ts";
 import type { GridJob, GridState } from "../state/grid-state.ts";
-import { fateOf } from "./fate.ts";
 
 /** What is to be asked after a look. vanished: jobs that the list does not show any more. strangers: second submissions, which were never released. */
 export type Look = { readonly vanished: readonly GridJob[]; readonly strangers: readonly JobRef[] };
@@ -29,7 +30,7 @@ export function look(
       const is_gone = sighting === undefined || (sighting.state === "ended" && sighting.ending === null);
       if (is_gone) {
         if (known.has(job)) vanished.push(job);
-      } else if (sighting.state === "ended") endJob(job, sighting, now_s, apply);
+      } else if (sighting.state === "ended") endJob(state, job, sighting, now_s, apply);
       else if (sighting.state === "running" && job.started_s === null)
         apply({ kind: "job-started", job, at_s: now_s - (sighting.run_s ?? 0) });
     }
@@ -42,14 +43,33 @@ export function look(
   return { vanished, strangers };
 }
 
-/** Ends a job as its cluster says. */
-export function endJob(job: GridJob, sighting: JobSighting, now_s: number, apply: (event: GridEvent) => number): void {
-  const { exit_code, run_s, mem_kb, reason } = sighting;
-  const fate = fateOf(job, sighting);
-  apply({
-    kind: "job-ended",
-    end: { job, at_s: now_s, exit_code, run_s: run_s ?? (job.started_s === null ? null : now_s - job.started_s), mem_kb, reason, fate },
-  });
+/** Ends a job as its cluster says, and pauses its campaign there if that follows. */
+export function endJob(state: GridState, job: GridJob, sighting: JobSighting, now_s: number, apply: (event: GridEvent) => number): void {
+  const { exit_code, mem_kb, reason, ending } = sighting;
+  const run_s = sighting.run_s ?? (job.started_s === null ? null : now_s - job.started_s);
+  const campaign = campaignOf(state, job.order.campaign);
+  const { cluster } = job.order;
+  const { checkpointing = null } = campaign.jdl.clusters.get(cluster) ?? {};
+  const checkpoint = checkpointing === null ? null : { period_s: periodOf(checkpointing.pace), data: checkpointing.data };
+  const fate = fateOf({ ending, exit_code, reason, run_s, kill: job.kill, cluster, checkpoint });
+  apply({ kind: "job-ended", end: { job, at_s: now_s, exit_code, run_s, mem_kb, reason, fate } });
+  const pair = pairOf(campaign, cluster);
+  if (pair.paused !== null) return;
+  const elsewhere_s = [...campaign.pairs].flatMap(([name, { runs }]) => (name === cluster ? [] : runs));
+  const pause = pauseOf({ results: pair.results, errors: pair.errors, runs_s: pair.runs }, elsewhere_s, campaign.jdl.error_budget);
+  if (pause === null) return;
+  apply({ kind: "pair-paused", id: campaign.id, cluster, why: pause.message });
+  const event = {
+    class: "campaign",
+    code: pause.code,
+    campaign: campaign.id,
+    cluster,
+    job: null,
+    task: null,
+    at_s: now_s,
+    message: pause.message,
+  } as const;
+  apply({ kind: "event-opened", event, isOpen: true });
 }
 
 /** Returns the acknowledged jobs of a cluster: those that a list that begins now must show unless they have ended. */

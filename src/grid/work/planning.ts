@@ -78,7 +78,7 @@ function launch(
   const most = Math.min(ORDER_JOBS_MAX, tools.jobsMax(cluster));
   const tasks: number[] = [];
   while (tasks.length < Math.min(jobs, most)) {
-    const task = campaign.bag.take();
+    const task = campaign.bag.take(cluster);
     if (task === null) break;
     tasks.push(task);
   }

@@ -1,0 +1,101 @@
+// Columbo: what follows from the end of a job. First its own fate (does its task run again, when and where, or does it wait for the user), then whether the campaign
+// pauses on the cluster. docs/campaigns.md "Events" has the table. Pure.
+//
+// C1. A job that ended well is a result, whatever else was wanted of it.
+// C2. Kills from outside are no faults of the campaign: they do not count against its error budget.
+// C3. A campaign pauses on a cluster only beyond its error budget, or if the cluster is a sink. A person lets it continue by closing the event.
+
+import { type Place, PRIORITY_LAST } from "../plan/task-bag.ts";
+
+/** How a job ended. result: well. again: its task returns to the bag. event: its task waits for a decision of the user. moot: its task is done or has another job. */
+export type Fate =
+  | { readonly kind: "result" }
+  | { readonly kind: "again"; readonly priority: number; readonly is_error: boolean; readonly place: Place | null }
+  | { readonly kind: "event"; readonly code: string; readonly message: string }
+  | { readonly kind: "moot" };
+
+/** What is known of the end of a job. kill: why the grid wanted it to end; null: it did not. */
+export type Ending = {
+  readonly ending: "exit" | "walltime" | "killed" | "lost" | null;
+  readonly exit_code: number | null;
+  /** the cluster's words */
+  readonly reason: string;
+  readonly run_s: number | null;
+  readonly kill: "excess" | "copy" | "deleted" | null;
+  readonly cluster: string;
+  /** the job was told to write checkpoints after each period; where they can be read. null: it was not */
+  readonly checkpoint: { readonly period_s: number; readonly data: "cluster" | "everywhere" } | null;
+};
+
+/** Priorities in the bag: tasks with a checkpoint come first, then those whose job was killed, then those that asked to run again. */
+const PRIORITY_CHECKPOINT = 30;
+const PRIORITY_KILLED = 20;
+const PRIORITY_AGAIN = 10;
+/** Exit codes by which a program asks to run again: at once, or after all other tasks. */
+const EXIT_AGAIN = 66;
+const EXIT_LAST = 67;
+
+/** Returns the fate of a job that has ended. */
+export function fateOf(end: Ending): Fate {
+  const { ending, exit_code, reason, kill, cluster } = end;
+  // Another job of the task has ended well.
+  if (kill === "copy") return { kind: "moot" };
+  if (ending === "exit" && exit_code === 0) return { kind: "result" };
+  if (kill === "deleted") return { kind: "moot" };
+  if (kill === "excess") return again(PRIORITY_KILLED);
+  if (ending === "walltime" || ending === "killed") {
+    const is_error = ending === "walltime";
+    if (hasCheckpoint(end)) {
+      const place: Place | null = end.checkpoint?.data === "cluster" ? { only: cluster } : null;
+      return { kind: "again", priority: PRIORITY_CHECKPOINT, is_error: false, place };
+    }
+    // A job that was too slow here is perhaps fast enough elsewhere.
+    return { kind: "again", priority: PRIORITY_KILLED, is_error, place: is_error ? { avoid: cluster } : null };
+  }
+  if (exit_code === EXIT_AGAIN) return again(PRIORITY_AGAIN);
+  if (exit_code === EXIT_LAST) return again(PRIORITY_LAST);
+  if (ending === "lost") return { kind: "event", code: "UNKNOWN_ERROR", message: `how the job has ended is not known: ${reason}` };
+  return { kind: "event", code: "EXIT_ERROR", message: `the job has ended with exit code ${exit_code ?? "unknown"}` };
+}
+
+const again = (priority: number): Fate => ({ kind: "again", priority, is_error: false, place: null });
+
+/** A job that ran for at least one period was told to write a checkpoint. */
+const hasCheckpoint = ({ checkpoint, run_s }: Ending): boolean => checkpoint !== null && run_s !== null && run_s >= checkpoint.period_s;
+
+/** A campaign on a cluster after the end of a job. runs_s: run times of its last results there. */
+export type PairEnds = { readonly results: number; readonly errors: number; readonly runs_s: readonly number[] };
+export type ErrorBudget = { readonly count: number; readonly percent: number };
+export type Pause = { readonly code: "ERROR_BUDGET" | "SINK"; readonly message: string };
+
+/** Results on a cluster from which on it can be found to be a sink; also how many run times are kept. */
+const SINK_RESULTS = 10;
+export const RUNS_KEPT = 50;
+/** A cluster is a sink if its median run time is less than this share of the median on the other clusters. */
+const SINK_SHARE = 0.05;
+/** Clusters tell run times in whole seconds: a run time of 0 s may be this long. */
+const RESOLUTION_S = 0.5;
+
+/** Returns why a campaign pauses on a cluster; null: it does not. elsewhere_s: run times of its last results on all other clusters. */
+export function pauseOf(pair: PairEnds, elsewhere_s: readonly number[], { count, percent }: ErrorBudget): Pause | null {
+  const { results, errors, runs_s } = pair;
+  if (errors >= count && 100 * errors > percent * (errors + results))
+    return {
+      code: "ERROR_BUDGET",
+      message: `${errors} of ${errors + results} jobs have failed there; the error budget is ${budgetText(count, percent)}`,
+    };
+  if (runs_s.length < SINK_RESULTS || elsewhere_s.length < SINK_RESULTS) return null;
+  const [here, elsewhere] = [medianOf(runs_s), medianOf(elsewhere_s)];
+  if (here + RESOLUTION_S >= SINK_SHARE * elsewhere) return null;
+  return {
+    code: "SINK",
+    message: `jobs end in no time there: their median run time is ${here} s, and ${elsewhere} s on the other clusters`,
+  };
+}
+
+const budgetText = (count: number, percent: number): string => (percent > 0 ? `${count} and ${percent} %` : String(count));
+
+function medianOf(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor((sorted.length - 1) / 2)] ?? 0;
+}
