@@ -20,6 +20,8 @@ import { oarRest } from "./rest.ts";
 
 /** From this number on, jobs are acted on by whole arrays where possible. */
 const MANY = 4;
+const HOLD_MS_MAX = 15_000;
+const LOOK_MS = 1000;
 
 export function openOarCluster(settings: ClusterSettings): ClusterAdapter {
   const options = oarOptions(settings);
@@ -132,11 +134,21 @@ class OarCluster {
     }
   }
 
-  /** queued_only: a job that has started continues. The jobs are held first, so that none starts between the look and the deletion. */
+  /**
+   * queued_only: a job that has started continues. The waiting jobs are held first, so that none starts between the look and the deletion. OAR holds a job some seconds
+   * after it was asked to; jobs that wait without being held after HOLD_MS_MAX stay, and are cancelled when the caller asks again.
+   */
   async cancel(jobs: readonly JobRef[], queued_only: boolean): Promise<void> {
     if (!queued_only) return this.act("delete", jobs);
     await this.act("hold", jobs);
-    const held = new Set((await this.#link.jobs(jobs.map(({ id }) => id))).filter(({ state }) => state === "Hold").map(({ id }) => id));
+    const until_ms = performance.now() + HOLD_MS_MAX;
+    const ids = jobs.map(({ id }) => id);
+    let seen = await this.#link.jobs(ids);
+    while (seen.some(({ state }) => WAITING_STATES.has(state) && state !== "Hold") && performance.now() < until_ms) {
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      seen = await this.#link.jobs(ids);
+    }
+    const held = new Set(seen.filter(({ state }) => state === "Hold").map(({ id }) => id));
     await this.act(
       "delete",
       jobs.filter(({ id }) => held.has(id)),
