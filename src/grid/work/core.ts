@@ -168,7 +168,8 @@ export class GridCore {
       // The cluster does not know yet how the job has ended. It is asked again, but not for ever.
       const since_s = this.#vanished.get(job) ?? now_s;
       this.#vanished.set(job, since_s);
-      if (now_s - since_s > UNKNOWN_S_MAX && job.remote_id !== null) endJob(this.state, job, lostJob(refOf(job, job.remote_id)), now_s, this.apply);
+      if (now_s - since_s > UNKNOWN_S_MAX && job.remote_id !== null)
+        endJob(this.state, job, lostJob(refOf(job, job.remote_id)), now_s, this.apply);
     }
   }
 
