@@ -11,7 +11,7 @@ import { AdminError, complexConf, confOf, isMember, mustBeRoot, programTree, quo
 import { complexEnv, programOf, runningText, startDaemons, stopDaemons, waitUntilUp } from "./complex/daemons.ts";
 import { gridCommand } from "./grid/grid-command.ts";
 import { certCommand } from "./hosts/cert-command.ts";
-import { importPbsCommand } from "./migration/migration-command.ts";
+import { importPbsCommand, translateCommand } from "./migration/migration-command.ts";
 import { reportCommand, seffCommand } from "./report/report-command.ts";
 import { simCommand } from "./sim/sim-command.ts";
 import { storeCommand } from "./store/store-command.ts";
@@ -316,6 +316,8 @@ const CERT: Call = (y) => y.command(certCommand);
 
 const IMPORT_PBS: Call = (y) => y.command(importPbsCommand);
 
+const TRANSLATE: Call = (y) => y.command(translateCommand);
+
 const REPORT: Call = (y) => y.command(reportCommand);
 
 const SEFF: Call = (y) => y.command(seffCommand);
@@ -371,6 +373,7 @@ const CALLS: readonly Call[] = [
   CONFIRM_DEAD,
   GRID,
   IMPORT_PBS,
+  TRANSLATE,
   UPGRADE,
   UNINSTALL,
   SHELL,

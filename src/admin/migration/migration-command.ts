@@ -1,4 +1,4 @@
-// Command `partita import-pbs` with its options. Its code is loaded only when it is called.
+// Commands `partita import-pbs` and `partita translate` with their options. Their code is loaded only when they are called.
 
 import type { CommandModule } from "yargs";
 import { complexConf, mustBeRoot } from "../complex/complex-home.ts";
@@ -37,5 +37,22 @@ export const importPbsCommand: CommandModule<Common, ImportArgs> = {
     const { text, status } = await importPbs(ownConf, { dumps: argv.dump, check: argv.check, all: argv.all, json: argv.F === "json" });
     process.stdout.write(text);
     process.exitCode = status;
+  },
+};
+
+type TranslateArgs = Common & { readonly script: string; readonly F: "json" | undefined };
+
+export const translateCommand: CommandModule<Common, TranslateArgs> = {
+  command: "translate <script>",
+  describe: "translate a batch script of Slurm: the script for qsub on standard output, every option explained on standard error",
+  builder: (y) =>
+    y
+      .positional("script", { type: "string", demandOption: true, describe: "a script with lines #SBATCH; -: standard input" })
+      .option("F", { choices: ["json"] as const, requiresArg: true, describe: "json: script and explanations as JSON" }),
+  handler: async (argv) => {
+    const { translate } = await import("./translate.ts");
+    const { script, explanation } = translate(argv.script, argv.F === "json");
+    process.stderr.write(explanation);
+    process.stdout.write(script);
   },
 };
