@@ -35,7 +35,10 @@ export type RunnerWork = {
 };
 
 export type RunnersToServer = {
-  "runners-hello": { readonly pid: number };
+  /** pongs: the controller answers runners-ping. A controller of an earlier release does not know that frame */
+  "runners-hello": { readonly pid: number; readonly pongs?: true };
+  /** number: that of the ping */
+  "runners-pong": { readonly number: number };
   /** asks the server to record runners of a bucket. token: a number that the answer repeats. digests: for each runner, the SHA-256 of its secret token */
   "runners-ask": {
     readonly token: number;
@@ -62,6 +65,8 @@ export type RunnersToServer = {
 };
 
 export type ServerToRunners = {
+  /** asks whether the controller is alive (src/server/runners/heartbeat.ts) */
+  "runners-ping": { readonly number: number };
   "runners-refused": { readonly text: string };
   "runners-work": {
     readonly backends: readonly BackendWork[];
@@ -76,6 +81,9 @@ export type ServerToRunners = {
 
 /** Returns the name of a runner, which is also the name of its host and of its vnode. */
 export const runnerName = (backend: string, serial: number, index: number): string => `${backend}-${serial}-${index}`;
+
+/** The lock of pbs_runners, in runner_priv. */
+export const RUNNERS_LOCK = "runners.lock";
 
 /** Exit status of pbs_runners if another one has the lock. */
 export const ANOTHER_RUNS = 3;

@@ -19,7 +19,8 @@ const RUNNERS_MAX = 100_000;
 const names = z.array(name).max(RUNNERS_MAX);
 
 export const RUNNERS_TO_SERVER = {
-  "runners-hello": z.object({ pid: z.number().int().positive() }),
+  "runners-hello": z.object({ pid: z.number().int().positive(), pongs: z.literal(true).exactOptional() }),
+  "runners-pong": z.object({ number: count }),
   "runners-ask": z.object({
     token: count,
     backend: name,
@@ -40,6 +41,7 @@ export const RUNNERS_TO_SERVER = {
 const of = <T>(key: string) => z.custom<T>((value) => isRecord(value) && value[key] !== undefined, `must be an object with ${key}`);
 
 export const SERVER_TO_RUNNERS = {
+  "runners-ping": z.object({ number: count }),
   "runners-refused": z.object({ text: z.string() }),
   "runners-work": z.object({
     backends: z.array(of<BackendWork>("name")),

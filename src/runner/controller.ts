@@ -36,7 +36,7 @@ export class Controller {
   /** Called when the link to the server is open. */
   connected(): void {
     for (const loop of this.#loops.values()) loop.tellAgain();
-    this.#options.send("runners-hello", { pid: process.pid });
+    this.#options.send("runners-hello", { pid: process.pid, pongs: true });
   }
 
   /** Called when the link is lost: nothing is asked for until the next picture. */
@@ -58,6 +58,9 @@ export class Controller {
       case "runners-quit":
         this.#leaving ??= setTimeout(() => this.#options.finished(), this.#options.leave_ms_max ?? LEAVE_MS_MAX);
         this.#soon();
+        return true;
+      case "runners-ping":
+        this.#options.send("runners-pong", frame.data);
         return true;
       case "runners-asked": {
         const { token, serial } = frame.data;

@@ -7,7 +7,7 @@ import { userInfo } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openBackend } from "#backends/open-backend.ts";
-import { ANOTHER_RUNS, type RunnersToServer } from "#protocol/runner-link.ts";
+import { ANOTHER_RUNS, RUNNERS_LOCK, type RunnersToServer } from "#protocol/runner-link.ts";
 import { frameTypes, parseFrame } from "#protocol/schema-link.ts";
 import { connectLink } from "#protocol/wire/ipc-transport.ts";
 import { serverSocketPath } from "#protocol/wire/socket-path.ts";
@@ -31,7 +31,7 @@ async function main(): Promise<number> {
   if (fault !== null) return failed(fault);
   const directory = join(conf.home, "runner_priv");
   mkdirSync(directory, { recursive: true, mode: 0o711 });
-  const lock = takeLock(join(directory, "runners.lock"), 0o644);
+  const lock = takeLock(join(directory, RUNNERS_LOCK), 0o644);
   if ("owner_pid" in lock) return ANOTHER_RUNS;
   mkdirSync(join(conf.home, "runner_logs"), { recursive: true, mode: 0o755 });
   const log = openLog({ dir: join(conf.home, "runner_logs"), daemon: "pbs_runners", mask: LOG_MASK.server, highres: conf.log_highres });

@@ -155,7 +155,7 @@ export function jobOf(text: string, rank: number): SchedJob {
 }
 
 const SUBSTATES: Record<string, number> = { R: 42, S: 45 };
-const SHORT: Record<string, string> = { u: "user", g: "group", p: "project" };
+const SHORT: Record<string, string> = { opts: "backend_opts", u: "user", g: "group", p: "project" };
 const PLACE_WORDS = /^(free|pack|scatter|vscatter|shared|excl|exclhost|group=\w+)(:|$)/;
 
 function jobWord(job: Record<string, unknown>, resources: Record<string, string | number | boolean>, word: string): void {

@@ -30,13 +30,14 @@ import {
   withChunkDefaults,
 } from "./select.ts";
 
-/** The attributes of a queue or of the server that give defaults. */
+/** The attributes of a queue, of the server or of a backend that give defaults. */
 export type DefaultsSource = {
   readonly resources_default?: ResourceValues;
   readonly resources_max?: ResourceValues;
   readonly default_chunk?: ResourceValues;
 };
-export type RequestDefaults = { readonly queue: DefaultsSource; readonly server: DefaultsSource };
+/** The sources of defaults, the first one before the others. */
+export type RequestDefaults = { readonly queue: DefaultsSource; readonly server: DefaultsSource; readonly backend?: DefaultsSource };
 /** The result: what the server stores of a request. */
 export type ResolvedRequest = { readonly Resource_List: ResourceValues; readonly schedselect: string };
 
@@ -123,10 +124,20 @@ function chunkResources(list: ResourceChanges, resources: Resources): string[] {
  * select nor nodes; select and nodes are added only if the job requests neither of them and no chunk resource. If a default
  * select or nodes is added, no job-wide chunk resources are.
  */
-function applyDefaults(list: { [resource: string]: ResourceValue }, { queue, server }: RequestDefaults, resources: Resources): void {
+function applyDefaults(
+  list: { [resource: string]: ResourceValue },
+  { queue, server, backend }: RequestDefaults,
+  resources: Resources,
+): void {
   const plain = list["select"] === undefined && list["nodes"] === undefined;
   const bare = plain && chunkResources(list, resources).length === 0;
-  for (const source of [queue.resources_default, server.resources_default, queue.resources_max, server.resources_max]) {
+  for (const source of [
+    queue.resources_default,
+    server.resources_default,
+    queue.resources_max,
+    server.resources_max,
+    backend?.resources_default,
+  ]) {
     for (const [name, value] of Object.entries(source ?? {})) {
       const def = resources.get(name);
       if (def === undefined || list[name] !== undefined || name === "nodect") continue;

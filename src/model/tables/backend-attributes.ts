@@ -26,6 +26,7 @@ const ROWS: readonly AttributeRow[] = [
   ["max_runners", "integer", "all", "mgr", "largest number of runners, waiting ones included", { default: MAX_RUNNERS_DEFAULT, restored: true, min: 0 }],
   ["runner_idle_wait", "duration", "all", "mgr", "how long a runner without a job waits for another one before it leaves", { default: IDLE_WAIT_S_DEFAULT, restored: true, min: 0 }],
   ["runner_walltime", "duration", "all", "mgr", "how long a runner lives at least; longer if the jobs of its bucket need more", { default: WALLTIME_S_DEFAULT, restored: true, min: 60 }],
+  ["default_walltime", "duration", "all", "mgr", "walltime of jobs in queues of the partition that request none and get none from queue or server", { min: 60 }],
   ["runner_resync_interval", "duration", "all", "mgr", "how often the number of runners is computed again although nothing has changed", { default: RESYNC_S_DEFAULT, restored: true, min: 1 }],
   ["runner_lost_after", "duration", "all", "mgr", "a runner that is not connected for so long counts as lost", { default: LOST_AFTER_S_DEFAULT, restored: true, min: 1 }],
   ["fallback", "keyword", "all", "mgr", "where jobs go while the backend cannot be used: local, or hold (they wait)", { default: "local", restored: true, keywords: ["local", "hold"] }],

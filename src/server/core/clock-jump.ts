@@ -21,6 +21,10 @@ export function clockSet(kernel: Kernel, by_ms: number): void {
   kernel.moms.heartbeat_ms += by_ms;
   kernel.moms.reports_ms += by_ms;
   kernel.scheds.heartbeat_ms += by_ms;
+  const { runners } = kernel;
+  for (const name of ["heard_ms", "heartbeat_ms", "passed_ms", "sent_ms"] as const) runners[name] += by_ms;
+  runners.crashes = runners.crashes.map((crash_ms) => crash_ms + by_ms);
+  for (const [name, since_ms] of runners.idle) runners.idle.set(name, since_ms + by_ms);
   for (const mom of kernel.moms.by_host.values()) {
     mom.heard_ms += by_ms;
     mom.sent_ms += by_ms;

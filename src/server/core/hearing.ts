@@ -24,6 +24,7 @@ import { resvVnodeGone, sharingChanged, vnodeChanged, vnodeCreated, vnodeResized
 import { askersChanged, resvChanged, resvGone, resvJobsChanged } from "../resv/timing.ts";
 import { backendChanged as runnersWanted } from "../runners/controller.ts";
 import { dropHandOuts } from "../runners/hand-out.ts";
+import { beginRunnersHeartbeat } from "../runners/heartbeat.ts";
 import { passSoon, relearnSoon } from "../runners/pass.ts";
 import * as cycles from "../scheds/cycles.ts";
 import { schedHeartbeatChanged } from "../scheds/heartbeat.ts";
@@ -196,6 +197,7 @@ const HEARERS: { readonly [K in keyof News]: readonly Hearer<News[K]>[] } = {
     { when: (_kernel, change) => changes(change, "node_silence_timeout"), hears: heartbeatChanged },
     { when: (_kernel, change) => changes(change, "node_silence_timeout", "node_answer_timeout"), hears: reportsChanged },
     { when: (_kernel, change) => changes(change, "sched_silence_timeout"), hears: schedHeartbeatChanged },
+    { when: (_kernel, change) => changes(change, "sched_silence_timeout"), hears: beginRunnersHeartbeat },
     {
       // These attributes decide how long finished jobs are kept.
       when: (_kernel, change) => changes(change, "job_history_enable", "job_history_duration"),

@@ -10,7 +10,8 @@
 //                  question:N a mom has not answered
 //   reservations   resv:ID its next event is due, for example its start; resv-wait:ID a client no longer waits for the answer;
 //                  resv-idle:ID it was unused too long; resv-health: the moms have had time to say hello
-//   runners        runners a pass is due; runners-start pbs_runners is started again; runner-lost:NAME a runner has not come back
+//   runners        runners a pass is due; runners-start pbs_runners is started again; runners-heartbeat it gets a ping;
+//                  runner-lost:NAME a runner has not come back
 //   others         hook:NAME a periodic hook is due; purge-history old finished jobs are removed from the history
 
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
@@ -28,6 +29,7 @@ import { vnodesDue } from "../resv/health.ts";
 import { armResv, idleTooLong, resvDue, waitOver } from "../resv/timing.ts";
 import { runnerAway, runnerLost } from "../runners/arrival.ts";
 import { startProcess } from "../runners/controller.ts";
+import { runnersHeartbeat } from "../runners/heartbeat.ts";
 import { pass } from "../runners/pass.ts";
 import { trigger } from "../scheds/cycles.ts";
 import { refill } from "../scheds/freed.ts";
@@ -140,6 +142,9 @@ function due(kernel: Kernel, kind: string, name: string): void {
       break;
     case "runners-start":
       startProcess(kernel);
+      break;
+    case "runners-heartbeat":
+      runnersHeartbeat(kernel);
       break;
     case "runner-lost":
       runnerLost(kernel, name);

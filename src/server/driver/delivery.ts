@@ -102,6 +102,8 @@ export class Delivery {
         return processes.say(action.sched, action.text);
       case "start-runners":
         return this.#ports.runners?.start((why) => this.#driver.do((core, now_ms) => core.runnersExited(why, now_ms)));
+      case "kill-runners":
+        return this.#ports.runners?.kill(action.pid);
       case "drop-link":
         return links.end(action.link);
       case "log-events":

@@ -136,6 +136,8 @@ export type ProcessesPort = {
 export type RunnersPort = {
   /** starts the process unless it runs. exited: called when it has ended. why null: there is no fault, for example because another such process runs */
   start(exited: (why: string | null) => void): void;
+  /** kills the process if it has this pid */
+  kill(pid: number): void;
 };
 
 export type HooksPort = {

@@ -58,6 +58,8 @@ export type ShellAction =
   | { readonly kind: "purge-history"; readonly before_s: number }
   /** start the process of pbs_runners, unless one runs; then call core.runnersExited when it ends */
   | { readonly kind: "start-runners" }
+  /** kill the process of pbs_runners, if it still has this pid */
+  | { readonly kind: "kill-runners"; readonly pid: number }
   | { readonly kind: "drop-link"; readonly link: number }
   /** the log mask of the server changed */
   | { readonly kind: "log-events"; readonly mask: number }

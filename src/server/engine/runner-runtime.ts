@@ -6,6 +6,13 @@ import type { JobAttrs } from "../state/state.ts";
 export type RunnersRuntime = {
   /** the connection of pbs_runners; null: it is not connected */
   link: number | null;
+  /** the process that is connected, or was last; whether it answers runners-ping; when it last sent a message */
+  pid: number;
+  pongs: boolean;
+  heard_ms: number;
+  /** when the next ping is due, and the number of the last one (runners/heartbeat.ts) */
+  heartbeat_ms: number;
+  pings: number;
   /** the process was started, and the server has not learned of its end */
   started: boolean;
   /** times at which the process of pbs_runners crashed */
@@ -33,6 +40,11 @@ export type RunnersRuntime = {
 
 export const noRunners = (): RunnersRuntime => ({
   link: null,
+  pid: 0,
+  pongs: false,
+  heard_ms: 0,
+  heartbeat_ms: 0,
+  pings: 0,
   started: false,
   crashes: [],
   sent: "",

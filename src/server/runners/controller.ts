@@ -7,7 +7,7 @@
 // C2. What the controller says about a backend has no effect on other backends. It cannot record runners of a bucket for which no job waits.
 // C3. If backends cannot be used (usable.ts), an enabled backend fails, whatever the controller says, and starts no runner. Runners that are recorded are still looked after.
 
-import { runnerName } from "#protocol/runner-link.ts";
+import { type RunnersToServer, runnerName } from "#protocol/runner-link.ts";
 import type { FrameOf } from "#protocol/schema-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
@@ -16,6 +16,7 @@ import { hasRunners, runnersOf } from "../state/partitions.ts";
 import type { Attrs, Backend } from "../state/state.ts";
 import { allAway, drain, runnerGone } from "./arrival.ts";
 import { bucketOfJob } from "./demand.ts";
+import { beginRunnersHeartbeat } from "./heartbeat.ts";
 import { holdJob, isNeeded, pass, passSoon } from "./pass.ts";
 import { startsRunners, whyUnusable } from "./usable.ts";
 
@@ -28,8 +29,9 @@ const note = (kernel: Kernel, text: string, event: number = LOG_EVENT.SYSTEM): v
   void kernel.out.logs.push({ event, class: "Svr", object: "pbs_runners", text });
 
 export function frame(kernel: Kernel, link: number, { type, data }: FrameOf<"runners-to-server">): void {
-  if (type === "runners-hello") return hello(kernel, link, data.pid);
+  if (type === "runners-hello") return hello(kernel, link, data);
   if (kernel.runners.link !== link) return;
+  kernel.runners.heard_ms = kernel.now_ms;
   switch (type) {
     case "runners-ask":
       return asked(kernel, link, data);
@@ -55,6 +57,8 @@ export function frame(kernel: Kernel, link: number, { type, data }: FrameOf<"run
     }
     case "runners-impossible":
       return impossible(kernel, data.bucket, data.why);
+    case "runners-pong":
+      return;
     default: {
       const unreachable: never = type;
       return unreachable;
@@ -62,15 +66,16 @@ export function frame(kernel: Kernel, link: number, { type, data }: FrameOf<"run
   }
 }
 
-function hello(kernel: Kernel, link: number, pid: number): void {
+function hello(kernel: Kernel, link: number, { pid, pongs }: RunnersToServer["runners-hello"]): void {
   const { runners, out, timers } = kernel;
   if (runners.link !== null && runners.link !== link) {
     out.runners.push({ link, type: "runners-refused", data: { text: "another pbs_runners is connected" } });
     return;
   }
-  Object.assign(runners, { link, started: true, sent: "" });
+  Object.assign(runners, { link, pid, pongs: pongs === true, started: true, sent: "" });
   timers.clear("runners-start");
   note(kernel, `connected, pid ${pid}`);
+  beginRunnersHeartbeat(kernel);
   pass(kernel);
 }
 
@@ -134,17 +139,22 @@ function told(kernel: Kernel, { name, attrs }: Backend, said: string | null): vo
   tx.apply({ kind: "changed", object: "backend", name, set, unset: [] });
 }
 
+/** Added to the reason, because a runner for jobs without a limit of time asks for a very long life. */
+const NO_WALLTIME = "the job requests no walltime: request one, or set default_walltime of the backend";
+
 function impossible(kernel: Kernel, key: string, why: string): void {
   for (const job of [...kernel.state.jobs.values()]) {
     if (!isIn(job, "queued", "begun")) continue;
     const bucket = bucketOfJob(kernel.state, job);
-    if (!("impossible" in bucket) && bucket.key === key) holdJob(kernel, job, why);
+    if ("impossible" in bucket || bucket.key !== key) continue;
+    holdJob(kernel, job, bucket.walltime_s === null ? `${why} (${NO_WALLTIME})` : why);
   }
 }
 
 export function lost(kernel: Kernel, link: number): void {
   if (kernel.runners.link !== link) return;
   kernel.runners.link = null;
+  kernel.timers.clear("runners-heartbeat");
   note(kernel, "disconnected");
   // A process that is no child of this server does not tell when it ends.
   if (isNeeded(kernel)) processSoon(kernel, CONNECT_MS);

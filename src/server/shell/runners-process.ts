@@ -5,8 +5,9 @@ import { spawn } from "node:child_process";
 import { closeSync, mkdirSync, openSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { ANOTHER_RUNS } from "#protocol/runner-link.ts";
+import { ANOTHER_RUNS, RUNNERS_LOCK } from "#protocol/runner-link.ts";
 import { messageOf } from "#support/caught.ts";
+import { isLocked, readPid } from "#support/libc/lock-file.ts";
 import type { RunnersPort } from "../driver/ports.ts";
 
 export function runnersProcess(home: string, complain: (text: string) => void): RunnersPort {
@@ -31,6 +32,16 @@ export function runnersProcess(home: string, complain: (text: string) => void): 
       } catch (error) {
         complain(`pbs_runners cannot be started: ${messageOf(error)}`);
         exited(messageOf(error));
+      }
+    },
+    kill(pid) {
+      // The pid may be that of another process by now.
+      const lock = join(home, "runner_priv", RUNNERS_LOCK);
+      if (readPid(lock) !== pid || !isLocked(lock)) return;
+      try {
+        process.kill(pid, "SIGKILL");
+      } catch (error) {
+        complain(`pbs_runners, process ${pid}, cannot be killed: ${messageOf(error)}`);
       }
     },
   };

@@ -35,6 +35,7 @@ import { partitionOf, partitionOfBackend } from "../state/partitions.ts";
 import { resvOfQueue } from "../state/resv-holding.ts";
 import type { Attrs, Job, JobAttrs, Queue, ServerState } from "../state/state.ts";
 import { SUBJOBS_MAX } from "../state/subjobs.ts";
+import { requestDefaults } from "./request-defaults.ts";
 
 export type Entry = {
   readonly from_route: boolean;
@@ -102,12 +103,7 @@ export function checkBackendOptions(state: ServerState, attrs: Attrs, queue: Que
 export function admitJob(tx: Transaction, job: Job, queue: Queue, how: { readonly from_route: boolean }): Attrs {
   const { state } = tx;
   const { attrs } = job;
-  const resolved = alterRequest(
-    attrs.Resource_List,
-    defaultsGoing(state, job),
-    { queue: queue.attrs, server: state.server },
-    state.resources,
-  );
+  const resolved = alterRequest(attrs.Resource_List, defaultsGoing(state, job), requestDefaults(state, queue), state.resources);
   const next = { ...attrs, ...resolved } as JobAttrs;
   const at = attrs.Job_Owner.lastIndexOf("@");
   const submitter = { user: attrs.Job_Owner.slice(0, at), host: attrs.Job_Owner.slice(at + 1), groups: [attrs.egroup] };
@@ -116,17 +112,16 @@ export function admitJob(tx: Transaction, job: Job, queue: Queue, how: { readonl
 }
 
 /**
- * The resources that a job loses when it leaves its queue: those that equal a default of the queue, because they probably
+ * The resources that a job loses when it leaves its queue: those that equal a default of the queue, or of a backend of its partition, because they probably
  * come from it. Chunk resources of a job with select are sums and are computed again.
  */
 function defaultsGoing(state: ServerState, job: Job): { readonly [resource: string]: ResourceValue | undefined } {
   const list = job.attrs.Resource_List;
-  const { resources_default, resources_max } = (state.queues.get(job.attrs.queue)?.attrs ?? {}) as {
-    readonly [name: string]: ResourceValues | undefined;
-  };
-  const old_style = isOldStyle(list, { queue: state.queues.get(job.attrs.queue)?.attrs ?? {}, server: state.server }, state.resources);
+  const defaults = requestDefaults(state, state.queues.get(job.attrs.queue));
+  const { resources_default, resources_max } = defaults.queue;
+  const old_style = isOldStyle(list, defaults, state.resources);
   const going: { [resource: string]: undefined } = {};
-  for (const [name, value] of Object.entries({ ...resources_max, ...resources_default })) {
+  for (const [name, value] of Object.entries({ ...defaults.backend?.resources_default, ...resources_max, ...resources_default })) {
     if (list[name] !== value || name === "select" || name === "place" || name === "nodes" || name === "nodect") continue;
     if (old_style || !state.resources.get(name)?.flags.includes("h")) going[name] = undefined;
   }

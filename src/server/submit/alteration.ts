@@ -46,6 +46,7 @@ import { checkChunkCount, checkGivenText, checkJobText } from "../state/job-text
 import type { Attrs, Job, JobAttrs, ResourceRecord } from "../state/state.ts";
 import { checkBackendOptions, checkBounds, checkQueueLimits } from "./admission.ts";
 import { completePath, executionUser, workdirOf } from "./new-job.ts";
+import { requestDefaults } from "./request-defaults.ts";
 import { checkedItems, checkRunCount, refuseLater } from "./submission.ts";
 
 /** Applies an alteration: to the job, to the jobs that it depends on, and to its mom. */
@@ -204,7 +205,7 @@ function alterResources(
     }
     after["Resource_List"] = list;
   } else {
-    const resolved = alterRequest(job.attrs.Resource_List, resources, { queue: queue.attrs, server: state.server }, state.resources);
+    const resolved = alterRequest(job.attrs.Resource_List, resources, requestDefaults(state, queue), state.resources);
     checkChunkCount(state, resolved.Resource_List);
     after["Resource_List"] = resolved.Resource_List;
     after["schedselect"] = resolved.schedselect;

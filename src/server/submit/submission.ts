@@ -30,6 +30,7 @@ import type { Attrs, JobAttrs, Queue, ServerState } from "../state/state.ts";
 import { checkBounds } from "./admission.ts";
 import { type KeptRequest, memoOf, type SubmitMemo } from "./memo.ts";
 import { completePath, defaultPath, environment, executionUser } from "./new-job.ts";
+import { requestDefaults } from "./request-defaults.ts";
 
 /** A submission that has been read. bounds: the refusal by resources_min or resources_max of the queue; null: there is none. */
 export type Submission = { readonly attrs: JobAttrs; readonly bounds: Reject | null };
@@ -142,7 +143,7 @@ function resolvedRequest(tx: Transaction, memo: SubmitMemo, queue: Queue, given:
   for (const { resource, value } of given) key += `\0${resource ?? ""}\0${value}`;
   return memo.request(key, () => {
     const { state } = tx;
-    const resolved = resolveRequest(askedResources(tx, given), { queue: queue.attrs, server: state.server }, state.resources);
+    const resolved = resolveRequest(askedResources(tx, given), requestDefaults(state, queue), state.resources);
     checkChunkCount(state, resolved.Resource_List);
     return { ...resolved, bounds: boundsRefusal(resolved, queue, state.server, tx) };
   });

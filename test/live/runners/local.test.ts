@@ -59,9 +59,10 @@ test("runners: jobs run on runners of this machine, which come and leave by them
   assert.match(complex.qmgr("list backend sl"), /state = ready/);
 });
 
-/** A job that notes its id when it begins and when it ends. */
+/** A job that notes its id when it begins and when it ends. The first run of job 0 goes on until it is killed. */
 function noting(file: string, at: number, seconds: number): string {
-  const script = `echo begin ${at} >> ${file}; sleep ${seconds}; echo end ${at} >> ${file}`;
+  const first = at === 0 ? `mkdir ${file}.first 2>/dev/null && sleep 600; ` : "";
+  const script = `echo begin ${at} >> ${file}; ${first}sleep ${seconds}; echo end ${at} >> ${file}`;
   return complex.submit([
     "-q",
     "cloud",
@@ -87,6 +88,7 @@ const runnerPid = (id: string): number => {
 };
 
 test("runners: jobs run to their end once, whatever is killed, and nothing is left", async () => {
+  complex.qmgr("set server sched_silence_timeout=4");
   const file = join(complex.work(), "killed");
   const ids = Array.from({ length: 6 }, (_, at) => noting(file, at, 4));
   const [first = ""] = ids;
@@ -95,9 +97,12 @@ test("runners: jobs run to their end once, whatever is killed, and nothing is le
   const pid = await until("the runner is known", () => runnerPid(first) || false);
   process.kill(pid, "SIGKILL");
   await until("the job was requeued", () => (complex.job(first).run_count ?? 0) > 1);
-  // The controller is killed: the server starts another one.
-  const controller = Number(readFileSync(join(complex.pbsHome, "runner_priv/runners.lock"), "utf8"));
-  process.kill(controller, "SIGKILL");
+  // The controller hangs: the server kills it and starts another one, which is killed as well.
+  const lock = join(complex.pbsHome, "runner_priv/runners.lock");
+  const hung = Number(readFileSync(lock, "utf8"));
+  process.kill(hung, "SIGSTOP");
+  await until("another controller runs", () => ![0, hung].includes(Number(readFileSync(lock, "utf8"))));
+  process.kill(Number(readFileSync(lock, "utf8")), "SIGKILL");
   // The server is killed: runners and jobs go on.
   await until("a job runs", () => ids.some((id) => complex.job(id).job_state === "R"));
   process.kill(complex.pid("server") ?? 0, "SIGKILL");

@@ -21,7 +21,13 @@ test("a runner takes the jobs of its bucket only", () => {
   const started = (jobs: string): readonly string[] =>
     run(world(runner("r1"), jobs)).decisions.flatMap((decision) => (decision.kind === "run" ? [decision.job] : []));
   assert.deepEqual(started("1 ncpus=1 walltime=60"), ["1"]);
-  for (const other of ["1 ncpus=1", "1 ncpus=1 walltime=600", "1 ncpus=1 walltime=60 u=bob", "1 ncpus=1 walltime=60 p=other"])
+  for (const other of [
+    "1 ncpus=1",
+    "1 ncpus=1 walltime=600",
+    "1 ncpus=1 walltime=60 u=bob",
+    "1 ncpus=1 walltime=60 p=other",
+    "1 ncpus=1 walltime=60 opts=-q",
+  ])
     assert.deepEqual(started(other), [], other);
 });
 
