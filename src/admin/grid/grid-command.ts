@@ -30,8 +30,13 @@ export const gridCommand: CommandModule<Common, Common> = {
       .command(
         "start",
         "start the daemon, beside a complex or without one; returns when it answers",
-        (options) => options,
-        async (argv) => say(await startGrid(argv.home)),
+        (options) =>
+          options.option("system", {
+            type: "boolean",
+            default: false,
+            describe: "for a new directory without a complex: as root, jobs run as the users of their campaigns",
+          }),
+        async (argv) => say(await startGrid(argv.home, argv.system)),
       )
       .command(
         "stop",
@@ -55,8 +60,8 @@ export const gridCommand: CommandModule<Common, Common> = {
 
 const gridPid = ({ home }: Conf): number | null => lockHolder(join(home, "grid_priv", "grid.lock"));
 
-async function startGrid(home: string | undefined): Promise<string> {
-  const conf = gridConf(home);
+async function startGrid(home: string | undefined, system: boolean): Promise<string> {
+  const conf = gridConf(home, system);
   mustBeRoot(conf);
   if (gridPid(conf) !== null) return "pbs_grid runs already.";
   const fault = await started(conf);
@@ -64,13 +69,13 @@ async function startGrid(home: string | undefined): Promise<string> {
   return "Started pbs_grid.";
 }
 
-/** Returns the configuration of the complex. If there is none, makes one that starts nothing but a grid, in user mode. */
-function gridConf(home: string | undefined): Conf {
+/** Returns the configuration of the complex. If there is none, makes one that starts nothing but a grid. */
+function gridConf(home: string | undefined, system: boolean): Conf {
   if (home === undefined) return complexConf(home);
   const dir = complexDirectory(home, process.env);
   const file = confFile(dir);
   if (!existsSync(file)) {
-    makeConfFile({ file, home: join(dir, "pbs"), exec: programTree(), mode: "user", server: undefined, starts: false });
+    makeConfFile({ file, home: join(dir, "pbs"), exec: programTree(), mode: system ? "system" : "user", server: undefined, starts: false });
     mkdirSync(join(dir, "pbs"), { recursive: true, mode: 0o755 });
   }
   return confOf(file);

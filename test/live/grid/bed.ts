@@ -1,7 +1,7 @@
 // A grid for tests: pbs_grid in a directory of its own, beside no complex.
 
 import { type SpawnSyncReturns, spawnSync } from "node:child_process";
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { check, lockHolder, until } from "../complex.ts";
@@ -35,9 +35,9 @@ export type Grid = {
   readonly home: string;
   /** a directory for files of jobs */
   readonly work: string;
-  run(command: string, args: readonly string[]): SpawnSyncReturns<string>;
+  run(command: string, args: readonly string[], become?: readonly string[]): SpawnSyncReturns<string>;
   /** as run(), but a status other than 0 throws an error with all output */
-  must(command: string, args: readonly string[]): string;
+  must(command: string, args: readonly string[], become?: readonly string[]): string;
   /** submits a campaign and returns its id */
   submit(jdl: object, ...options: readonly string[]): number;
   campaign(id: number): Campaign;
@@ -49,23 +49,28 @@ export type Grid = {
   stop(): void;
 };
 
-export function startGrid(): Grid {
+/** system: the daemon acts as the users of campaigns (root only). */
+export function startGrid({ system = false }: { readonly system?: boolean } = {}): Grid {
   const directory = mkdtempSync(join(tmpdir(), "partita-grid-"));
+  chmodSync(directory, 0o755);
   const home = join(directory, "grid");
   const work = join(directory, "work");
   spawnSync("mkdir", [work]);
   const partita = (...args: readonly string[]): string =>
     check(spawnSync(join(ROOT, "bin/partita"), [...args, "--home", home], { encoding: "utf8" }));
   const env = { ...process.env, PBS_CONF_FILE: "", PARTITA_HOME: home };
-  const run: Grid["run"] = (command, args) => spawnSync(join(ROOT, "bin", command), args, { env, encoding: "utf8", cwd: work });
-  const must: Grid["must"] = (command, args) => check(run(command, args), `${command} ${args.join(" ")}`);
+  const run: Grid["run"] = (command, args, become = []) => {
+    const [program = "", ...words] = [...become, join(ROOT, "bin", command), ...args];
+    return spawnSync(program, words, { env, encoding: "utf8", cwd: work });
+  };
+  const must: Grid["must"] = (command, args, become) => check(run(command, args, become), `${command} ${args.join(" ")}`);
   const campaign = (id: number): Campaign => JSON.parse(must("gridstat", ["-F", "json", String(id)]));
   const dispose = (): void => {
     spawnSync(join(ROOT, "bin/partita"), ["grid", "stop", "--home", home]);
     rmSync(directory, { recursive: true, force: true });
   };
   process.once("exit", dispose);
-  partita("grid", "start");
+  partita("grid", "start", ...(system ? ["--system"] : []));
   appendFileSync(join(home, "pbs.conf"), "PARTITA_RESIDENT=no\n");
   return {
     home,
@@ -93,10 +98,10 @@ export function startGrid(): Grid {
   };
 }
 
+export const linesOf = (file: string): readonly string[] => readFileSync(file, "utf8").trim().split("\n");
+
 /** Returns the lines of a file, sorted as numbers. */
 export const numbersIn = (file: string): readonly number[] =>
-  readFileSync(file, "utf8")
-    .trim()
-    .split("\n")
+  linesOf(file)
     .map(Number)
     .sort((a, b) => a - b);
