@@ -60,7 +60,8 @@ export function startGrid({ system = false }: { readonly system?: boolean } = {}
     check(spawnSync(join(ROOT, "bin/partita"), [...args, "--home", home], { encoding: "utf8" }));
   const env = { ...process.env, PBS_CONF_FILE: "", PARTITA_HOME: home };
   const run: Grid["run"] = (command, args, become = []) => {
-    const [program = "", ...words] = [...become, join(ROOT, "bin", command), ...args];
+    // The environment does not survive a change of the user.
+    const [program = "", ...words] = [...become, "env", `PARTITA_HOME=${home}`, join(ROOT, "bin", command), ...args];
     return spawnSync(program, words, { env, encoding: "utf8", cwd: work });
   };
   const must: Grid["must"] = (command, args, become) => check(run(command, args, become), `${command} ${args.join(" ")}`);
