@@ -42,5 +42,9 @@ export type RunnersView = {
   readonly runners: readonly RunnerView[];
 };
 
+/** The answer travels in pieces: each item of a part is one of these. The value of the reply is what is left of the view: the backends. */
+export type RunnersItem = { readonly waiting: DemandView } | { readonly runner: RunnerView };
+export type RunnersRest = Pick<RunnersView, "backends">;
+
 /** confirmed: the runners that count as dead now. */
 export type ConfirmedDead = { readonly confirmed: readonly string[] };

@@ -2,16 +2,16 @@
 
 import { connectServer } from "#protocol/client.ts";
 import type { Request } from "#protocol/messages.ts";
-import type { ConfirmedDead, RunnersView } from "#protocol/runners-view.ts";
+import type { ConfirmedDead, RunnersItem, RunnersRest, RunnersView } from "#protocol/runners-view.ts";
 import type { Conf } from "#support/conf.ts";
 import { localStamper } from "#support/local-time.ts";
 import { AdminError } from "../complex/complex-home.ts";
 import { table } from "./table.ts";
 
-async function ask<T>(conf: Conf, request: Request): Promise<T> {
+async function ask<T>(conf: Conf, request: Request, onPart: (items: readonly unknown[]) => void = () => undefined): Promise<T> {
   const link = await connectServer(conf);
   try {
-    const reply = await link.request(request);
+    const reply = await link.request(request, { onPart });
     if (!reply.ok) throw new AdminError(reply.text?.trim() ?? `error ${reply.code}`);
     return reply.value as T;
   } finally {
@@ -21,7 +21,13 @@ async function ask<T>(conf: Conf, request: Request): Promise<T> {
 
 /** Shows backends and runners as text or JSON. Throws AdminError, ServerUnreachable. */
 export async function showRunners(conf: Conf, json: boolean): Promise<string> {
-  const view = await ask<RunnersView>(conf, { kind: "view-runners" });
+  const items: RunnersItem[] = [];
+  const { backends } = await ask<RunnersRest>(conf, { kind: "view-runners" }, (part) => items.push(...(part as readonly RunnersItem[])));
+  const view: RunnersView = {
+    backends,
+    waiting: items.flatMap((item) => ("waiting" in item ? [item.waiting] : [])),
+    runners: items.flatMap((item) => ("runner" in item ? [item.runner] : [])),
+  };
   return json ? JSON.stringify(view, null, 2) : asText(view);
 }
 

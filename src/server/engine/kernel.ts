@@ -143,6 +143,7 @@ export function transaction(kernel: Kernel, who: Identity, token: number, known:
       return found;
     },
     runnerReason: (name) => kernel.runners.reasons.get(name) ?? "",
+    demands: () => kernel.runners.demands,
     unserved: (queue) => kernel.follow.unserved(kernel, queue),
     commentNow: () => kernel.follow.commentNow(kernel),
   };

@@ -1,6 +1,7 @@
 // What the server knows about pbs_runners and the runners and does not store. It is lost when the server ends; the controller and the runners then say hello again.
 
 import type { Bucket } from "#model/request/bucket.ts";
+import type { Demand } from "#protocol/runner-link.ts";
 import type { JobAttrs } from "../state/state.ts";
 
 export type RunnersRuntime = {
@@ -22,6 +23,8 @@ export type RunnersRuntime = {
   sent_ms: number;
   /** the buckets of the jobs that waited in the last pass, by key: runners are recorded for these only */
   wanted: ReadonlyMap<string, Bucket>;
+  /** the jobs that waited in the last pass, by bucket */
+  demands: readonly Demand[];
   /** time of the last pass */
   passed_ms: number;
   /** by idle runner: the time since which it has had no job */
@@ -50,6 +53,7 @@ export const noRunners = (): RunnersRuntime => ({
   sent: "",
   sent_ms: 0,
   wanted: new Map(),
+  demands: [],
   passed_ms: 0,
   idle: new Map(),
   draining: new Set(),

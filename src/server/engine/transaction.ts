@@ -12,6 +12,7 @@ import type { PairRole } from "#protocol/failover/pair-role.ts";
 import type { StandbyView } from "#protocol/hosts-view.ts";
 import type { IdentityAsk } from "#protocol/identity-link.ts";
 import type { Request } from "#protocol/messages.ts";
+import type { Demand } from "#protocol/runner-link.ts";
 import type { SchedQuestion } from "#protocol/sched-link.ts";
 import type { LogRecord } from "#support/log-event.ts";
 import type { Event } from "../state/event.ts";
@@ -207,9 +208,11 @@ export type Transaction = {
    * history(), it must be called before the first apply.
    */
   resolved(host: string): string | null;
-  /** why no scheduler looks at the jobs of an execution queue; null: a scheduler does */
   /** what the backend says about a runner that waits; "": nothing */
   runnerReason(name: string): string;
+  /** the jobs that waited for runners when they were last counted */
+  demands(): readonly Demand[];
+  /** why no scheduler looks at the jobs of an execution queue; null: a scheduler does */
   unserved(queue: Queue): Unserved | null;
   /** returns a function that replaces the comment in a job's attributes if no scheduler looks at the job */
   commentNow(): (attrs: Attrs) => Attrs;

@@ -4,24 +4,36 @@
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { ConfirmDeadRequest } from "#protocol/messages.ts";
-import type { BackendView, ConfirmedDead, RunnersView, RunnerView } from "#protocol/runners-view.ts";
+import type { BackendView, ConfirmedDead, RunnersItem, RunnersRest, RunnerView } from "#protocol/runners-view.ts";
 import { checkOperator, isOwner, seesOthers } from "../attributes/permission.ts";
 import type { Answer, Transaction } from "../engine/transaction.ts";
-import { countDemands } from "../runners/demand.ts";
 import { doingOf, partitionOfBackend, runnerCounts } from "../state/partitions.ts";
 import type { Backend, Runner } from "../state/state.ts";
 import { fullJobId } from "../status/job.ts";
 
+/** Numbers of waiting buckets and of runners in one slice of the answer. */
+const SLICE_ITEMS = 500;
+
 export function viewRunners(tx: Transaction): Answer {
   const { state } = tx;
-  const value: RunnersView = {
-    backends: [...state.backends.values()].map((backend) => backendView(tx, backend)),
-    waiting: countDemands(state).demands.flatMap(({ bucket, partition, ready }) =>
-      seesOthers(tx) || bucket.owner === tx.who.user ? [{ bucket: bucket.key, partition, jobs: ready }] : [],
-    ),
-    runners: [...state.runners.values()].map((runner) => runnerView(tx, runner)),
+  const demands = tx.demands();
+  const names = [...state.runners.keys()];
+  let next = 0;
+  const value = (): RunnersRest => ({ backends: [...state.backends.values()].map((backend) => backendView(tx, backend)) });
+  const slice = (at: Transaction): boolean => {
+    const items: RunnersItem[] = [];
+    const until = Math.min(next + SLICE_ITEMS, demands.length + names.length);
+    for (; next < until; next++) {
+      const demand = demands[next];
+      const runner = demand === undefined ? at.state.runners.get(names[next - demands.length] ?? "") : undefined;
+      if (runner !== undefined) items.push({ runner: runnerView(at, runner) });
+      else if (demand !== undefined && (seesOthers(at) || demand.bucket.owner === at.who.user))
+        items.push({ waiting: { bucket: demand.bucket.key, partition: demand.partition, jobs: demand.ready } });
+    }
+    if (items.length > 0) at.part(items);
+    return next < demands.length + names.length;
   };
-  return { value };
+  return slice(tx) ? { stream: { slice, value } } : { value: value() };
 }
 
 function backendView({ state }: Transaction, backend: Backend): BackendView {

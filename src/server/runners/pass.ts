@@ -58,6 +58,7 @@ export function pass(kernel: Kernel): void {
   const counted = countDemands(state);
   const waiting = new Map(counted.demands.map(({ bucket }) => [bucket.key, bucket]));
   runners.wanted = waiting;
+  runners.demands = counted.demands;
   let next_ms = isLeft ? now_ms : now_ms + resync_s(state) * 1000;
   for (const runner of [...state.runners.values()]) next_ms = Math.min(next_ms, lookAt(kernel, runner, waiting));
   holdImpossible(kernel, counted);

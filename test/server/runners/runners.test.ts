@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Demand, ServerToRunners } from "#protocol/runner-link.ts";
-import type { RunnersView } from "#protocol/runners-view.ts";
+import type { RunnersItem } from "#protocol/runners-view.ts";
 import { withinRoom } from "#server/runners/demand.ts";
 import {
   ALICE,
@@ -24,6 +24,7 @@ import {
   runners,
   runOn,
   schedHello,
+  statusOf,
 } from "../harness.ts";
 
 const LINK = 50;
@@ -273,7 +274,7 @@ test("runners: what the jobs of a user ask for is shown to others only if they m
   advance(h, 1);
   asked(h, 1);
   const shown = (who: typeof ALICE): readonly string[] =>
-    (askOk(h, who, { kind: "view-runners" }) as RunnersView).runners.map(({ bucket }) => bucket);
+    (statusOf(h, who, { kind: "view-runners" }) as RunnersItem[]).flatMap((item) => ("runner" in item ? [item.runner.bucket] : []));
   const [bucket = ""] = shown(ALICE);
   assert.match(bucket, /^alice:/);
   assert.deepEqual(shown(BOB), [bucket]);
@@ -364,4 +365,20 @@ test("runners: a runner on a server of a cloud waits for keep_alive before it le
   assert.deepEqual(doing(h), [`${name} idle`]);
   advance(h, 10);
   assert.equal(h.core.state.runners.size, 0);
+});
+
+test("runners: the view of many runners travels in slices", () => {
+  const h = world({ max_runners: 3000 });
+  job(h, "1:ncpus=1");
+  advance(h, 1);
+  const names = asked(h, 1201);
+  const items = statusOf(h, ROOT, { kind: "view-runners" }) as RunnersItem[];
+  assert.deepEqual(
+    items.flatMap((item) => ("runner" in item ? [item.runner.runner] : [])),
+    names,
+  );
+  assert.deepEqual(
+    items.flatMap((item) => ("waiting" in item ? [item.waiting.jobs] : [])),
+    [1],
+  );
 });
