@@ -15,6 +15,7 @@ import { importPbsCommand, translateCommand } from "./migration/migration-comman
 import { reportCommand, seffCommand } from "./report/report-command.ts";
 import { simCommand } from "./sim/sim-command.ts";
 import { storeCommand } from "./store/store-command.ts";
+import { tuneCommand } from "./tune/tune-command.ts";
 
 const out = (text: string): void => void process.stdout.write(`${text}\n`);
 
@@ -323,6 +324,7 @@ const REPORT: Call = (y) => y.command(reportCommand);
 const SEFF: Call = (y) => y.command(seffCommand);
 
 const SIM: Call = (y) => y.command(simCommand);
+const TUNE: Call = (y) => y.command(tuneCommand);
 
 const BENCH = call(
   "bench",
@@ -383,6 +385,7 @@ const CALLS: readonly Call[] = [
   REPORT,
   SEFF,
   SIM,
+  TUNE,
   BENCH,
   HABITAT,
 ];

@@ -21,23 +21,16 @@ import type { PolicyBook } from "#sched/shapes/policy-book.ts";
 import { mustGet } from "#support/assert.ts";
 import type { Algorithm } from "./algorithm.ts";
 import type { Pool, PoolJob } from "./pool.ts";
+import { type SchedSettings, settingsOf } from "./sched-settings.ts";
 import type { TraceJob } from "./trace.ts";
 
 const VNODE = "pool";
-/** A backfill depth that is larger than any queue. */
-const DEPTH_MAX = 1_000_000_000;
 
 /** Creates a pool with procs slots. Returns null if the scheduler cannot express the algorithm (X1). */
 export function createCyclePool(procs: number, algorithm: Algorithm): Pool | null {
-  if (algorithm.kind === "cons") return null;
-  const depth = algorithm.kind === "fcfs" ? 0 : Math.min(DEPTH_MAX, algorithm.depth);
-  const policy: Policy = {
-    ...POLICY_DEFAULT,
-    strict_ordering: true,
-    backfill: depth > 0,
-    update_comments: false,
-    ...(algorithm.kind === "fcfs" ? {} : { job_order: algorithm.order, backfill_order: algorithm.behind }),
-  };
+  const settings = settingsOf(algorithm);
+  if (settings === null) return null;
+  const policy: Policy = { ...POLICY_DEFAULT, strict_ordering: settings.strict, update_comments: false };
   const book: PolicyBook = {
     prime: policy,
     non_prime: policy,
@@ -47,7 +40,7 @@ export function createCyclePool(procs: number, algorithm: Algorithm): Pool | nul
     modules: MODULES_DEFAULT,
     local: UTC,
   };
-  return new CyclePool(procs, depth, book);
+  return new CyclePool(procs, settings, book);
 }
 
 class CyclePool implements Pool {
@@ -61,14 +54,14 @@ class CyclePool implements Pool {
   #changes: Change[] = [];
   #memory: Memory = NO_MEMORY;
 
-  constructor(procs: number, depth: number, book: PolicyBook) {
+  constructor(procs: number, { sched, backfill_depth }: SchedSettings, book: PolicyBook) {
     this.#procs = procs;
     this.#book = book;
     this.#universe = createUniverse(
       {
         revision: 0,
-        server: { name: "svr", attrs: { backfill_depth: depth }, assigned: {} },
-        sched: { name: "default", attrs: { log_events: 0, opt_backfill_fuzzy: "off" } },
+        server: { name: "svr", attrs: { backfill_depth }, assigned: {} },
+        sched: { name: "default", attrs: { ...sched, log_events: 0, opt_backfill_fuzzy: "off" } },
         resources: [],
         queues: [{ name: "workq", attrs: { queue_type: "Execution", started: true } }],
         nodes: [this.#node()],

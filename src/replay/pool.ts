@@ -9,7 +9,7 @@ import { logKey } from "#sched/order/job-measures.ts";
 import type { Amount } from "#sched/shapes/request.ts";
 import { nth } from "#support/assert.ts";
 import { firstPlace } from "#support/search.ts";
-import type { Algorithm, Backfilling } from "./algorithm.ts";
+import type { Algorithm, Backfilling, JobOrder } from "./algorithm.ts";
 import { beginAt, createProfile, earliest, freeAt, give, isFree, type Profile, take } from "./profile.ts";
 import type { TraceJob, TraceReservation } from "./trace.ts";
 
@@ -58,7 +58,7 @@ function endEarly(profile: Profile, { job, amounts, start_s }: PoolJob, now_s: n
 function freshPlans(profile: Profile, algorithm: Exclude<Algorithm, { kind: "cons" }>): Pool {
   let queue: PoolJob[] = [];
   const depth = algorithm.kind === "fcfs" ? 0 : algorithm.depth;
-  const keyOf = algorithm.kind === "depth" && algorithm.order === "log" ? logKeyOf : null;
+  const keyOf = algorithm.kind === "depth" ? keysOf(algorithm.order) : null;
   const behind = algorithm.kind === "depth" && algorithm.behind !== "queue" ? KEYS_BEHIND[algorithm.behind] : null;
 
   function pass(now_s: number): readonly PoolJob[] {
@@ -114,7 +114,11 @@ function freshPlans(profile: Profile, algorithm: Exclude<Algorithm, { kind: "con
   };
 }
 
-const logKeyOf = ({ submit_s, est_s }: TraceJob): number => logKey(submit_s, est_s);
+/** Returns the keys by which jobs are ordered; null: jobs stay in the order of arrival. */
+function keysOf({ walltime_s, width_s }: JobOrder): ((job: TraceJob) => number) | null {
+  if (walltime_s === 0 && width_s === 0) return null;
+  return ({ submit_s, est_s, procs }) => logKey(submit_s, est_s, walltime_s) + width_s * Math.log2(procs);
+}
 
 /** The orders of the jobs behind those with plans: smaller keys come first, and jobs with equal keys keep their order. */
 const KEYS_BEHIND: Readonly<Record<Exclude<Backfilling["behind"], "queue">, (job: TraceJob, now_s: number) => number>> = {

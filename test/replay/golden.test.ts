@@ -13,6 +13,7 @@ import { metricsOf } from "#replay/metrics.ts";
 import { replay } from "#replay/replay.ts";
 import type { TraceJob, TraceReservation } from "#replay/trace.ts";
 import { parseTrace } from "#replay/trace.ts";
+import { bestOf, tryAll } from "#replay/tune.ts";
 import { SHARED, whyNoShared } from "../live/shared.ts";
 
 const skip = whyNoShared();
@@ -92,6 +93,22 @@ for (const [trace, procs, rows] of [
     assert.equal(found.join("; "), rows);
   });
 }
+
+test("tune recommends more seconds per doubling than log on both traces", { skip }, () => {
+  for (const [trace, procs, name] of [
+    ["KTH-SP2-1996-2.1-cln", 100, "log 4600 s, shortest"],
+    ["HPC2N10k", 240, "log 7200 s, shortest"],
+  ] as const) {
+    const goal = { figure: "slowdown", longest_percent: 110 } as const;
+    assert.equal(
+      bestOf(
+        tryAll(traceOf(trace, procs), [{ procs }], goal, () => undefined),
+        goal,
+      ).name,
+      name,
+    );
+  }
+});
 
 test("policy log on HPC2N10k by the scheduler's own cycles: every job as in the pool", { skip }, () => {
   const jobs = traceOf("HPC2N10k", 240);

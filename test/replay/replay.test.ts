@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { Algorithm } from "#replay/algorithm.ts";
-import { algorithmNamed } from "#replay/algorithm.ts";
+import { ARRIVAL, algorithmNamed } from "#replay/algorithm.ts";
 import { createCyclePool } from "#replay/cycle-pool.ts";
 import { metricsOf, startsCsv } from "#replay/metrics.ts";
 import { replay } from "#replay/replay.ts";
@@ -156,5 +156,5 @@ test("metrics and starts of a small schedule", () => {
 
 test("names of algorithms", () => {
   assert.deepEqual(["depth0", "depth", "EASY", "depth1x"].map(algorithmNamed), [null, null, null, null]);
-  assert.deepEqual(algorithmNamed("depthinf"), { kind: "depth", depth: Number.POSITIVE_INFINITY, order: "arrival", behind: "queue" });
+  assert.deepEqual(algorithmNamed("depthinf"), { kind: "depth", depth: Number.POSITIVE_INFINITY, order: ARRIVAL, behind: "queue" });
 });

@@ -29,6 +29,10 @@ export const JOB_FORMULA_NAMES: readonly string[] = [
   "fairshare_factor",
   "accrue_type",
   "pressure",
+  "submit_time",
+  "requested_time",
+  "area",
+  "expansion_factor",
 ];
 /** Former names of inputs, with their present names. */
 const FORMER_NAMES: ReadonlyMap<string, string> = new Map([["fair_share_perc", "fairshare_perc"]]);

@@ -20,4 +20,5 @@ export const expansionOf = (universe: Universe, job: SchedJob, now_s: number): n
  * Returns the key of the policy `log`: submission + 3600 log2(walltime / 60), in seconds; smaller keys come first. A job can therefore only be overtaken in this
  * order by a job that is at most log2(ratio of their walltimes) hours younger, and the order of two jobs never changes.
  */
-export const logKey = (submit_s: number, walltime_s: number): number => submit_s + 3600 * Math.log2(Math.max(1, walltime_s) / 60);
+export const logKey = (submit_s: number, walltime_s: number, doubling_s = 3600): number =>
+  submit_s + doubling_s * Math.log2(Math.max(1, walltime_s) / 60);

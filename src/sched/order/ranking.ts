@@ -32,7 +32,7 @@ import type { Parts, RankFormula, Ranking } from "../shapes/ranking.ts";
 import { amountOf, type ResourceSpace } from "../shapes/resource-space.ts";
 import type { RankContext, Universe } from "../shapes/universe.ts";
 import { eligibleAt } from "./eligible-time.ts";
-import { logKey, timeOf } from "./job-measures.ts";
+import { cpusOf, expansionOf, logKey, timeOf } from "./job-measures.ts";
 
 const SHARES: ReadonlySet<string> = new Set(["fairshare_perc", "fairshare_tree_usage", "fairshare_factor"]);
 const CONTEXT: ReadonlySet<string> = new Set([...SHARES, "queue_priority", "accrue_type"]);
@@ -90,20 +90,22 @@ function readRankFormula(text: string, space: ResourceSpace, setting = "job_sort
   const formula = readFormula(text, kindIn(space), JOB_FORMULA_NAMES);
   if ("fault" in formula) return { fault: `${setting} cannot be used: ${formula.text}` };
   const { names } = formula;
-  const drifts = names.includes("eligible_time");
+  const drifts = names.includes("eligible_time") || (names.includes("expansion_factor") && !space.all.has("expansion_factor"));
   return {
     formula,
     evaluate: compileFormula(formula),
     drifts,
     clocked: drifts || names.includes("accrue_type"),
-    parts: partsOfSum(formula),
+    parts: partsOfSum(formula, space),
   };
 }
 
 // --- the terms of a formula
 
-function partsOfSum({ root, names: known }: Formula): Parts {
-  const isOwn = (name: string): boolean => name !== "eligible_time" && !CONTEXT.has(name);
+function partsOfSum({ root, names: known }: Formula, space: ResourceSpace): Parts {
+  // The expansion factor grows with time. It is equal for jobs that were submitted together and request the same time.
+  const expands = (name: string): boolean => name === "expansion_factor" && !space.all.has(name);
+  const isOwn = (name: string): boolean => name !== "eligible_time" && !CONTEXT.has(name) && !expands(name);
   const whole = { node: root, sign: 1 as const, names: namesOf(root, known) };
   const split = termsOf(root).map((term) => ({ ...term, names: namesOf(term.node, known) }));
   // An error makes the whole formula 0. An error that depends on properties of the job is permanent; any other error may come and go. If a term may have an
@@ -117,7 +119,10 @@ function partsOfSum({ root, names: known }: Formula): Parts {
     else if (slopeOf(node) !== null) slope += sign * (slopeOf(node) ?? 0);
     else {
       mixes_time ||= names.includes("eligible_time");
-      for (const name of names) if (isOwn(name)) mixed.add(name);
+      for (const name of names) {
+        if (isOwn(name)) mixed.add(name);
+        else if (expands(name)) mixed.add("submit_time").add("requested_time");
+      }
     }
   }
   const own_names = [...new Set(own.flatMap(({ names }) => names))];
@@ -259,7 +264,12 @@ function ownInput(universe: Universe, job: SchedJob, name: string): number {
   if (name === "job_priority") return job.priority;
   const resource = universe.space.all.get(name);
   // If the site has a resource with that name, the name means this resource.
-  if (name === "pressure" && resource === undefined) return job.pressure_s ?? 0;
+  if (resource === undefined) {
+    if (name === "pressure") return job.pressure_s ?? 0;
+    if (name === "submit_time") return job.ctime_s;
+    if (name === "requested_time") return timeOf(universe, job);
+    if (name === "area") return timeOf(universe, job) * cpusOf(universe, job);
+  }
   return amountOf(resource, job.resources[name]) ?? 0;
 }
 
@@ -312,6 +322,8 @@ function input({ universe, fairshare, now_s }: RankContext, job: SchedJob, name:
       return treeUsage(fairshare, shareNode(universe, fairshare, job));
     case "fairshare_factor":
       return shareFactor(fairshare, shareNode(universe, fairshare, job));
+    case "expansion_factor":
+      return universe.space.all.has(name) ? ownInput(universe, job, name) : expansionOf(universe, job, now_s);
     default:
       return ownInput(universe, job, name);
   }
@@ -331,6 +343,7 @@ export function worthUntil(ranks: RankContext, job: SchedJob, until_s: number): 
   const inputs = formula.formula.names.map((name): Bounds => {
     const low = input(ranks, job, name);
     if (name === "eligible_time") return { low, high: low + Math.max(0, until_s - ranks.now_s) };
+    if (name === "expansion_factor") return { low, high: Math.max(low, input({ ...ranks, now_s: until_s }, job, name)) };
     // If a clock stops or starts again before that time, the accrue type changes.
     return name === "accrue_type" && job.clock !== undefined ? { low: 1, high: 2 } : { low, high: low };
   });

@@ -5,6 +5,7 @@
 //     when a local job needs its slots; the newest jobs end first.
 // C2. normal: a job of a campaign starts only when no local job waits. Then it keeps its slots, so local jobs may wait for it.
 
+import { EASY } from "#replay/algorithm.ts";
 import { createPool, type Pool, type PoolJob } from "#replay/pool.ts";
 import type { TraceJob } from "#replay/trace.ts";
 import { nth, present } from "#support/assert.ts";
@@ -28,7 +29,6 @@ export type GridJobEnd = { readonly job: GridJob; readonly at_s: number; readonl
 
 type Ending = { readonly at_s: number; readonly local: PoolJob | null; readonly grid: GridJob | null };
 const sooner = (a: Ending, b: Ending): boolean => a.at_s < b.at_s;
-const easy = { kind: "depth", depth: 1, order: "arrival", behind: "queue" } as const;
 
 export class ClusterModel {
   readonly spec: ClusterSpec;
@@ -50,7 +50,7 @@ export class ClusterModel {
   constructor(spec: ClusterSpec, jobs: readonly TraceJob[]) {
     this.spec = spec;
     this.#jobs = jobs;
-    this.#pool = createPool(spec.resources, easy, 0, []);
+    this.#pool = createPool(spec.resources, EASY, 0, []);
   }
 
   get free(): number {

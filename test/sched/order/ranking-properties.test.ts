@@ -23,6 +23,8 @@ const SEEDS = Number(process.env["PARTITA_SEEDS"] ?? 400);
 const UNDER = "Not Running: Job is under job_sort_formula threshold value";
 const GROUPS = parseResourceGroup("g1 10 root 60\ng2 11 root 40\nalice 20 g1 50\nbob 21 g1 50\ncarol 22 g2 100\nnobody 23 g2 0\n", 7).tree;
 
+const requestedTime = ({ resources }: SchedJob): number => Number(resources["walltime"] ?? 5 * 365 * 86_400);
+
 const FORMULAS = [
   undefined,
   "ncpus*10+job_priority",
@@ -39,6 +41,10 @@ const FORMULAS = [
   "1/(eligible_time - 30)",
   "pow(eligible_time, .5) * job_priority",
   "pressure",
+  "-submit_time - 3600 * log2(max(1, requested_time) / 60)",
+  "expansion_factor",
+  "expansion_factor * ncpus + eligible_time / 100",
+  "job_priority - 2 * expansion_factor + area / 1000",
   "pressure/ncpus + eligible_time/3 + queue_priority*pressure",
 ];
 
@@ -112,6 +118,10 @@ function naive(universe: Universe, policy: Policy, fairshare: shares.Fairshare, 
       queue_priority: universe.queues.get(job.queue)?.priority ?? 0,
       job_priority: job.priority,
       pressure: job.pressure_s ?? 0,
+      submit_time: job.ctime_s,
+      requested_time: requestedTime(job),
+      area: requestedTime(job) * Math.max(1, Number(job.resources["ncpus"] ?? 1)),
+      expansion_factor: 1 + Math.max(0, now_s - job.ctime_s) / Math.max(1, requestedTime(job)),
       fairshare_perc: node(job).percentage,
       fairshare_tree_usage: shares.treeUsage(fairshare, node(job)),
       fairshare_factor: shares.shareFactor(fairshare, node(job)),

@@ -7,6 +7,7 @@ import { POLICY_DEFAULT } from "#grid/cycle/grid-cycle.ts";
 import { STRATEGIES } from "#grid/plan/offers.ts";
 import { PREDICTORS } from "#grid/plan/prediction.ts";
 import { TaskBag } from "#grid/plan/task-bag.ts";
+import { EASY } from "#replay/algorithm.ts";
 import { replay } from "#replay/replay.ts";
 import type { TraceJob } from "#replay/trace.ts";
 import { ClusterModel } from "#sim/grid/cluster-model.ts";
@@ -69,7 +70,7 @@ test("every task is done exactly once under every predictor and strategy", () =>
 
 test("under best-effort, local jobs start when they start without campaigns", () => {
   const jobs = nth([...WORKLOADS.values()], 0);
-  const { starts_s } = replay({ jobs, pools: [{ procs: 32 }], algorithm: { kind: "depth", depth: 1, order: "arrival", behind: "queue" } });
+  const { starts_s } = replay({ jobs, pools: [{ procs: 32 }], algorithm: EASY });
   const alone_s = jobs.reduce((sum, { submit_s }, at) => sum + nth(starts_s, at) - submit_s, 0) / jobs.length;
   const near = nth(run().clusters, 0);
   assert.ok(near.kills > 0, "local jobs had to make room");
