@@ -24,7 +24,7 @@ import { watchSilence } from "./lib/silence.mjs";
 const LAYERS = [
   { name: "pure", in: "check", isolated: false, processes: 2, silence_min: 10 },
   { name: "sim", in: "test", folder: "test/sim", also: /(properties|golden)\.test\.ts$/, isolated: false, processes: 2, silence_min: 20 },
-  { name: "live", in: "test", folder: "test/live", isolated: true, at_once: 2, silence_min: 20 },
+  { name: "live", in: "test", folder: "test/live", isolated: true, at_once: 3, silence_min: 20 },
   { name: "hosts", in: "all", folder: "test/live/hosts/long", isolated: true, at_once: 2, silence_min: 20 },
   { name: "peers", in: "all", folder: "test/live/backends/peers", isolated: true, at_once: 1, silence_min: 20 },
   { name: "transcripts", in: "all", folder: "test/transcripts", isolated: true, at_once: 1, silence_min: 30 },
