@@ -14,6 +14,7 @@ import type { Memory } from "#sched/cycle/result.ts";
 import { NO_MEMORY } from "#sched/cycle/result.ts";
 import { applyDelta, createUniverse } from "#sched/mirror/mirror.ts";
 import { MODULES_DEFAULT, mirrorOptions } from "#sched/modules/index.ts";
+import { settingsOf as settingsOfFiles } from "#sched/policy/settings-text.ts";
 import { ALWAYS_PRIME } from "#sched/shapes/holidays.ts";
 import { UTC } from "#sched/shapes/local-time.ts";
 import { POLICY_DEFAULT, type Policy } from "#sched/shapes/policy.ts";
@@ -41,6 +42,22 @@ export function createCyclePool(procs: number, algorithm: Algorithm): Pool | nul
     local: UTC,
   };
   return new CyclePool(procs, settings, book);
+}
+
+/**
+ * Creates a pool with procs slots whose scheduler has this sched_config and no attributes. Throws a RangeError with the messages about lines that are wrong or
+ * that a replay cannot obey.
+ */
+export function createConfiguredPool(procs: number, sched_config: string): Pool {
+  const { book, chain, messages } = settingsOfFiles({ sched_config, dedicated_time: null, resource_group: null, holidays: null }, UTC);
+  const wrong = messages.filter(({ object }) => object === "sched_config").map(({ text }) => text);
+  if (chain.site_modules.length > 0) wrong.push("modules of a site do not run in a replay");
+  if (book.prime.fair_share || book.non_prime.fair_share) wrong.push("fair_share: a replay counts no usage");
+  if ((book.dyn_res ?? []).length > 0) wrong.push("server_dyn_res: no programs run in a replay");
+  if (wrong.length > 0) throw new RangeError(wrong.join("; "));
+  const quiet = (policy: Policy): Policy => ({ ...policy, update_comments: false });
+  const settings = { sched: {}, backfill_depth: 1, strict: false };
+  return new CyclePool(procs, settings, { ...book, prime: quiet(book.prime), non_prime: quiet(book.non_prime) });
 }
 
 class CyclePool implements Pool {

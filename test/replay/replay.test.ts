@@ -5,7 +5,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { Algorithm } from "#replay/algorithm.ts";
 import { ARRIVAL, algorithmNamed } from "#replay/algorithm.ts";
-import { createCyclePool } from "#replay/cycle-pool.ts";
+import { createConfiguredPool, createCyclePool } from "#replay/cycle-pool.ts";
 import { metricsOf, startsCsv } from "#replay/metrics.ts";
 import { replay } from "#replay/replay.ts";
 import type { TraceJob } from "#replay/trace.ts";
@@ -106,6 +106,23 @@ test("the scheduler's own cycles give the schedules of the pool", () => {
     { numRuns: 40 },
   );
   assert.throws(() => replay({ jobs: [], pools: [{ procs: 1 }], algorithm: named("cons"), engine: createCyclePool }), RangeError);
+});
+
+test("lines of sched_config are obeyed in a replay, or refused", () => {
+  fc.assert(
+    fc.property(trace, fc.constantFrom("easy", "sjbf", "log"), (jobs, name) => {
+      const engine = (procs: number) => createConfiguredPool(procs, `policy: ${name}\n`);
+      assert.deepEqual(replay({ jobs, pools: [{ procs: PROCS }], algorithm: named("easy"), engine }).starts_s, startsOf(jobs, name));
+    }),
+    { numRuns: 20 },
+  );
+  for (const [line, fault] of [
+    ["policy: best", /Invalid policy best/],
+    ["nonsense: 1", /Unknown config parameter/],
+    ["fair_share: True", /a replay counts no usage/],
+    ["modules: own.ts, backfill", /modules of a site do not run/],
+  ] as const)
+    assert.throws(() => createConfiguredPool(4, line), fault);
 });
 
 test("the slots of a reservation are kept free", () => {

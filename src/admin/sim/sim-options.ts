@@ -63,7 +63,13 @@ export const SIM_OPTIONS = {
   state: { type: "string", describe: "instead of a trace: the jobs of a complex that was saved in this file" },
   save: { type: "string", describe: "save the complex as it is now in this file" },
   qmgr: { type: "string", array: true, nargs: 1, describe: 'what if: a line of qmgr, as "set queue workq max_run=[u:PBS_GENERIC=2]"' },
-  "sched-config": { type: "string", array: true, nargs: 1, describe: "what if: [SCHEDULER:]KEY=VALUE in sched_config" },
+  "sched-config": {
+    type: "string",
+    array: true,
+    nargs: 1,
+    describe:
+      "what if: [SCHEDULER:]KEY=VALUE in sched_config; for a trace, in place of --algo: the scheduler's own cycles with these lines",
+  },
   reserve: {
     type: "string",
     array: true,
@@ -118,7 +124,7 @@ function plainValue({ type, choices }: Options, word: string | undefined): strin
 /** Checks which options are given together: an option without effect is refused. Returns the text of the fault, or null. */
 export function optionsFault(options: SimOptions): string | null {
   if (options.grid !== undefined) {
-    const other = OF_TRACES.concat(OF_COMPLEXES, OF_PICTURES, ["live", "state", "save"])
+    const other = OF_TRACES.concat(OF_COMPLEXES, OF_PICTURES, ["live", "state", "save", "schedConfig"])
       .map((name) => givenText(options, name))
       .find(Boolean);
     return other === undefined ? null : `${other} does not go with --grid`;
@@ -131,6 +137,8 @@ export function optionsFault(options: SimOptions): string | null {
   if (ofTrace !== undefined) return `${ofTrace} goes with a trace, not with --live, --state or --save`;
   const ofComplex = plays ? undefined : given(OF_COMPLEXES);
   if (ofComplex !== undefined) return `${ofComplex} goes with --live or --state: a trace has no server whose settings could change`;
+  const config = !plays && options.save !== undefined ? given(["schedConfig"]) : undefined;
+  if (config !== undefined) return `${config} goes with a trace, --live or --state`;
   const drawn = !plays && options.save !== undefined ? given(["picture", "json"]) : undefined;
   if (drawn !== undefined) return `${drawn} goes with a trace, --live or --state`;
   const ofPicture = options.picture === undefined ? given(OF_PICTURES) : undefined;
@@ -139,7 +147,7 @@ export function optionsFault(options: SimOptions): string | null {
 
 type Names = readonly (keyof SimOptions)[];
 const OF_TRACES: Names = ["trace", "procs", "partition", "algo", "engine", "reservations", "out"];
-const OF_COMPLEXES: Names = ["qmgr", "schedConfig", "reserve", "until"];
+const OF_COMPLEXES: Names = ["qmgr", "reserve", "until"];
 const OF_PICTURES: Names = ["colour", "from", "to"];
 const OF_GRIDS: Names = ["predictor", "strategy", "workload"];
 

@@ -18,7 +18,7 @@ import { traceText } from "./trace-text.ts";
  * jobs that are left out.
  */
 export async function sim(
-  { trace, algo, engine, out, json, picture, colour, from, to, ...options }: SimOptions,
+  { trace, algo, engine, out, json, picture, colour, from, to, schedConfig, ...options }: SimOptions,
   tell: (text: string) => void,
 ): Promise<string> {
   for (const [name, value] of Object.entries({ from, to })) if (Number.isNaN(value)) throw new AdminError(`--${name}: a number of seconds`);
@@ -32,12 +32,17 @@ export async function sim(
     tell(`${left_out.too_wide} of ${jobs.length + left_out.too_wide} jobs left out: wider than their machine or partition`);
   if (left_out.nothing > 0) tell(`${left_out.nothing} jobs left out: without run time or processors`);
   // The scheduler itself is loaded only if the replay runs its cycles.
-  const real = engine === "cycle" ? { engine: (await import("#replay/cycle-pool.ts")).createCyclePool } : {};
+  const lines = schedConfig === undefined ? null : configText(schedConfig, algo);
+  const cycles = engine === "cycle" || lines !== null ? await import("#replay/cycle-pool.ts") : null;
+  const real =
+    cycles === null
+      ? {}
+      : { engine: lines === null ? cycles.createCyclePool : (slots: number) => cycles.createConfiguredPool(slots, lines) };
   const results = names.map((name) => {
     const algorithm = algorithmNamed(name);
     if (algorithm === null) throw new AdminError(`${name}: not an algorithm (fcfs, easy, sjbf, log, depthN, depthinf, cons)`);
     const { starts_s } = expected(() => replay({ jobs, pools, algorithm, ...real }));
-    return { algorithm: name, starts_s, metrics: metricsOf(jobs, starts_s, procs) };
+    return { algorithm: lines === null ? name : "sched_config", starts_s, metrics: metricsOf(jobs, starts_s, procs) };
   });
   const first = nth(results, 0);
   if (out !== undefined) writeFileSync(out, startsCsv(jobs, first.starts_s));
@@ -52,7 +57,7 @@ export async function sim(
     const objects = shown.map(({ algorithm, metrics }) => ({ algorithm, ...metrics, left_out }));
     return JSON.stringify(objects.length === 1 ? objects[0] : objects, null, 2);
   }
-  return shown.length === 1 ? metricsTable(algo, first.metrics) : comparisonTable(shown);
+  return shown.length === 1 ? metricsTable(first.algorithm, first.metrics) : comparisonTable(shown);
 }
 
 /** Returns the jobs that fit into their pool, and counts the others. A job of a partition without a pool fits nowhere. */
@@ -61,6 +66,18 @@ function jobsOf(trace: string, pools: readonly PoolSpec[]): { readonly jobs: rea
   const left_out = { nothing: 0, too_wide: 0 };
   const most = (job: TraceJob): number => ofPool.get(undefined) ?? ofPool.get(job.partition) ?? 0;
   return { jobs: expected(() => parseTrace(traceText(trace), most, left_out)), left_out };
+}
+
+/** Returns the lines KEY=VALUE of --sched-config as a sched_config. */
+function configText(lines: readonly string[], algo: string): string {
+  if (algo !== "easy") throw new AdminError("--sched-config replaces --algo");
+  return lines
+    .map((line) => {
+      const [, key, value] = /^([A-Za-z_][\w.]*)=(.*)$/.exec(line) ?? [];
+      if (key === undefined || value === undefined) throw new AdminError(`--sched-config ${line}: not KEY=VALUE`);
+      return `${key}: ${value}\n`;
+    })
+    .join("");
 }
 
 /** Turns errors in the input into AdminErrors, which are printed without a stack. */
