@@ -6,6 +6,7 @@ import { mkdirSync, statSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
 import { join } from "node:path";
 import { tellStarter } from "#server/shell/daemon-start.ts";
+import { nobody } from "#server/shell/unprivileged.ts";
 import { openSqliteStore } from "#store/sqlite/sqlite-store.ts";
 import { messageOf, stackOf } from "#support/caught.ts";
 import { type Conf, readConf } from "#support/conf.ts";
@@ -13,8 +14,10 @@ import { closeForeignDescriptors } from "#support/descriptors.ts";
 import { takeLock } from "#support/libc/lock-file.ts";
 import { openLog } from "#support/log.ts";
 import { LOG_EVENT, LOG_MASK } from "#support/log-event.ts";
+import { systemUsers } from "#support/passwd.ts";
 import { homeFault } from "#support/trusted-home.ts";
 import { POLICY_DEFAULT } from "./cycle/grid-cycle.ts";
+import { admission } from "./shell/admission.ts";
 import { startService } from "./shell/service.ts";
 import { readState, textsNeeded } from "./state/rows.ts";
 import { GridCore } from "./work/core.ts";
@@ -62,7 +65,22 @@ async function serve(conf: Conf, directory: string, note: (text: string) => void
     const key = gridKey(conf);
     const core = new GridCore({ state, policy: POLICY_DEFAULT, key, user, settle_s: SETTLE_S });
     const everyone = conf.mode === "system";
-    const service = await startService({ home: conf.home, everyone, host: hostname(), core, store, key, busy_ms: BUSY_MS, note });
+    const rules = admission({
+      directory: join(directory, "admission_rules"),
+      nobody: process.getuid?.() === 0 ? nobody(systemUsers()) : null,
+      note,
+    });
+    const service = await startService({
+      admission: rules,
+      home: conf.home,
+      everyone,
+      host: hostname(),
+      core,
+      store,
+      key,
+      busy_ms: BUSY_MS,
+      note,
+    });
     tellStarter("ready\n");
     await ended.promise;
     await service.close();

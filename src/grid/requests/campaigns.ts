@@ -41,6 +41,14 @@ export function submitCampaign(
   return { ok: true, value: { id: core.apply({ kind: "campaign-submitted", campaign }) } };
 }
 
+/** Returns the number of jobs of a campaign that is to be submitted; null: it has faults. */
+export function jobsOf(core: GridCore, { jdl, type, parameters: text }: GridSubmit): number | null {
+  const read = parseJdl(jdl, core.state.clusters, type === undefined ? {} : { kind: type });
+  if ("faults" in read) return null;
+  const parameters = parametersFor(read.jdl, text);
+  return "ok" in parameters ? null : parameters.count;
+}
+
 function parametersFor({ source }: Jdl, text: string | undefined): Parameters | Refused {
   if (source.kind === "given")
     return text === undefined ? source.parameters : badValue("a parameter file was sent, but the JDL names none");

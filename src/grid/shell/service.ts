@@ -17,10 +17,13 @@ import { gridSocketPath } from "#protocol/wire/socket-path.ts";
 import type { Store } from "#store/store.ts";
 import { messageOf, stackOf } from "#support/caught.ts";
 import { systemUsers, type UserDatabase } from "#support/passwd.ts";
+import { PBSE_PERM } from "../requests/answers.ts";
+import { jobsOf } from "../requests/campaigns.ts";
 import { type GridAnswer, handle } from "../requests/handle.ts";
 import { endedJobView, findCampaign, liveJobViews } from "../requests/status.ts";
 import type { ClusterRecord } from "../state/grid-state.ts";
 import type { GridCore } from "../work/core.ts";
+import type { Admission } from "./admission.ts";
 import { ClusterLoop } from "./cluster-loop.ts";
 import { type Commits, groupCommits } from "./commits.ts";
 
@@ -33,6 +36,7 @@ export type ServiceOptions = {
   readonly store: Store;
   readonly key: string;
   readonly busy_ms: number;
+  readonly admission: Admission;
   readonly note: (text: string) => void;
 };
 
@@ -77,6 +81,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   return {
     async close() {
       await listener.close();
+      options.admission.close();
       await Promise.all([...loops.values()].map(({ loop }) => loop.close()));
       await commits.settled();
     },
@@ -89,7 +94,7 @@ const QUESTIONS: ReadonlySet<GridRequest["kind"]> = new Set(["grid-campaigns", "
 async function answer(
   link: ServerLink,
   data: unknown,
-  { core, store, host, note }: ServiceOptions,
+  { core, store, host, note, admission }: ServiceOptions,
   users: UserDatabase,
   commits: Commits,
   changed: () => void,
@@ -104,7 +109,9 @@ async function answer(
   const { request } = parsed;
   try {
     const is_manager = peer.uid === 0 || peer.uid === process.getuid?.();
-    const made = handle(core, { name: peer.user, is_manager }, request, now_s());
+    const admitted = await admittedOf(request, peer.user, core, admission);
+    if ("refused" in admitted) return refuse(PBSE_PERM, admitted.refused);
+    const made = handle(core, { name: peer.user, is_manager }, admitted, now_s());
     if (!made.ok) return refuse(made.code, made.text);
     const value = await shownOf(made, core, store);
     if (!QUESTIONS.has(request.kind)) {
@@ -116,6 +123,18 @@ async function answer(
     note(`request ${request.kind}: ${stackOf(error)}`);
     refuse(PBSE_SYSTEM, `the grid could not do this: ${messageOf(error)}`);
   }
+}
+
+/** Returns a request as admission rules have changed it. A campaign with faults is not shown to the rules, but refused by its handler. */
+async function admittedOf(
+  request: GridRequest,
+  user: string,
+  core: GridCore,
+  admission: Admission,
+): Promise<GridRequest | { readonly refused: string }> {
+  if (request.kind !== "grid-submit") return request;
+  const jobs = jobsOf(core, request);
+  return jobs === null ? request : admission.check(request, core.user ?? user, jobs);
 }
 
 function numbered(data: unknown): { readonly id: number | null; readonly rest: unknown } {

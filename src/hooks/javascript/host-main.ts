@@ -15,6 +15,7 @@
 import { readSync, writeSync } from "node:fs";
 import { constants, createContext, Script } from "node:vm";
 import { PBS_TEXT, type PbsParts } from "./pbs.ts";
+import { runRule } from "./rule.ts";
 
 const CONTROL_IN = 3;
 const CONTROL_OUT = 4;
@@ -29,6 +30,8 @@ type Frame = {
     readonly hook: { readonly name: string };
     readonly limit_ms: number;
     readonly config: string | null;
+    /** an admission rule of the grid in place of a hook: the campaign as JSON text */
+    readonly rule?: string;
   };
   readonly answer?: unknown;
 };
@@ -97,6 +100,9 @@ function runHook(setup: object, run: NonNullable<Frame["run"]>, script: Script):
   return text;
 }
 
+const runOne = (setup: object, run: NonNullable<Frame["run"]>, script: Script): string =>
+  run.rule === undefined ? runHook(setup, run, script) : runRule(script, run.rule, run.limit_ms);
+
 /** Returns the answer for an error outside of the hook: its script is invalid, or the answer cannot be made. */
 const failed = (error: unknown): string =>
   JSON.stringify({ verdict: "error", error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
@@ -118,7 +124,7 @@ function serve(): void {
       const script = scripts.get(frame.run.script);
       let answer: string;
       try {
-        answer = script instanceof Script ? runHook(setup, frame.run, script) : (script ?? failed("the hook's script is not here"));
+        answer = script instanceof Script ? runOne(setup, frame.run, script) : (script ?? failed("the hook's script is not here"));
       } catch (error) {
         answer = failed(error);
       }
