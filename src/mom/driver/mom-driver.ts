@@ -1,7 +1,8 @@
 // Drives the mom's core: gives it events, and carries its actions out. The daemon and the simulator share this driver, each with its own ports (ports.ts).
 //
 // D1. The records of one turn are written at the end of the turn. Only then do messages to the starter and to file agents leave, so a record is always written
-//     before the message that follows from it (../run/life.ts R2). Links and files are also closed only then. Frames to the server leave at once.
+//     before the message that follows from it (../run/life.ts R2). Links and files are also closed only then. Frames to the server leave at once, but an answer (mom-result)
+//     leaves last, with the frames after it: a server that is told that a job is suspended starts others in its place.
 // D2. The mom connects to its server after the starter has reported the jobs, and the exechost_startup hooks have answered.
 // D3. After a mom has stood still, it first asks the server which runs are still wanted (stall.ts).
 // D4. If the server does not answer, the mom asks it, then connects anew (server-silence.ts), and ends its rerunnable jobs before their grace is over
@@ -45,6 +46,8 @@ export class MomDriver {
   readonly #ports: MomPorts;
   readonly #identity: MomIdentity;
   readonly #records: RecordLog;
+  /** frames to the server that wait for the end of this turn (D1) */
+  readonly #answers: ActionOf<"send">[] = [];
   readonly #agent: AgentClient;
   readonly #starter: StarterClient;
   readonly #tasks: TaskLinks;
@@ -152,7 +155,14 @@ export class MomDriver {
     this.#ports.clock.atEnd(() => {
       this.#is_flush_due = false;
       if (this.#phase !== "closed") this.#records.flush();
+      // The messages of this turn to the starter leave before that.
+      if (this.#answers.length > 0) this.#ports.clock.atEnd(() => this.#answer());
     });
+  }
+
+  /** Sends the answers of this turn to the server (D1). */
+  #answer(): void {
+    for (const frame of this.#answers.splice(0)) this.#server?.send(frame);
   }
 
   readonly #note = (text: string, event: number = LOG_EVENT.SYSTEM): void => this.#ports.log.record(event, "Svr", "pbs_mom", text);
@@ -205,7 +215,8 @@ export class MomDriver {
     const reports = this.#reports?.isOn === true ? this.#reports : null;
     if (reports !== null && action.type === "mom-usage") return reports.keepUsage(action.data.jobs);
     if (reports !== null && action.type === "mom-site") return reports.keepSite(action.data.resources);
-    this.#server?.send(action);
+    if (action.type === "mom-result" || this.#answers.length > 0) this.#answers.push(action);
+    else this.#server?.send(action);
   }
 
   /** Carries out the actions for records, notes, hooks and scripts. */

@@ -239,6 +239,22 @@ test("two signals to one run in one turn are two messages, and both leave after 
   );
 });
 
+test("the server is told that a run is suspended after the record and after the signal, and frames behind that wait, too", () => {
+  const b = welcomed();
+  twoPrepared(b);
+  b.clock.endTurn();
+  b.starter?.heard["starter-started"]({ runs: [{ job: "1.n1", run_count: 1, pid: 5, at_ms: 1 }] });
+  b.clock.endTurn();
+  b.words.length = 0;
+  b.server?.frame("mom-signal", { token: 7, job: "1.n1", signal: "suspend" });
+  assert.deepEqual(
+    kinds(b.words).filter((kind) => kind.startsWith("mom-")),
+    [],
+  );
+  b.clock.endTurn();
+  assert.deepEqual(kinds(b.words), ["records", "starter-signal", "mom-result"]);
+});
+
 test("requests to a file agent of one turn leave after its records, in the order in which they were made", () => {
   const b = welcomed();
   twoPrepared(b);
