@@ -13,7 +13,16 @@ export type EnvironmentFacts = JobPlaces & {
   readonly port: number;
   /** variables of the file pbs_environment */
   readonly site: readonly (readonly [name: string, value: string])[];
+  /** variables that name the devices of a runner's allocation; absent: the mom is not a runner */
+  readonly devices?: readonly (readonly [name: string, value: string])[];
 };
+
+/** Variables by which cluster managers tell a job its devices. */
+const DEVICE_VARIABLES = ["CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"];
+
+/** Returns the devices that the environment of a runner names. The runner gives them to its jobs; it has one job at a time, so that each device has one. */
+export const deviceVariables = (own: { readonly [name: string]: string | undefined }): readonly (readonly [string, string])[] =>
+  DEVICE_VARIABLES.flatMap((name) => (own[name] === undefined ? [] : [[name, own[name]] as const]));
 
 /**
  * node: the number of the host among the job's hosts; the mother superior is 0. task: the number of the task on that host; the job's script is task 1 of the
@@ -24,11 +33,12 @@ const FIRST_TASK: TaskNumbers = { node: 0, task: 1 };
 
 const PATH_DEFAULT = "/usr/local/bin:/usr/bin:/bin";
 
-/** Returns `NAME=value` entries. If a name occurs several times, PBS's own variable counts, else the user's variable (-v, -V), else the variable of the site's file. */
+/** Returns `NAME=value` entries. If a name occurs several times, PBS's own variable counts, else that of the devices, else the user's variable (-v, -V), else the variable of the site's file. */
 export function jobEnvironment(job: MomJob, facts: EnvironmentFacts, task: TaskNumbers = FIRST_TASK): string[] {
   const env = new Map<string, string>([["PATH", PATH_DEFAULT]]);
   for (const [name, value] of facts.site) env.set(name, value);
   for (const [name, value] of variableList(listOf(job.attrs, "Variable_List"))) env.set(name, value);
+  for (const [name, value] of facts.devices ?? []) env.set(name, value);
   const threads = String(threadsOf(job));
   const set: { readonly [name: string]: string | null } = {
     HOME: facts.home,

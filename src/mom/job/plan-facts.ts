@@ -36,6 +36,8 @@ export type PlanFacts = {
   /** PBS_MOMPORT */
   readonly port: number;
   readonly site: readonly (readonly [name: string, value: string])[];
+  /** of a runner: variables that name its devices */
+  readonly devices?: readonly (readonly [name: string, value: string])[];
   /** PBS_EXEC/bin if the shells' login files do not put it into PATH; null: they do */
   readonly commands: string | null;
 };

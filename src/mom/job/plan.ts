@@ -98,6 +98,7 @@ export function startSpec(
     shell,
     port: facts.port,
     site: facts.site,
+    ...(facts.devices === undefined ? {} : { devices: facts.devices }),
     jobdir,
     tmpdir: plan.tmpdir,
     nodefile: plan.nodefile,

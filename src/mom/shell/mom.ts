@@ -19,6 +19,7 @@ import { ownersOf } from "../host/owners.ts";
 import { signalQuietly } from "../host/session-end.ts";
 import { siblingProgram } from "../host/sibling.ts";
 import { look } from "../host/usage-look.ts";
+import { deviceVariables } from "../job/environment.ts";
 import { foundCheckpoints, removeCheckpoint, runAction } from "./action-run.ts";
 import { agentPort } from "./agent-port.ts";
 import { momHookShell } from "./hook-shell.ts";
@@ -247,7 +248,10 @@ export class Mom {
     );
     return {
       settings: (note) => this.#readSettings(note),
-      config: (settings) => momConfig(this.#conf, this.#home, settings, this.#options, boot),
+      config: (settings) => {
+        const config = momConfig(this.#conf, this.#home, settings, this.#options, boot);
+        return this.#is_runner ? { ...config, facts: { ...config.facts, devices: deviceVariables(process.env) } } : config;
+      },
       vnodes: ({ vnodedef_additive }) => vnodes.read(vnodedef_additive),
     };
   }

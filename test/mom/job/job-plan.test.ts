@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { identityWords } from "#mom/host/identity-words.ts";
 import { commandOfJob, shellOf, umaskOf } from "#mom/job/attrs.ts";
-import { jobEnvironment, nodefileText, siteEnvironment, variableList } from "#mom/job/environment.ts";
+import { deviceVariables, jobEnvironment, nodefileText, siteEnvironment, variableList } from "#mom/job/environment.ts";
 import { kernelLimits, niceOf } from "#mom/job/limits.ts";
 import { filePlan, startSpec } from "#mom/job/plan.ts";
 import { commandOf } from "#mom/starter/launch.ts";
@@ -292,4 +292,15 @@ test("variables that steer a program are set after the identity is the owner's; 
     "LD_PRELOAD=arg",
   ]);
   assert.deepEqual(commandOf({ ...base, owner: null }, find), { path: "/p", argv: base.argv, env: base.env });
+});
+
+test("a job on a runner gets the devices of the runner's allocation, whatever its own environment says", () => {
+  const devices = deviceVariables({ CUDA_VISIBLE_DEVICES: "1", HOME: "/root" });
+  assert.deepEqual(devices, [["CUDA_VISIBLE_DEVICES", "1"]]);
+  const facts = { ...PLACES, user: "alice", shell: "/bin/bash", port: 15003, site: [], devices };
+  const entries = jobEnvironment(job({ attrs: { Variable_List: ["CUDA_VISIBLE_DEVICES=7"] } }), facts);
+  assert.deepEqual(
+    entries.filter((entry) => entry.startsWith("CUDA")),
+    ["CUDA_VISIBLE_DEVICES=1"],
+  );
 });
