@@ -45,9 +45,9 @@ const leads = (): string => postgres.sql("SELECT host || ' ' || pid FROM partita
 const pidThatLeads = (): number => Number(leads().split(" ")[1]);
 const stateOf = (id: string): string => /job_state = (\w)/.exec(pbs(node, "qstat", "-x", "-f", id))?.[1] ?? "";
 const isConnected = (): boolean => /state = (free|job-busy)/.test(pbs(node, "pbsnodes", "node7"));
-const logs = (home: string): string =>
-  readdirSync(join(home, "pbs/server_logs"))
-    .map((name) => readFileSync(join(home, "pbs/server_logs", name), "utf8"))
+const logs = (home: string, directory = "server_logs"): string =>
+  readdirSync(join(home, "pbs", directory))
+    .map((name) => readFileSync(join(home, "pbs", directory, name), "utf8"))
     .join("");
 
 before(async () => {
@@ -106,6 +106,10 @@ test("standby: waits, takes over from a killed primary, jobs go on, and the prim
   });
   assert.match(examined(), /^ok +active server: .*; standby: \S+ \(secondary/m);
 
+  const reached = (): string => postgres.sql("SELECT reach FROM partita.servers WHERE host IS NOT NULL");
+  await until("the standby reaches the mom", () => reached() === '[["node7"],["node7"]]');
+  assert.doesNotMatch(logs(node, "mom_logs"), /handshake|connection ended/, "the mom does not mind that its port is tried");
+
   const running = pbs(node, "qsub", "--", "/bin/sleep", "600");
   await until("the job runs", () => stateOf(running) === "R");
   const held = pbs(spare, "qsub", "-h", "--", "/bin/true");
@@ -132,13 +136,36 @@ test("standby: waits, takes over from a killed primary, jobs go on, and the prim
   await until("the job has ended", () => stateOf(running) === "F");
 });
 
+test("standby: a command beside a server that was stopped finds the other one", how, async () => {
+  const primary = pidOf(complex.home);
+  process.kill(primary, "SIGSTOP");
+  try {
+    const begin_ms = performance.now();
+    const shown = pbs(complex.home, "qstat", "-Bf");
+    assert.match(shown, /server_host = /);
+    assert.equal(pidThatLeads(), pidOf(spare, "server.lock.secondary"), `answered after ${performance.now() - begin_ms} ms`);
+  } finally {
+    process.kill(primary, "SIGCONT");
+  }
+  await until("the replaced server waits, and leads again", () => !isAlive(primary) && pidThatLeads() === pidOf(complex.home));
+  await until(
+    "the secondary waits again",
+    () => isAlive(pidOf(spare, "server.lock.secondary")) && !existsSync(join(spare, "pbs/sock/server.sock")),
+  );
+  await until("the mom is connected to the primary", isConnected);
+});
+
 test("standby: qterm ends the secondary alone, leaves it idle, or ends both servers", how, async () => {
   const waits = (): number => pidOf(spare, "server.lock.secondary");
   const first = waits();
+  await until("the primary has seen the standby", () =>
+    /^standby: \S+ \(secondary, pid \d+\) waits, /m.test(partita("hosts", "--home", complex.home)),
+  );
   pbs(complex.home, "qterm", "-F");
   await until("the secondary has ended", () => !isAlive(first));
   assert.equal(pidThatLeads(), pidOf(complex.home), "the primary goes on");
   await until("doctor says that no standby waits", () => /^warning active server: .*no standby waits/m.test(examined()));
+  assert.throws(() => pbs(complex.home, "qterm", "-F"), /no secondary server waits: there is none to end/);
 
   partita("start", "--home", spare);
   const second = waits();
