@@ -30,6 +30,9 @@ const OUTAGE_MS = MIXED_JOBS >= 500 ? 60_000 : 10_000;
 const RUNNERS = 6;
 /** Every such job is removed while it waits. */
 const REMOVED = 11;
+/** The kinds of jobs follow one another; a job of this kind waits for the one before it. */
+const KINDS = 23;
+const DEPENDENT = 14;
 /** A job of an array counts as this many. */
 const ARRAY = 5;
 
@@ -42,6 +45,9 @@ echo "begin $at" >> "$out"
 sleep "$3"
 echo "end $at" >> "$out"
 `;
+
+/** Whether another job waits for the end of this job. */
+const isAwaited = (at: number): boolean => (at + 1) % KINDS === DEPENDENT;
 
 /** What is left to a person who reads the report. */
 export type Figures = {
@@ -113,9 +119,9 @@ class Run {
     chmodSync(script, 0o755);
     const lines: string[] = [];
     for (let at = 0; at < this.#jobs; ) {
-      const kind = at % 23;
+      const kind = at % KINDS;
       const more =
-        kind === 3 ? "-l ncpus=2" : kind === 5 ? "-l walltime=0:05:00 -p 10" : kind === 9 ? "-l mem=50mb" : kind === 14 ? "-h" : "";
+        kind === 3 ? "-l ncpus=2" : kind === 5 ? "-l walltime=0:05:00 -p 10" : kind === 9 ? "-l mem=50mb" : kind === DEPENDENT ? "-h" : "";
       const seconds = kind === 5 ? 2 : ((at * 7) % 10) / 10;
       const isArray = kind === 17 && at + ARRAY <= this.#jobs;
       const array = isArray ? `-J ${at}-${at + ARRAY - 1}` : "";
@@ -200,7 +206,7 @@ class Run {
 
   /** Removes some jobs, whatever they do: those that wait, run, or have just ended. */
   #removeSome(round: number): void {
-    const chosen = [...this.#ats].filter(([id, at]) => !id.includes("[") && at % (2 * REMOVED) === round * REMOVED);
+    const chosen = [...this.#ats].filter(([id, at]) => !id.includes("[") && !isAwaited(at) && at % (2 * REMOVED) === round * REMOVED);
     for (const [id, at] of chosen) {
       const { status, stderr } = this.#complex.run("qdel", [id]);
       if (status === 0) this.#removed.add(at);

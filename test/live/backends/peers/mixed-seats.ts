@@ -2,11 +2,12 @@
 // cloud is started for root.
 
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { chownSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isAlive, until } from "../../complex.ts";
 import type { Seat } from "../mixed-jobs.ts";
-import { peerEnv, STATE, startPeer, USER } from "./peer-bed.ts";
+import { type FakeBoots, OPENRC } from "./fake-boots.ts";
+import { owner, peerEnv, STATE, startPeer, USER } from "./peer-bed.ts";
 
 /** Ends a daemon by the file with its pid, as an administrator who stops it would. */
 async function end(...path: readonly string[]): Promise<void> {
@@ -50,3 +51,18 @@ export const gridEngineSeat: Seat = {
   tells: true,
   left: async () => lines(execFileSync(join(GRID_ENGINE, "qstat"), ["-u", "*"], { env: peerEnv("gridengine"), encoding: "utf8" })),
 };
+
+export const openStackSeat = (boots: FakeBoots): Seat => ({
+  type: "openstack",
+  owner: USER,
+  attributes(complex) {
+    const path = join(complex.work(), "credentials");
+    writeFileSync(path, readFileSync(OPENRC), { mode: 0o600 });
+    chownSync(path, owner().uid, owner().gid);
+    return [`credentials=${path}`, "networks=none", "flavors=peer[.].*", "keep_alive=5"];
+  },
+  stop: () => end("openstack", "run", "nova-api.pid"),
+  resume: async () => startPeer("openstack"),
+  tells: true,
+  left: async (_complex, backend) => (await boots.servers()).filter(({ name }) => name.includes(`.${backend}.`)).map(({ id }) => id),
+});

@@ -7,18 +7,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, type TestContext, test } from "node:test";
 import { BackendError } from "#backends/contract/fault.ts";
-import { readCredentials } from "#backends/openstack/options.ts";
-import { tokenBody } from "#backends/openstack/request.ts";
 import { request } from "../../../backends/order.ts";
 import { until } from "../../complex.ts";
+import { mixedJobs } from "../mixed-jobs.ts";
 import { writer, written } from "../runner-script.ts";
-import { bed, STATE, startPeer, stopPeer, whyNoPeer } from "./peer-bed.ts";
+import { FakeBoots, OPENRC, openNova } from "./fake-boots.ts";
+import { openStackSeat } from "./mixed-seats.ts";
+import { bed, startPeer, stopPeer, whyNoPeer } from "./peer-bed.ts";
 
 const skip = whyNoPeer("openstack") ?? false;
 before(() => skip === false && startPeer("openstack"));
 after(() => skip === false && stopPeer("openstack"));
-
-const OPENRC = join(STATE, "openstack", "openrc");
 
 /** A copy of the credentials that only root can read. */
 function credentials(t: TestContext): string {
@@ -35,21 +34,6 @@ const attributes = (t: TestContext, more: Record<string, string | number | reado
   flavors: "peer[.].*",
   ...more,
 });
-
-/** Asks nova directly, as an administrator would. */
-async function nova(path: string): Promise<{ readonly status: number; readonly body: string }> {
-  const given = readCredentials(readFileSync(OPENRC, "utf8"), null);
-  const login = await fetch(`${given.url}/auth/tokens`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(tokenBody(given)),
-  });
-  const token = login.headers.get("x-subject-token") ?? "";
-  const { token: parts } = JSON.parse(await login.text());
-  const compute = parts.catalog.find(({ type }: { type: string }) => type === "compute").endpoints[0].url;
-  const answer = await fetch(`${compute}${path}`, { headers: { "x-auth-token": token, "x-openstack-nova-api-version": "2.60" } });
-  return { status: answer.status, body: await answer.text() };
-}
 
 test("a server is made for each runner, its user data boot the runner, and it is deleted", { skip }, async (t) => {
   const { dir, open, order } = bed(t, "openstack");
@@ -70,7 +54,8 @@ test("a server is made for each runner, its user data boot the runner, and it is
   });
   assert.deepEqual(live.map(({ id }) => id).sort(), submitted.map(({ id }) => id).sort());
   assert.deepEqual((await cloud.submit({ ...asked, isFirst: false })).map(({ id }) => id).sort(), submitted.map(({ id }) => id).sort());
-  const { server } = JSON.parse((await nova(`/servers/${submitted[1]?.id}`)).body);
+  const nova = await openNova();
+  const { server } = JSON.parse((await nova.ask("GET", `/servers/${submitted[1]?.id}`)).text);
   const boot = Buffer.from(server["OS-EXT-SRV-ATTR:user_data"], "base64").toString();
   const booted = spawn("/bin/sh", ["-s"], {
     env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", PARTITA_NO_SHUTDOWN: "1" },
@@ -84,7 +69,7 @@ test("a server is made for each runner, its user data boot the runner, and it is
   assert.equal(booted.exitCode, 0);
   await cloud.cancel(live);
   await until("no server", async () => (await cloud.list()).length === 0);
-  assert.equal((await nova(`/servers/${submitted[0]?.id}`)).status, 404);
+  assert.equal((await nova.ask("GET", `/servers/${submitted[0]?.id}`)).status, 404);
 });
 
 test("more than the quota is not asked for, and what nova refuses is told in its words without secrets", { skip }, async (t) => {
@@ -137,18 +122,15 @@ test("a server that no host has room for is seen once as failed, and deleted", {
 
 /** A flavour within the quota that needs more disk than the fake host has. */
 async function hugeFlavor(name: string): Promise<{ readonly id: string; readonly remove: () => Promise<void> }> {
-  const given = readCredentials(readFileSync(OPENRC, "utf8"), null);
-  const login = await fetch(`${given.url}/auth/tokens`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(tokenBody(given)),
-  });
-  const token = login.headers.get("x-subject-token") ?? "";
-  const { token: parts } = JSON.parse(await login.text());
-  const compute = parts.catalog.find(({ type }: { type: string }) => type === "compute").endpoints[0].url;
-  const headers = { "x-auth-token": token, "content-type": "application/json", "x-openstack-nova-api-version": "2.60" };
-  const body = JSON.stringify({ flavor: { name, vcpus: 1, ram: 512, disk: 100_000_000 } });
-  const made = JSON.parse(await (await fetch(`${compute}/flavors`, { method: "POST", headers, body })).text());
+  const nova = await openNova();
+  const made = JSON.parse((await nova.ask("POST", "/flavors", { flavor: { name, vcpus: 1, ram: 512, disk: 100_000_000 } })).text);
   const id: string = made.flavor.id;
-  return { id, remove: async () => void (await fetch(`${compute}/flavors/${id}`, { method: "DELETE", headers })) };
+  return { id, remove: async () => void (await nova.ask("DELETE", `/flavors/${id}`)) };
 }
+
+test("mixed jobs on servers of OpenStack complete exactly once, and idle servers are deleted", { skip }, async (t) => {
+  const boots = new FakeBoots(await openNova());
+  t.after(() => boots.close());
+  const figures = await mixedJobs(openStackSeat(boots));
+  t.diagnostic(JSON.stringify({ ...figures, servers: boots.count }));
+});
