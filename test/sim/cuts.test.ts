@@ -30,3 +30,7 @@ for (let first = 1; first <= SEEDS; first += GROUP) {
     assert.ok(takeovers >= GROUP, `${takeovers} take-overs`);
   });
 }
+
+test("output that a mother superior has kept of a run that ended without its word is removed when the job is deleted", async () => {
+  await run(40441, "pair");
+});

@@ -224,8 +224,18 @@ function settle(kernel: Kernel, job: Job, crew: Crew): void {
   if (crew.over === null || !all(crew, "gone") || kernel.moms.crews.get(job.id) !== crew) return;
   kernel.moms.crews.delete(job.id);
   acknowledge(kernel, job, crew);
+  const mother = hostOfJob(job);
   const isStill = kernel.state.jobs.get(job.id) === job && isWithMom(job) && job.attrs.run_count === crew.run_count;
   if (isStill) afterRun(kernel, job, crew, crew.over);
+  if (crew.over.kind !== "obit") dropKept(kernel, job.id, mother);
+}
+
+/** Called when a run is over whose end the mother superior has not told: lets it delete output that it has kept of the run, unless the job needs the output. */
+function dropKept(kernel: Kernel, id: string, mother: string): void {
+  const job = kernel.state.jobs.get(id);
+  const link = kernel.moms.by_host.get(mother.toLowerCase())?.link;
+  if (link === undefined || (job !== undefined && (isKeptOn(job, mother) || hostOfJob(job).toLowerCase() === mother.toLowerCase()))) return;
+  kernel.out.moms.push({ link, type: "mom-discard", data: { job: id } });
 }
 
 /** Acknowledges the obits of all hosts (S3). A mom that has not ended the run ignores the frame. */
