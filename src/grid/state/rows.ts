@@ -26,8 +26,8 @@ const CAMPAIGN_TABLE = "queues";
 const ORDER_TABLE = "runners";
 const EVENT_TABLE = "resvs";
 
-export const jdlKey = (campaign: number): string => `${campaign}.jdl`;
-export const parametersKey = (campaign: number): string => `${campaign}.parameters`;
+const jdlKey = (campaign: number): string => `${campaign}.jdl`;
+const parametersKey = (campaign: number): string => `${campaign}.parameters`;
 
 /** Returns the rows of everything that has changed. */
 export function batchOf(state: GridState, dirty: Dirty): Batch {

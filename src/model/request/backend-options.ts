@@ -104,7 +104,7 @@ export function jobOptions(type: string, allowed: readonly string[] | undefined,
 }
 
 /** The value of backend_opts_allowed that admits no option. */
-export const NO_OPTIONS = "none";
+const NO_OPTIONS = "none";
 
 function priorityOf(words: readonly string[]): string {
   const [priority = ""] = words;

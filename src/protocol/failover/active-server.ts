@@ -41,7 +41,7 @@ export type Search<T> = {
 const NO_ANSWER: ReadonlySet<string> = new Set(["ECONNREFUSED", "ECONNRESET", "EHOSTUNREACH", "ENETUNREACH", "ETIME", "ETIMEDOUT"]);
 
 /** Whether nobody has answered. The code is in the error or in one of its causes. */
-export function isNoAnswer(error: unknown): boolean {
+function isNoAnswer(error: unknown): boolean {
   for (let each = error, depth = 0; each instanceof Error && depth < CAUSES_MAX; each = each.cause, depth++)
     if (NO_ANSWER.has(codeOf(each) ?? "")) return true;
   return false;

@@ -8,7 +8,7 @@ import type { AttrRecord } from "#protocol/sched-link.ts";
 import type { Policy } from "../shapes/policy.ts";
 
 /** The attributes of a scheduler on which its policy depends. */
-export const POLICY_ATTRS = ["policy", ...BACKFILL_ATTRS] as const;
+const POLICY_ATTRS = ["policy", ...BACKFILL_ATTRS] as const;
 
 /** What a named policy means. job_order: null: jobs keep the order of their arrival. */
 type Meaning = { readonly job_order: Policy["job_order"]; readonly backfill_order: BackfillOrder };

@@ -235,7 +235,9 @@ function dropKept(kernel: Kernel, id: string, mother: string): void {
   const job = kernel.state.jobs.get(id);
   const link = kernel.moms.by_host.get(mother.toLowerCase())?.link;
   if (link === undefined || (job !== undefined && (isKeptOn(job, mother) || hostOfJob(job).toLowerCase() === mother.toLowerCase()))) return;
-  kernel.out.moms.push({ link, type: "mom-discard", data: { job: id } });
+  // The end of the job may just have told the mom.
+  const told = kernel.out.moms.some((frame) => frame.link === link && frame.type === "mom-discard" && frame.data.job === id);
+  if (!told) kernel.out.moms.push({ link, type: "mom-discard", data: { job: id } });
 }
 
 /** Acknowledges the obits of all hosts (S3). A mom that has not ended the run ignores the frame. */

@@ -22,7 +22,7 @@ import {
 } from "#model/limits/limits.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { jobOptions } from "#model/request/backend-options.ts";
-import { alterRequest, isOldStyle } from "#model/request/job-request.ts";
+import { alterRequest, isOldStyle, type RequestDefaults } from "#model/request/job-request.ts";
 import { placeOf } from "#model/request/place.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
 import { compareResourceValues } from "#model/values/resource-value.ts";
@@ -31,11 +31,10 @@ import type { Transaction } from "../engine/transaction.ts";
 import { isExecution, waitingState } from "../jobs/life.ts";
 import { amountOf } from "../state/amounts.ts";
 import { entitiesOf, isWaitingToRun, usageOf, weightOf } from "../state/entity-usage.ts";
-import { partitionOf, partitionOfBackend } from "../state/partitions.ts";
+import { backendsFor, partitionOf, partitionOfBackend } from "../state/partitions.ts";
 import { resvOfQueue } from "../state/resv-holding.ts";
 import type { Attrs, Job, JobAttrs, Queue, ServerState } from "../state/state.ts";
 import { SUBJOBS_MAX } from "../state/subjobs.ts";
-import { requestDefaults } from "./request-defaults.ts";
 
 export type Entry = {
   readonly from_route: boolean;
@@ -301,4 +300,19 @@ export function isOwnName(tx: Transaction, server: string): boolean {
   return (
     server === "default" || short === tx.state.name.toLowerCase().split(".")[0] || short === tx.config.host.toLowerCase().split(".")[0]
   );
+}
+
+/**
+ * Returns the defaults for jobs of a queue. They come from the queue, then from the server, and at last from the backends of the queue's partition. Runners live for a limited
+ * time in most backends, so a backend may say how long jobs without a walltime may run (default_walltime, docs/runners.md). undefined: a queue that does not
+ * exist any more.
+ */
+export function requestDefaults(state: ServerState, queue: Queue | undefined): RequestDefaults {
+  const defaults = { queue: queue?.attrs ?? {}, server: state.server };
+  if (queue === undefined || state.backends.size === 0) return defaults;
+  for (const { attrs } of backendsFor(state, partitionOf(queue))) {
+    const walltime = attrs["default_walltime"];
+    if (typeof walltime === "number") return { ...defaults, backend: { resources_default: { walltime } } };
+  }
+  return defaults;
 }

@@ -44,9 +44,8 @@ import { weightOf } from "../state/entity-usage.ts";
 import { isHeldForDependency, isWithMom } from "../state/job-phase.ts";
 import { checkChunkCount, checkGivenText, checkJobText } from "../state/job-text.ts";
 import type { Attrs, Job, JobAttrs, ResourceRecord } from "../state/state.ts";
-import { checkBackendOptions, checkBounds, checkQueueLimits } from "./admission.ts";
+import { checkBackendOptions, checkBounds, checkQueueLimits, requestDefaults } from "./admission.ts";
 import { completePath, executionUser, workdirOf } from "./new-job.ts";
-import { requestDefaults } from "./request-defaults.ts";
 import { checkedItems, checkRunCount, refuseLater } from "./submission.ts";
 
 /** Applies an alteration: to the job, to the jobs that it depends on, and to its mom. */

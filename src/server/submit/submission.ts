@@ -27,10 +27,9 @@ import { checkAskable, checkHoldRight } from "../attributes/permission.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { checkChunkCount, checkGivenText } from "../state/job-text.ts";
 import type { Attrs, JobAttrs, Queue, ServerState } from "../state/state.ts";
-import { checkBounds } from "./admission.ts";
+import { checkBounds, requestDefaults } from "./admission.ts";
 import { type KeptRequest, memoOf, type SubmitMemo } from "./memo.ts";
 import { completePath, defaultPath, environment, executionUser } from "./new-job.ts";
-import { requestDefaults } from "./request-defaults.ts";
 
 /** A submission that has been read. bounds: the refusal by resources_min or resources_max of the queue; null: there is none. */
 export type Submission = { readonly attrs: JobAttrs; readonly bounds: Reject | null };

@@ -44,6 +44,8 @@ export function submitJob(given_tx: Transaction, request: Omit<QueueJobRequest, 
 
 /** Lets the request of a new job follow what was learned from earlier ones. Returns what the job asked for itself, if its request changes. */
 function enterLearned({ state }: Transaction, attrs: JobAttrs, queue: Queue): JobOwn {
+  // Only jobs with override, and jobs that a backend may run, follow what was learned. All others pay nothing for it.
+  if (attrs["override"] === undefined && state.backends.size === 0) return NOTHING_OWN;
   const learned = learnedRequest(state, queue, attrs);
   if (learned === null) return NOTHING_OWN;
   const { asked, ...request } = learned;
