@@ -84,9 +84,11 @@ export function serverMirrored(kernel: Kernel, tx: Transaction, { set }: AttrCha
 }
 
 function schedMirrored(kernel: Kernel, tx: Transaction, attrs: Attrs): void {
-  const set: { [name: string]: unknown } = {};
-  for (const name of MIRRORED) if (kernel.state.server[name] !== attrs[name]) set[name] = attrs[name];
-  if (Object.keys(set).length > 0) mirrorOnce(kernel, () => tx.apply({ kind: "server-changed", set, unset: [] }));
+  const changed = MIRRORED.filter((name) => kernel.state.server[name] !== attrs[name]);
+  if (changed.length === 0) return;
+  const set = Object.fromEntries(changed.filter((name) => attrs[name] !== undefined).map((name) => [name, attrs[name]]));
+  const unset = changed.filter((name) => attrs[name] === undefined);
+  mirrorOnce(kernel, () => tx.apply({ kind: "server-changed", set, unset }));
 }
 
 /** Copies a value between the server and the default scheduler, without copying back the change that this causes. */

@@ -117,6 +117,7 @@ const VALUES: { readonly [attribute: string]: string } = {
   managers: "alice@*",
   operators: "alice@*",
   job_sort_formula: "ncpus",
+  "backfill.formula": "ncpus",
   mailer: "/bin/true",
   cred_renew_tool: "/bin/true",
   preempt_prio: "normal_jobs",
