@@ -3,7 +3,10 @@
 /** So many looks in succession must miss the home before it counts as gone. */
 export const MISSES_MAX = 5;
 
-/** Returns a function that looks once and returns whether the home is gone. exists: whether the home can be seen now */
+/**
+ * Returns a function to be called again and again. Each call looks once, and returns true if the last misses_max looks have all missed the home. exists: whether
+ * the home can be seen now
+ */
 export function homeWatch(exists: () => boolean, misses_max = MISSES_MAX): () => boolean {
   let misses = 0;
   return () => {

@@ -128,7 +128,7 @@ function memoryOfTotal(total_text: string, assigned_text: string): string {
 
 type Amount = { readonly count: number; readonly unit: number };
 
-/** Returns the number and the unit of a size (unit 0: bytes). Words count as bytes. A text that is not a size counts as 0kb. */
+/** Returns the number and the unit of a size (unit 0: bytes). A word counts as 8 bytes. A text that is not a size counts as 0kb. */
 function amountOf(text: string): Amount {
   const match = /^(\d+)([kmgtp]?)([bw]?)$/i.exec(text);
   if (match === null) return { count: 0, unit: 1 };
