@@ -19,8 +19,8 @@ import {
 } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, dirname, join, relative, resolve } from "node:path";
+import { manualPages } from "../manual/programs.mjs";
 import { withLock } from "./lock.mjs";
-import { manualPages } from "./manual.mjs";
 import { buildLauncher, hasNoLauncher, isLauncherStale } from "./native.mjs";
 import { DIST, MODULES, ROOT, shown } from "./paths.mjs";
 import { bundleName, installation, NATIVE_PACKAGES, PROGRAMS } from "./programs.mjs";

@@ -68,6 +68,8 @@ export function install(exec: string, conf: string): void {
   }
 }
 
+/** Sections of the manual: commands, formats of files, attributes, programs for administrators. */
+const MANUAL = ["man1", "man5", "man7", "man8"] as const;
 const FOLDERS = [
   "",
   "bin",
@@ -79,8 +81,7 @@ const FOLDERS = [
   "etc",
   "share",
   "share/man",
-  "share/man/man1",
-  "share/man/man8",
+  ...MANUAL.map((section) => `share/man/${section}`),
 ];
 const TEMPLATES = [
   ["libexec/pbs_init.d", "pbs_init.d.in"],
@@ -104,9 +105,7 @@ const namesIn = (folder: string): readonly string[] =>
 export function installed(exec: string): readonly string[] {
   const library = join(exec, "lib/partita");
   const what = recorded(library);
-  const manual = ["man1", "man8"].flatMap((section) =>
-    namesIn(join(library, "dist/man", section)).map((name) => `share/man/${section}/${name}`),
-  );
+  const manual = MANUAL.flatMap((section) => namesIn(join(library, "dist/man", section)).map((name) => `share/man/${section}/${name}`));
   return [
     ...what.bin.map((name) => `bin/${name}`),
     ...what.sbin.map((name) => `sbin/${name}`),
@@ -141,7 +140,7 @@ function copyPython(library: string, to: string): void {
 }
 
 function copyManual(from: string, to: string): void {
-  for (const section of ["man1", "man8"])
+  for (const section of MANUAL)
     for (const name of namesIn(join(from, section))) replaceFile(join(to, section, name), readFileSync(join(from, section, name)), 0o644);
 }
 
