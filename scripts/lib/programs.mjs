@@ -34,7 +34,7 @@ export const PROGRAMS = [
     status: "qstat tracejob printjob pbsfs",
     complex: "qterm pbs_dataservice",
     tasks: "pbsdsh pbs_tmrsh pbs_attach",
-    grid: "gridsub gridstat griddel gridhold gridrls gridevents gridclusters",
+    grid: "gridsub gridstat griddel gridhold gridrls gridevents gridclusters gridnotify",
   }).flatMap(([task, names]) => names.split(" ").map((name) => ({ name, source: `src/cli/commands/${task}/${name}.ts`, kind: "command" }))),
   ..."pbs_rsub pbs_rstat pbs_rdel pbs_ralter".split(" ").map((name) => ({ name, source: `src/rsub/${name}.ts`, kind: "command" })),
   // The short name that the multi-scheduler design uses.

@@ -6,7 +6,8 @@ import { mkdirSync, statSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
 import { join } from "node:path";
 import { tellStarter } from "#server/shell/daemon-start.ts";
-import { nobody } from "#server/shell/unprivileged.ts";
+import { mailer } from "#server/shell/mailer.ts";
+import { nobody, unprivilegedUser } from "#server/shell/unprivileged.ts";
 import { openSqliteStore } from "#store/sqlite/sqlite-store.ts";
 import { messageOf, stackOf } from "#support/caught.ts";
 import { type Conf, readConf } from "#support/conf.ts";
@@ -19,6 +20,7 @@ import { homeFault } from "#support/trusted-home.ts";
 import { POLICY_DEFAULT } from "./cycle/grid-cycle.ts";
 import { admission } from "./shell/admission.ts";
 import { startService } from "./shell/service.ts";
+import { settingsFile } from "./shell/settings-file.ts";
 import { readState, textsNeeded } from "./state/rows.ts";
 import { GridCore } from "./work/core.ts";
 
@@ -72,6 +74,8 @@ async function serve(conf: Conf, directory: string, note: (text: string) => void
     });
     const service = await startService({
       admission: rules,
+      settings: settingsFile(join(directory, "grid.conf"), note),
+      mailer: mailPort(conf, note),
       home: conf.home,
       everyone,
       host: hostname(),
@@ -88,6 +92,15 @@ async function serve(conf: Conf, directory: string, note: (text: string) => void
     await store.close();
   }
 }
+
+/** The mail program runs without the rights of root (PBS_MAIL_USER), as the server's does. */
+const mailPort = ({ mode, values }: Conf, problem: (text: string) => void): ReturnType<typeof mailer> =>
+  mailer({
+    domain: values["PBS_MAIL_HOST_NAME"],
+    identity: mode === "system" ? unprivilegedUser(systemUsers(), "PBS_MAIL_USER", values["PBS_MAIL_USER"]) : null,
+    setting: "mailer in grid.conf",
+    problem,
+  });
 
 /** Time that released jobs have to start before they count as waiting, and the pause between looks at a cluster that has work. */
 const SETTLE_S = 5;

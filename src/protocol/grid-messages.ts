@@ -47,6 +47,19 @@ export type GridClusterChange = {
   readonly action: "remove" | "enable" | "disable";
 };
 
+/** Where somebody wants to be told about events, and from which severity on. */
+export type GridSubscription = {
+  readonly method: "mail" | "webhook";
+  /** a mail address, or a URL to which JSON is posted */
+  readonly address: string;
+  readonly severity: "low" | "medium" | "high";
+};
+/** Lists the subscriptions of the user; of all users, if a manager asks. */
+export type GridSubscriptions = { readonly kind: "grid-subscriptions" };
+/** Adds a subscription, or changes its severity. */
+export type GridSubscribe = { readonly kind: "grid-subscribe" } & GridSubscription;
+export type GridUnsubscribe = { readonly kind: "grid-unsubscribe" } & Omit<GridSubscription, "severity">;
+
 export type GridRequest =
   | GridSubmit
   | GridAddJobs
@@ -58,7 +71,10 @@ export type GridRequest =
   | GridFix
   | GridClusters
   | GridClusterAdd
-  | GridClusterChange;
+  | GridClusterChange
+  | GridSubscriptions
+  | GridSubscribe
+  | GridUnsubscribe;
 
 /** The names of the states of a campaign, and of its jobs. */
 export type CampaignState = "in_treatment" | "paused" | "cancelled" | "terminated";
@@ -143,3 +159,6 @@ export type GridClusterView = {
   /** in the cluster's words: its version, or what is wrong */
   readonly text: string;
 };
+
+/** A subscription, as grid-subscriptions shows it. The path of another user's webhook is left out, because it is often a secret. */
+export type GridSubscriptionView = GridSubscription & { readonly user: string };

@@ -19,6 +19,8 @@ const texts = z
   .record(z.string().min(1).max(64), z.string().max(4096))
   .refine((record) => Object.keys(record).length <= 10_000, "too many");
 
+const address = { method: z.enum(["mail", "webhook"]), address: z.string().min(1).max(2048) };
+
 const schema = z.discriminatedUnion("kind", [
   z.strictObject({
     kind: z.literal("grid-submit"),
@@ -53,6 +55,9 @@ const schema = z.discriminatedUnion("kind", [
     resources: z.string().max(4096).exactOptional(),
   }),
   z.strictObject({ kind: z.literal("grid-cluster-change"), name, action: z.enum(["remove", "enable", "disable"]) }),
+  z.strictObject({ kind: z.literal("grid-subscriptions") }),
+  z.strictObject({ kind: z.literal("grid-subscribe"), ...address, severity: z.enum(["low", "medium", "high"]) }),
+  z.strictObject({ kind: z.literal("grid-unsubscribe"), ...address }),
 ]);
 
 /** Reads a request. Returns the request, or what is wrong with it. */

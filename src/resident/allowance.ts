@@ -40,6 +40,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   gridrls: always,
   gridevents: always,
   gridclusters: always,
+  gridnotify: always,
   qstat: always,
   qdel: always,
   qalter: always,

@@ -33,6 +33,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Module>>> = {
   gridrls: () => import("#cli/commands/grid/gridrls.ts"),
   gridevents: () => import("#cli/commands/grid/gridevents.ts"),
   gridclusters: () => import("#cli/commands/grid/gridclusters.ts"),
+  gridnotify: () => import("#cli/commands/grid/gridnotify.ts"),
   printjob: () => import("#cli/commands/status/printjob.ts"),
   pbs_rsub: () => import("#rsub/pbs_rsub.ts"),
   rsub: () => import("#rsub/pbs_rsub.ts"),

@@ -20,6 +20,8 @@ export type HttpQuestion = {
   /** sent as JSON */
   readonly body?: unknown;
   readonly timeout_ms: number;
+  /** whether the path of the URL is a secret, which errors must not tell */
+  readonly isPathSecret?: boolean;
   /** certificates of authorities in PEM, in place of the system's */
   readonly ca?: string | undefined;
 };
@@ -44,7 +46,7 @@ export async function ask(question: HttpQuestion): Promise<HttpAnswer> {
   };
   return new Promise((resolve, reject) => {
     const failed = (text: string): void =>
-      reject(new BackendError({ kind: "transient", text: `${method} ${placeOf(url, socket)}: ${text}` }, { uncertain: method === "POST" }));
+      reject(new BackendError({ kind: "transient", text: `${method} ${placeOf(question)}: ${text}` }, { uncertain: method === "POST" }));
     const sent = begin(socket === undefined ? url : `http://localhost${url}`, options);
     const timer = setTimeout(() => {
       failed(`no answer within ${timeout_ms / 1000} s`);
@@ -84,8 +86,8 @@ function headerOf(response: IncomingMessage, name: string): string | undefined {
 }
 
 /** Where a request went, without query and user. */
-function placeOf(url: string, socket: string | undefined): string {
+function placeOf({ url, socket, isPathSecret = false }: HttpQuestion): string {
   if (socket !== undefined) return `${socket}${url.replace(/\?.*/, "")}`;
   const { protocol, host, pathname } = new URL(url);
-  return `${protocol}//${host}${pathname}`;
+  return `${protocol}//${host}${isPathSecret ? "/..." : pathname}`;
 }

@@ -7,6 +7,7 @@ import type { GridCore } from "../work/core.ts";
 import { changeCampaigns, growCampaign, submitCampaign } from "./campaigns.ts";
 import { addCluster, changeCluster, listClusters } from "./clusters.ts";
 import { fixEvents, listEvents } from "./events.ts";
+import { listSubscriptions, subscribe, unsubscribe } from "./notifications.ts";
 import { findCampaign, listCampaigns } from "./status.ts";
 
 export type Asker = { readonly name: string; readonly is_manager: boolean };
@@ -47,6 +48,12 @@ export function handle(core: GridCore, asker: Asker, request: GridRequest, now_s
       return addCluster(core, asker, request);
     case "grid-cluster-change":
       return changeCluster(core, asker, request);
+    case "grid-subscriptions":
+      return listSubscriptions(core, asker);
+    case "grid-subscribe":
+      return subscribe(core, asker, request);
+    case "grid-unsubscribe":
+      return unsubscribe(core, asker, request);
     default: {
       const unreachable: never = request;
       return unreachable;

@@ -20,7 +20,7 @@ export type LoopTools = {
   /** the user of an order on this machine; null: user mode. Throws a BackendError if there is none */
   readonly ownerOf: (remote_user: string) => Owner | null;
   readonly note: (text: string) => void;
-  /** called when campaigns may have ended */
+  /** called when campaigns may have ended, or events were opened */
   readonly changed: () => void;
   readonly busy_ms: number;
   readonly idle_ms: number;
@@ -77,6 +77,7 @@ export class ClusterLoop {
       this.#failures++;
       if (this.#failures === 1 || !is_expected) note(`cluster ${this.#name}: ${is_expected ? messageOf(error) : stackOf(error)}`);
       core.failed(this.#name, messageOf(error), now_s());
+      this.#tools.changed();
       await this.#tools.settled();
       return pauseAfter(is_expected ? error.kind : "transient", this.#failures, Math.random());
     }

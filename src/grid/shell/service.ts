@@ -14,6 +14,7 @@ import { GRID_LIMITS, parseGridRequest } from "#protocol/schema-grid.ts";
 import { identifyPeer } from "#protocol/wire/identity.ts";
 import { listenLinks, type ServerLink } from "#protocol/wire/ipc-transport.ts";
 import { gridSocketPath } from "#protocol/wire/socket-path.ts";
+import type { Mailer } from "#server/shell/mailer.ts";
 import type { Store } from "#store/store.ts";
 import { messageOf, stackOf } from "#support/caught.ts";
 import { systemUsers, type UserDatabase } from "#support/passwd.ts";
@@ -21,11 +22,13 @@ import { PBSE_PERM } from "../requests/answers.ts";
 import { jobsOf } from "../requests/campaigns.ts";
 import { type GridAnswer, handle } from "../requests/handle.ts";
 import { endedJobView, findCampaign, liveJobViews } from "../requests/status.ts";
+import type { GridSettings } from "../shapes/settings.ts";
 import type { ClusterRecord } from "../state/grid-state.ts";
 import type { GridCore } from "../work/core.ts";
 import type { Admission } from "./admission.ts";
 import { ClusterLoop } from "./cluster-loop.ts";
 import { type Commits, groupCommits } from "./commits.ts";
+import { Notifier } from "./notifier.ts";
 
 export type ServiceOptions = {
   readonly home: string;
@@ -37,6 +40,8 @@ export type ServiceOptions = {
   readonly key: string;
   readonly busy_ms: number;
   readonly admission: Admission;
+  readonly settings: () => GridSettings;
+  readonly mailer: Mailer;
   readonly note: (text: string) => void;
 };
 
@@ -58,8 +63,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const users = systemUsers();
   const commits = groupCommits(store, () => core.takeBatch(), note);
   const loops = new Map<string, { readonly record: ClusterRecord; readonly loop: ClusterLoop }>();
+  const { settings, mailer } = options;
+  const notifier = new Notifier({ core, settled: () => commits.settled(), settings, mailer, now_s, note });
   const changed = (): void => {
     core.finish(now_s());
+    notifier.poke();
     for (const [name, { loop }] of loops) if (core.toSubmit(name).length > 0) loop.poke();
   };
   const arrange = (): void => arrangeLoops(options, loops, commits, changed);
@@ -72,16 +80,19 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       void answer(link, data, options, users, commits, () => {
         arrange();
         core.finish(now_s());
+        notifier.poke();
         for (const { loop } of loops.values()) loop.poke();
       }),
     onProblem: (text) => note(text),
   });
   core.finish(now_s());
   arrange();
+  notifier.poke();
   return {
     async close() {
       await listener.close();
       options.admission.close();
+      notifier.close();
       await Promise.all([...loops.values()].map(({ loop }) => loop.close()));
       await commits.settled();
     },
@@ -89,12 +100,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 }
 
 /** Requests that change nothing. */
-const QUESTIONS: ReadonlySet<GridRequest["kind"]> = new Set(["grid-campaigns", "grid-jobs", "grid-jdl", "grid-events", "grid-clusters"]);
+const QUESTIONS: ReadonlySet<GridRequest["kind"]> = new Set([
+  ...(["grid-campaigns", "grid-jobs", "grid-jdl", "grid-events", "grid-clusters", "grid-subscriptions"] as const),
+]);
 
 async function answer(
   link: ServerLink,
   data: unknown,
-  { core, store, host, note, admission }: ServiceOptions,
+  { core, store, host, note, admission, settings }: ServiceOptions,
   users: UserDatabase,
   commits: Commits,
   changed: () => void,
@@ -108,6 +121,7 @@ async function answer(
   if ("fault" in parsed) return refuse(PBSE_PROTOCOL, `Batch protocol error: ${parsed.fault}`);
   const { request } = parsed;
   try {
+    core.settings = settings();
     const is_manager = peer.uid === 0 || peer.uid === process.getuid?.();
     const admitted = await admittedOf(request, peer.user, core, admission);
     if ("refused" in admitted) return refuse(PBSE_PERM, admitted.refused);

@@ -13,7 +13,18 @@ import { newTap, tapAfterBatch } from "../plan/tap.ts";
 import { TaskBag } from "../plan/task-bag.ts";
 import type { Campaign } from "../shapes/campaign.ts";
 import type { Tap } from "../shapes/universe.ts";
-import type { CampaignRecord, ClusterRecord, ClusterSight, EventRecord, GridJob, GridOrder, GridState, PairRecord } from "./grid-state.ts";
+import {
+  type CampaignRecord,
+  type ClusterRecord,
+  type ClusterSight,
+  type EventRecord,
+  type GridJob,
+  type GridOrder,
+  type GridState,
+  keyOf,
+  type PairRecord,
+  type Subscription,
+} from "./grid-state.ts";
 
 export type EndedJob = {
   readonly job: GridJob;
@@ -76,7 +87,11 @@ export type GridEvent =
   | { readonly kind: "job-ending"; readonly job: GridJob; readonly why: NonNullable<GridJob["kill"]> }
   | { readonly kind: "job-ended"; readonly end: EndedJob }
   | { readonly kind: "event-opened"; readonly event: Omit<EventRecord, "id" | "state">; readonly isOpen: boolean }
-  | { readonly kind: "event-closed"; readonly id: number; readonly resubmit: boolean };
+  | { readonly kind: "event-closed"; readonly id: number; readonly resubmit: boolean }
+  | { readonly kind: "subscribed"; readonly subscription: Subscription }
+  | { readonly kind: "unsubscribed"; readonly key: string }
+  /** everything before the event `upto` has been told, or is not to be told */
+  | { readonly kind: "notified"; readonly key: string; readonly upto: number };
 
 /** What apply() has changed since the last commit, as names of rows (rows.ts). */
 export type Dirty = {
@@ -86,6 +101,7 @@ export type Dirty = {
   readonly texts: Set<number>;
   readonly orders: Set<number>;
   readonly events: Set<number>;
+  readonly subscriptions: Set<string>;
   readonly ended: (EndedJob & { readonly state: "terminated" | "event" | "again" })[];
   /** campaigns of which everything is removed */
   readonly forgotten: Set<number>;
@@ -97,6 +113,7 @@ export const nothingDirty = (): Dirty => ({
   texts: new Set(),
   orders: new Set(),
   events: new Set(),
+  subscriptions: new Set(),
   ended: [],
   forgotten: new Set(),
 });
@@ -198,6 +215,23 @@ export function apply(to: Changing, event: GridEvent): number {
     }
     case "event-closed":
       return closeEvent(to, present(state.events.get(event.id), "event"), event.resubmit);
+    case "subscribed": {
+      const key = keyOf(event.subscription);
+      state.subscriptions.set(key, event.subscription);
+      dirty.subscriptions.add(key);
+      return 0;
+    }
+    case "unsubscribed":
+      state.subscriptions.delete(event.key);
+      dirty.subscriptions.add(event.key);
+      return 0;
+    case "notified": {
+      const subscription = state.subscriptions.get(event.key);
+      if (subscription === undefined) return 0;
+      state.subscriptions.set(event.key, { ...subscription, next_event: event.upto });
+      dirty.subscriptions.add(event.key);
+      return 0;
+    }
     default: {
       const unreachable: never = event;
       return unreachable;

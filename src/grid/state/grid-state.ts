@@ -3,7 +3,7 @@
 // G1. A task is in exactly one place: not taken yet or returned (in the bag), the task of a live job, in an open event, or done.
 // G2. Tasks that wait are not objects: the bag has the number of the first one, and parameters are one text with positions.
 
-import type { CampaignState } from "#protocol/grid-messages.ts";
+import type { CampaignState, GridSubscription } from "#protocol/grid-messages.ts";
 import type { ClusterFacts, Jdl } from "../jdl/jdl.ts";
 import type { Parameters } from "../jdl/parameters.ts";
 import type { TaskBag } from "../plan/task-bag.ts";
@@ -125,12 +125,17 @@ export type EventRecord = {
   state: "open" | "closed";
 };
 
+/** What somebody wants to be told (gridnotify). is_manager: also events of clusters. next_event: the first event that was not told yet. */
+export type Subscription = GridSubscription & { readonly user: string; readonly is_manager: boolean; readonly next_event: number };
+
 export type GridState = {
   readonly clusters: Map<string, ClusterRecord>;
   readonly sights: Map<string, ClusterSight>;
   readonly campaigns: Map<number, CampaignRecord>;
   readonly orders: Map<number, GridOrder>;
   readonly events: Map<number, EventRecord>;
+  /** by keyOf() */
+  readonly subscriptions: Map<string, Subscription>;
   readonly counters: { campaign: number; job: number; order: number; event: number };
   /** what users and campaigns have used lately, in resource seconds (not stored) */
   readonly used: { readonly users: Map<string, number>; readonly campaigns: Map<number, number>; at_s: number };
@@ -142,9 +147,14 @@ export const emptyState = (): GridState => ({
   campaigns: new Map(),
   orders: new Map(),
   events: new Map(),
+  subscriptions: new Map(),
   counters: { campaign: 1, job: 1, order: 1, event: 1 },
   used: { users: new Map(), campaigns: new Map(), at_s: 0 },
 });
+
+/** Returns the key of a subscription: a user has at most one for each address. */
+export const keyOf = ({ user, method, address }: Pick<Subscription, "user" | "method" | "address">): string =>
+  `${user} ${method} ${address}`;
 
 /** Whether a campaign still needs cycles. */
 export const isOpen = ({ state }: CampaignRecord): boolean => state === "in_treatment" || state === "paused";

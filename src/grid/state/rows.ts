@@ -7,6 +7,7 @@
 // | queues   | a campaign, without its texts                                                  |
 // | runners  | an order with its live jobs                                                    |
 // | resvs    | an event                                                                       |
+// | hooks    | a subscription                                                                 |
 // | scripts  | C.jdl and C.parameters: the texts of the campaign C                            |
 // | history  | an ended job: queue is the campaign                                            |
 //
@@ -19,21 +20,32 @@ import { parseJdl, campaignOf as planOf } from "../jdl/jdl.ts";
 import { countedParameters, type Parameters, parametersOf } from "../jdl/parameters.ts";
 import { TaskBag } from "../plan/task-bag.ts";
 import { addJob, type Dirty, newPair } from "./event.ts";
-import { type CampaignRecord, type ClusterRecord, type EventRecord, emptyState, type GridOrder, type GridState } from "./grid-state.ts";
+import {
+  type CampaignRecord,
+  type ClusterRecord,
+  type EventRecord,
+  emptyState,
+  type GridOrder,
+  type GridState,
+  type Subscription,
+} from "./grid-state.ts";
 
 const CLUSTER_TABLE = "backends";
 const CAMPAIGN_TABLE = "queues";
 const ORDER_TABLE = "runners";
 const EVENT_TABLE = "resvs";
+const SUBSCRIPTION_TABLE = "hooks";
+
+type Table = "backends" | "queues" | "runners" | "resvs" | "hooks";
 
 const jdlKey = (campaign: number): string => `${campaign}.jdl`;
 const parametersKey = (campaign: number): string => `${campaign}.parameters`;
 
 /** Returns the rows of everything that has changed. */
 export function batchOf(state: GridState, dirty: Dirty): Batch {
-  const put: { table: "backends" | "queues" | "runners" | "resvs"; name: string; data: Data }[] = [];
-  const drop: { table: "backends" | "queues" | "runners" | "resvs"; name: string }[] = [];
-  const row = <Key>(table: (typeof put)[number]["table"], key: Key, data: Data | undefined): void => {
+  const put: { table: Table; name: string; data: Data }[] = [];
+  const drop: { table: Table; name: string }[] = [];
+  const row = <Key>(table: Table, key: Key, data: Data | undefined): void => {
     if (data === undefined) drop.push({ table, name: String(key) });
     else put.push({ table, name: String(key), data });
   };
@@ -41,6 +53,7 @@ export function batchOf(state: GridState, dirty: Dirty): Batch {
   for (const id of dirty.campaigns) row(CAMPAIGN_TABLE, id, mapped(state.campaigns.get(id), campaignData));
   for (const serial of dirty.orders) row(ORDER_TABLE, serial, mapped(state.orders.get(serial), orderData));
   for (const id of dirty.events) row(EVENT_TABLE, id, state.events.get(id));
+  for (const key of dirty.subscriptions) row(SUBSCRIPTION_TABLE, key, state.subscriptions.get(key));
   for (const id of dirty.forgotten) row(CAMPAIGN_TABLE, id, undefined);
   const scripts: { id: string; text: string }[] = [];
   for (const id of dirty.texts) {
@@ -157,6 +170,15 @@ const event = z.object({
   state: z.enum(["open", "closed"]),
 });
 
+const subscription = z.object({
+  user: z.string(),
+  is_manager: z.boolean(),
+  method: z.enum(["mail", "webhook"]),
+  address: z.string(),
+  severity: z.enum(["low", "medium", "high"]),
+  next_event: z.number(),
+});
+
 const endedJob = z.object({
   task: z.number(),
   cluster: z.string(),
@@ -191,6 +213,8 @@ export function readState(loaded: Loaded, scripts: ReadonlyMap<string, string>):
   for (const { name, data } of campaigns) state.campaigns.set(Number(name), readCampaign(Number(name), data, scripts));
   for (const { data } of loaded.objects[ORDER_TABLE]) readOrder(state, data);
   for (const { name, data } of loaded.objects[EVENT_TABLE]) state.events.set(Number(name), event.parse(data) satisfies EventRecord);
+  for (const { name, data } of loaded.objects[SUBSCRIPTION_TABLE])
+    state.subscriptions.set(name, subscription.parse(data) satisfies Subscription);
   return state;
 }
 

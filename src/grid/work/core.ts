@@ -7,6 +7,7 @@ import { makeTag } from "#backends/contract/tag.ts";
 import type { Batch } from "#store/store.ts";
 import { present } from "#support/assert.ts";
 import type { GridPolicy } from "../cycle/grid-cycle.ts";
+import { type GridSettings, SETTINGS_DEFAULT } from "../shapes/settings.ts";
 import { apply, campaignOf, type Dirty, type GridEvent, nothingDirty } from "../state/event.ts";
 import { type CampaignRecord, type GridJob, type GridOrder, type GridState, isOpen, jobsOf } from "../state/grid-state.ts";
 import { batchOf } from "../state/rows.ts";
@@ -33,6 +34,8 @@ const UNKNOWN_S_MAX = 120;
 export class GridCore {
   readonly state: GridState;
   readonly user: string | null;
+  /** the administrator's settings, which the shell reads again before each request */
+  settings: GridSettings = SETTINGS_DEFAULT;
   readonly #options: CoreOptions;
   #dirty: Dirty = nothingDirty();
   #is_dirty = false;
@@ -189,7 +192,18 @@ export class GridCore {
   finish(now_s: number): void {
     for (const campaign of this.state.campaigns.values())
       if (isOpen(campaign) && campaign.bag.size === 0 && campaign.lives.size === 0 && campaign.failed === 0)
-        this.apply({ kind: "campaign-state", id: campaign.id, state: "terminated", at_s: now_s });
+        this.#terminate(campaign, now_s);
+  }
+
+  #terminate({ id, tasks }: CampaignRecord, at_s: number): void {
+    this.apply({ kind: "campaign-state", id, state: "terminated", at_s });
+    const none = { cluster: null, job: null, task: null } as const;
+    const message = `all of its ${tasks} tasks are done or given up`;
+    this.apply({
+      kind: "event-opened",
+      event: { class: "notify", code: "CAMPAIGN_TERMINATED", campaign: id, ...none, at_s, message },
+      isOpen: false,
+    });
   }
 
   /** Cancels a campaign: nothing more is submitted, and its jobs are ended. */

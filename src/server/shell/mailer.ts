@@ -8,6 +8,7 @@
 //     dropped, which is logged.
 
 import { type ChildProcess, spawn } from "node:child_process";
+import { present } from "#support/assert.ts";
 import { codeOf, messageOf } from "#support/caught.ts";
 import { trustedFile } from "#support/trusted-file.ts";
 import type { Mail } from "../engine/mail.ts";
@@ -18,42 +19,48 @@ const WAITING_MAX = 10_000;
 /** Time after which a mail program is killed. */
 const SENDING_MS_MAX = 120_000;
 
-export type Mailer = { send(mail: Mail): void };
+export type Mailer = {
+  /** Gives a mail to the program. done: called once, with the reason if the mail could not be sent, else with null */
+  send(mail: Mail, done?: (why: string | null) => void): void;
+};
 
 export type MailerOptions = {
   /** the mail domain of recipients without a domain, and of owners (PBS_MAIL_HOST_NAME); undefined: there is none */
   readonly domain: string | undefined;
   /** the identity under which the program runs; null: the identity of the server (user mode). A text: the reason why there is none, so that no mail is sent */
   readonly identity: Unprivileged | string | null;
+  /** where the program is named, for messages */
+  readonly setting?: string;
   readonly problem: (text: string) => void;
 };
 
-export function mailer({ domain, identity, problem }: MailerOptions): Mailer {
-  const waiting: Mail[] = [];
+export function mailer({ domain, identity, problem, setting: mailer_setting = "server attribute mailer" }: MailerOptions): Mailer {
+  const waiting: { readonly mail: Mail; readonly done: (why: string | null) => void }[] = [];
   /** programs that were reported as missing; each is reported once */
   const missing = new Set<string>();
   let running = 0;
 
   const next = (): void => {
-    while (running < RUNNING_MAX && waiting.length > 0) start(waiting.shift() as Mail);
+    while (running < RUNNING_MAX && waiting.length > 0) start(present(waiting.shift(), "waiting mail"));
   };
 
-  const start = (mail: Mail): void => {
+  const start = ({ mail, done }: (typeof waiting)[number]): void => {
     running++;
     let over = false;
-    const end = (why: string | null): void => {
+    const end = (why: string | null, isTold = false): void => {
       if (over) return;
       over = true;
       clearTimeout(timer);
       running--;
-      if (why !== null) problem(`mail "${mail.subject}" failed: ${why}`);
+      if (why !== null && !isTold) problem(`mail "${mail.subject}" failed: ${why}`);
+      done(why);
       next();
     };
     const failed = (error: unknown): void => {
       if (codeOf(error) !== "ENOENT") return end(messageOf(error));
-      const first = !missing.has(mail.mailer);
+      const isTold = missing.has(mail.mailer);
       missing.add(mail.mailer);
-      end(first ? `there is no ${mail.mailer} (server attribute mailer); told once` : null);
+      end(`there is no ${mail.mailer} (${mailer_setting}); told once`, isTold);
     };
     const to = addressesOf(mail, domain);
     let timer: NodeJS.Timeout | undefined;
@@ -80,10 +87,13 @@ export function mailer({ domain, identity, problem }: MailerOptions): Mailer {
   };
 
   return {
-    send(mail) {
-      if (mail.to.length === 0) return;
-      if (waiting.length >= WAITING_MAX) return problem(`mail "${mail.subject}" dropped: ${waiting.length} are waiting to be sent`);
-      waiting.push(mail);
+    send(mail, done = () => undefined) {
+      if (mail.to.length === 0) return done("it has no address");
+      if (waiting.length >= WAITING_MAX) {
+        problem(`mail "${mail.subject}" dropped: ${waiting.length} are waiting to be sent`);
+        return done("too many mails wait");
+      }
+      waiting.push({ mail, done });
       next();
     },
   };
