@@ -3,7 +3,8 @@
 //
 // C1. A job that ended well is a result, whatever else was wanted of it.
 // C2. Kills from outside are no faults of the campaign: they do not count against its error budget.
-// C3. A campaign pauses on a cluster only beyond its error budget, or if the cluster is a sink. A person lets it continue by closing the event.
+// C3. A task runs again on its own at most resubmissions_max times; then it waits for the user. Jobs that the grid took back do not count.
+// C4. A campaign pauses on a cluster only beyond its error budget, or if the cluster is a sink. A person lets it continue by closing the event.
 
 import { type Place, PRIORITY_LAST } from "../plan/task-bag.ts";
 
@@ -23,6 +24,9 @@ export type Ending = {
   readonly run_s: number | null;
   readonly kill: "excess" | "copy" | "deleted" | null;
   readonly cluster: string;
+  /** how often the task has run again on its own, and how often it may */
+  readonly resubmissions: number;
+  readonly resubmissions_max: number;
   /** the job was told to write checkpoints after each period; where they can be read. null: it was not */
   readonly checkpoint: { readonly period_s: number; readonly data: "cluster" | "everywhere" } | null;
 };
@@ -37,6 +41,23 @@ const EXIT_LAST = 67;
 
 /** Returns the fate of a job that has ended. */
 export function fateOf(end: Ending): Fate {
+  const { kill, resubmissions, resubmissions_max, ending, exit_code } = end;
+  const fate = usualFate(end);
+  if (fate.kind !== "again" || kill === "excess" || resubmissions < resubmissions_max) return fate;
+  const last =
+    ending === "exit"
+      ? `exited with ${exit_code ?? "an unknown code"}`
+      : ending === "walltime"
+        ? "exceeded its walltime"
+        : "was ended by the cluster";
+  return {
+    kind: "event",
+    code: "RESUBMISSIONS",
+    message: `its task has run again ${resubmissions} times on its own, which is the limit; the last job ${last}`,
+  };
+}
+
+function usualFate(end: Ending): Fate {
   const { ending, exit_code, reason, kill, cluster } = end;
   // Another job of the task has ended well.
   if (kill === "copy") return { kind: "moot" };

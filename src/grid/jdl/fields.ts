@@ -147,6 +147,11 @@ export const TOP_FIELDS: Fields = {
   },
   canary: { shape: FLAG, about: "Ours: on each cluster one job runs first, then ten, then all. Default: true." },
   error_budget: { shape: { kind: "record", fields: ERROR_BUDGET_FIELDS }, about: "Ours: how many failures pause a campaign on a cluster." },
+  resubmissions_max: {
+    shape: { kind: "integer", min: 0, max: 1_000_000 },
+    about:
+      "Ours: how often a task runs again on its own after kills, walltime, and exit codes 66 and 67. Default: that of the grid, usually 20.",
+  },
   inputs: {
     shape: { kind: "list", of: { kind: "record", fields: INPUT_FIELDS }, min: 0 },
     about: "Ours: files that each job needs, copied to its cluster before it starts.",

@@ -33,6 +33,8 @@ export type Jdl = {
   readonly canary: boolean;
   /** a campaign pauses on a cluster after this many failures there, if they are also more than this share of its ended jobs there */
   readonly error_budget: { readonly count: number; readonly percent: number };
+  /** how often a task runs again on its own; null: as often as the grid lets it */
+  readonly resubmissions_max: number | null;
   readonly inputs: readonly InputTemplate[];
 };
 
@@ -144,6 +146,7 @@ function read(top: Section, clusters: ReadonlyMap<string, ClusterFacts>, kind: C
     duplication: duplicationOf(top),
     canary: top.flag("canary") ?? true,
     error_budget: { count: budget.number("count") ?? 5, percent: budget.number("percent") ?? 0 },
+    resubmissions_max: top.number("resubmissions_max"),
     inputs: top.parts("inputs").map((input) => ({ file: input.text("file") ?? "", to: input.text("to"), bytes: input.number("bytes") })),
   };
 }

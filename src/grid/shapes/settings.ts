@@ -12,6 +12,8 @@ export type GridSettings = {
   readonly notify_attempts: number;
   readonly webhook_timeout_s: number;
   readonly notify_retry_s: number;
+  /** how often a task runs again on its own (kills, walltime, exit codes 66 and 67), unless its campaign says so */
+  readonly resubmissions_max: number;
 };
 
 /** The settings that are numbers: default, smallest and largest value of each. */
@@ -20,6 +22,7 @@ export const SETTING_NUMBERS = {
   notify_attempts: [5, 1, 100],
   notify_retry: [10, 0.1, 3600],
   webhook_timeout: [10, 0.1, 300],
+  resubmissions_max: [20, 0, 1_000_000],
 } as const;
 
 export const SETTINGS_DEFAULT: GridSettings = {
@@ -30,4 +33,5 @@ export const SETTINGS_DEFAULT: GridSettings = {
   notify_attempts: SETTING_NUMBERS.notify_attempts[0],
   notify_retry_s: SETTING_NUMBERS.notify_retry[0],
   webhook_timeout_s: SETTING_NUMBERS.webhook_timeout[0],
+  resubmissions_max: SETTING_NUMBERS.resubmissions_max[0],
 };

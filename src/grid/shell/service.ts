@@ -66,6 +66,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const { settings, mailer } = options;
   const notifier = new Notifier({ core, settled: () => commits.settled(), settings, mailer, now_s, note });
   const changed = (): void => {
+    core.settings = settings();
     core.finish(now_s());
     notifier.poke();
     for (const [name, { loop }] of loops) if (core.toSubmit(name).length > 0) loop.poke();
@@ -85,6 +86,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       }),
     onProblem: (text) => note(text),
   });
+  core.settings = settings();
   core.finish(now_s());
   arrange();
   notifier.poke();

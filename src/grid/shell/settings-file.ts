@@ -44,7 +44,8 @@ export function parseGridSettings(text: string): GridSettings | string {
     if (values[name] === "" || !(number >= least && number <= most)) return `${name}: a number from ${least} to ${most}`;
   }
   const number = (name: keyof typeof SETTING_NUMBERS): number => Number(values[name] ?? SETTING_NUMBERS[name][0]);
-  if (!Number.isInteger(number("notify_attempts"))) return "notify_attempts: a whole number";
+  for (const name of ["notify_attempts", "resubmissions_max"] as const)
+    if (!Number.isInteger(number(name))) return `${name}: a whole number`;
   const { mailer = SETTINGS_DEFAULT.mailer, mail_from = SETTINGS_DEFAULT.mail_from } = values;
   if (!mailer.startsWith("/")) return "mailer: the absolute path of a program";
   if (!/^[A-Za-z0-9_.+@][A-Za-z0-9_.+@-]*$/.test(mail_from)) return "mail_from: an address";
@@ -60,6 +61,7 @@ export function parseGridSettings(text: string): GridSettings | string {
     notify_attempts: number("notify_attempts"),
     notify_retry_s: number("notify_retry"),
     webhook_timeout_s: number("webhook_timeout"),
+    resubmissions_max: number("resubmissions_max"),
   };
 }
 

@@ -275,6 +275,7 @@ function submit({ state, dirty, predictor }: Changing, { plan, at_s, ...given }:
     done: 0,
     failed: 0,
     pairs,
+    resubmissions: new Map(),
     lives: new Map(),
   });
   dirty.campaigns.add(id);
@@ -358,10 +359,11 @@ function end(to: Changing, ended: EndedJob): number {
   switch (fate.kind) {
     case "result":
       campaign.done++;
+      campaign.resubmissions.delete(job.task);
       pair.results++;
       pair.results_run_s += run_s ?? 0;
       pair.ends.push(at_s);
-      if (run_s !== null) pair.runs = [...pair.runs, run_s].slice(-RUNS_KEPT);
+      if (run_s !== null) pair.runs = [...pair.runs, Math.round(run_s * 10) / 10].slice(-RUNS_KEPT);
       for (const other of others ?? []) {
         other.kill = "copy";
         to.dirty.orders.add(other.order.serial);
@@ -369,6 +371,7 @@ function end(to: Changing, ended: EndedJob): number {
       return 0;
     case "again":
       if (fate.is_error) pair.errors++;
+      if (job.kill !== "excess") campaign.resubmissions.set(job.task, (campaign.resubmissions.get(job.task) ?? 0) + 1);
       if (others === undefined) campaign.bag.giveBack(job.task, fate.priority, fate.place ?? undefined);
       return 0;
     case "event": {
@@ -401,6 +404,7 @@ function closeEvent({ state, dirty }: Changing, event: EventRecord, resubmit: bo
   if (campaign === undefined) return 0;
   if (event.task !== null) {
     campaign.failed--;
+    campaign.resubmissions.delete(event.task);
     if (resubmit) campaign.bag.giveBack(event.task);
     // A task that is not run again counts as worked off, so that the campaign can end.
     else campaign.done++;

@@ -45,7 +45,7 @@ export type PairRecord = {
   errors: number;
   /** why nothing is submitted there although the cluster is open; null: something may be */
   paused: string | null;
-  /** run times of the last results since the campaign began or continued here (not stored) */
+  /** run times of the last results since the campaign began or continued here */
   runs: readonly number[];
   /** times at which jobs ended well lately, for the throughput (not stored) */
   ends: number[];
@@ -71,6 +71,8 @@ export type CampaignRecord = {
   /** tasks in open events */
   failed: number;
   readonly pairs: Map<string, PairRecord>;
+  /** how often tasks that have no result yet ran again on their own; tasks that never did are not in it */
+  readonly resubmissions: Map<number, number>;
   /** live jobs by task (copies have the same task); not stored, follows from the orders */
   readonly lives: Map<number, Set<GridJob>>;
 };

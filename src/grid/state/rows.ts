@@ -78,8 +78,21 @@ const mapped = <T>(value: T | undefined, of: (value: T) => Data): Data | undefin
 
 function campaignData(campaign: CampaignRecord): Data {
   const { user, kind_given, facts, submitted_s, ended_s, state, tasks, done, failed } = campaign;
-  const pairs = Object.fromEntries([...campaign.pairs].map(([name, { started, ends, runs, ...pair }]) => [name, pair]));
-  return { user, kind_given, facts, submitted_s, ended_s, state, tasks, done, failed, bag: campaign.bag.rest, pairs };
+  const pairs = Object.fromEntries([...campaign.pairs].map(([name, { started, ends, ...pair }]) => [name, pair]));
+  return {
+    user,
+    kind_given,
+    facts,
+    submitted_s,
+    ended_s,
+    state,
+    tasks,
+    done,
+    failed,
+    bag: campaign.bag.rest,
+    pairs,
+    resubmissions: [...campaign.resubmissions],
+  };
 }
 
 function orderData({ jobs, is_begun, ...order }: GridOrder): Data {
@@ -123,6 +136,8 @@ const pair = z.object({
   results_run_s: z.number(),
   errors: z.number(),
   paused: z.string().nullable(),
+  // Rows of earlier versions have none.
+  runs: z.array(z.number()).default([]),
 });
 const returned = z
   .object({
@@ -143,6 +158,7 @@ const campaign = z.object({
   failed: z.number(),
   bag: z.object({ next: z.number(), returned: z.array(returned) }),
   pairs: z.record(z.string(), pair),
+  resubmissions: z.array(z.tuple([z.number(), z.number()])).default([]),
 });
 const order = z.object({
   serial: z.number(),
@@ -219,7 +235,7 @@ export function readState(loaded: Loaded, scripts: ReadonlyMap<string, string>):
 }
 
 function readCampaign(id: number, data: Data, scripts: ReadonlyMap<string, string>): CampaignRecord {
-  const { bag, pairs, ...row } = campaign.parse(data);
+  const { bag, pairs, resubmissions, ...row } = campaign.parse(data);
   const jdl_text = scripts.get(jdlKey(id)) ?? "";
   const read = parseJdl(
     jdl_text,
@@ -238,6 +254,7 @@ function readCampaign(id: number, data: Data, scripts: ReadonlyMap<string, strin
     plan: planOf(id, row.user, jdl),
     bag: new TaskBag(row.tasks, bag),
     pairs: new Map(Object.entries(pairs).map(([name, each]) => [name, { ...newPair(each.ratio), ...each }])),
+    resubmissions: new Map(resubmissions),
     lives: new Map(),
   };
 }

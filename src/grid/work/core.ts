@@ -12,7 +12,7 @@ import { apply, campaignOf, type Dirty, type GridEvent, nothingDirty } from "../
 import { type CampaignRecord, type GridJob, type GridOrder, type GridState, isOpen, jobsOf } from "../state/grid-state.ts";
 import { batchOf } from "../state/rows.ts";
 import { jobText } from "./job-text.ts";
-import { endJob, type Look, look } from "./looking.ts";
+import { endJob, type Look, type LookTools, look, pausePair } from "./looking.ts";
 import { isSettled, planCycle } from "./planning.ts";
 
 export type CoreOptions = {
@@ -136,7 +136,7 @@ export class GridCore {
   ): Look {
     const { total, free } = shown.capacity;
     this.apply({ kind: "cluster-seen", name: cluster, sight: { seen_s: now_s, total, free, text: shown.text, fault: null } });
-    return look(this.state, cluster, shown.jobs, known, now_s, this.apply);
+    return look(this.state, cluster, shown.jobs, known, now_s, this.#lookTools);
   }
 
   /** Takes in that a cluster does not answer, or not as it should. */
@@ -154,9 +154,11 @@ export class GridCore {
 
   /** Takes in that a cluster can never run the jobs of an order: the campaign is paused there. */
   refused({ campaign, cluster }: GridOrder, message: string, at_s: number): void {
-    this.apply({ kind: "pair-paused", id: campaign, cluster, why: message });
-    const event = { class: "campaign", code: "RUNNER_SUBMIT_ERROR", campaign, cluster, job: null, task: null, at_s, message } as const;
-    this.apply({ kind: "event-opened", event, isOpen: true });
+    pausePair(campaign, cluster, { code: "RUNNER_SUBMIT_ERROR", message }, at_s, this.apply);
+  }
+
+  get #lookTools(): LookTools {
+    return { apply: this.apply, resubmissions_max: this.settings.resubmissions_max };
   }
 
   /** Takes in how jobs have ended that vanished from the list of their cluster. */
@@ -165,14 +167,14 @@ export class GridCore {
     for (const job of jobs) {
       const sighting = by_id.get(job.remote_id ?? "");
       if (sighting?.state === "ended" && sighting.ending !== null) {
-        endJob(this.state, job, sighting, now_s, this.apply);
+        endJob(this.state, job, sighting, now_s, this.#lookTools);
         continue;
       }
       // The cluster does not know yet how the job has ended. It is asked again, but not for ever.
       const since_s = this.#vanished.get(job) ?? now_s;
       this.#vanished.set(job, since_s);
       if (now_s - since_s > UNKNOWN_S_MAX && job.remote_id !== null)
-        endJob(this.state, job, lostJob(refOf(job, job.remote_id)), now_s, this.apply);
+        endJob(this.state, job, lostJob(refOf(job, job.remote_id)), now_s, this.#lookTools);
     }
   }
 

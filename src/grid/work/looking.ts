@@ -4,10 +4,13 @@ import type { JobRef, JobSighting } from "#backends/contract/cluster.ts";
 import { fateOf, pauseOf } from "../events/columbo.ts";
 import { periodOf } from "../plan/checkpoints.ts";
 import { campaignOf, type GridEvent, pairOf } from "../state/event.ts";
-import type { GridJob, GridState } from "../state/grid-state.ts";
+import { type GridJob, type GridOrder, type GridState, jobsOf } from "../state/grid-state.ts";
 
 /** What is to be asked after a look. vanished: jobs that the list does not show any more. strangers: second submissions, which were never released. */
 export type Look = { readonly vanished: readonly GridJob[]; readonly strangers: readonly JobRef[] };
+
+/** What a look needs beside the state. resubmissions_max: of campaigns that do not say it. */
+export type LookTools = { readonly apply: (event: GridEvent) => number; readonly resubmissions_max: number };
 
 /** Compares what a cluster shows with the state. began_s: when the list was asked for; orders that were acknowledged later are not expected in it. */
 export function look(
@@ -16,7 +19,7 @@ export function look(
   seen: readonly JobSighting[],
   known: ReadonlySet<GridJob>,
   now_s: number,
-  apply: (event: GridEvent) => number,
+  tools: LookTools,
 ): Look {
   const by_id = new Map(seen.map((each) => [each.id, each]));
   const tags = new Map([...state.orders.values()].filter((order) => order.cluster === cluster).map((order) => [order.tag, order]));
@@ -30,9 +33,11 @@ export function look(
       const is_gone = sighting === undefined || (sighting.state === "ended" && sighting.ending === null);
       if (is_gone) {
         if (known.has(job)) vanished.push(job);
-      } else if (sighting.state === "ended") endJob(state, job, sighting, now_s, apply);
+      } else if (sighting.state === "ended") endJob(state, job, sighting, now_s, tools);
       else if (sighting.state === "running" && job.started_s === null)
-        apply({ kind: "job-started", job, at_s: now_s - (sighting.run_s ?? 0) });
+        tools.apply({ kind: "job-started", job, at_s: now_s - (sighting.run_s ?? 0) });
+      else if (sighting.state === "queued" && sighting.fault?.kind === "impossible" && order.state === "released")
+        giveUpPair(state, order, sighting.fault.text, now_s, tools);
     }
   const strangers = seen.filter(({ id, tag, state: how, user }) => {
     if (how === "ended" || expected.has(id)) return false;
@@ -44,32 +49,53 @@ export function look(
 }
 
 /** Ends a job as its cluster says, and pauses its campaign there if that follows. */
-export function endJob(state: GridState, job: GridJob, sighting: JobSighting, now_s: number, apply: (event: GridEvent) => number): void {
+export function endJob(
+  state: GridState,
+  job: GridJob,
+  sighting: JobSighting,
+  now_s: number,
+  { apply, resubmissions_max }: LookTools,
+): void {
   const { exit_code, mem_kb, reason, ending } = sighting;
   const run_s = sighting.run_s ?? (job.started_s === null ? null : now_s - job.started_s);
   const campaign = campaignOf(state, job.order.campaign);
   const { cluster } = job.order;
   const { checkpointing = null } = campaign.jdl.clusters.get(cluster) ?? {};
   const checkpoint = checkpointing === null ? null : { period_s: periodOf(checkpointing.pace), data: checkpointing.data };
-  const fate = fateOf({ ending, exit_code, reason, run_s, kill: job.kill, cluster, checkpoint });
+  const again = {
+    resubmissions: campaign.resubmissions.get(job.task) ?? 0,
+    resubmissions_max: campaign.jdl.resubmissions_max ?? resubmissions_max,
+  };
+  const fate = fateOf({ ending, exit_code, reason, run_s, kill: job.kill, cluster, checkpoint, ...again });
   apply({ kind: "job-ended", end: { job, at_s: now_s, exit_code, run_s, mem_kb, reason, fate } });
   const pair = pairOf(campaign, cluster);
   if (pair.paused !== null) return;
   const elsewhere_s = [...campaign.pairs].flatMap(([name, { runs }]) => (name === cluster ? [] : runs));
   const pause = pauseOf({ results: pair.results, errors: pair.errors, runs_s: pair.runs }, elsewhere_s, campaign.jdl.error_budget);
   if (pause === null) return;
-  apply({ kind: "pair-paused", id: campaign.id, cluster, why: pause.message });
-  const event = {
-    class: "campaign",
-    code: pause.code,
-    campaign: campaign.id,
-    cluster,
-    job: null,
-    task: null,
-    at_s: now_s,
-    message: pause.message,
-  } as const;
+  pausePair(campaign.id, cluster, pause, now_s, apply);
+}
+
+/** Pauses a campaign on a cluster, with an event that a person closes. */
+export function pausePair(
+  id: number,
+  cluster: string,
+  { code, message }: { readonly code: string; readonly message: string },
+  at_s: number,
+  apply: LookTools["apply"],
+): void {
+  apply({ kind: "pair-paused", id, cluster, why: message });
+  const event = { class: "campaign", code, campaign: id, cluster, job: null, task: null, at_s, message } as const;
   apply({ kind: "event-opened", event, isOpen: true });
+}
+
+/** The cluster says that a waiting job can never run: the campaign pauses there, and takes all its waiting jobs back, which may run elsewhere. */
+function giveUpPair(state: GridState, { campaign: id, cluster }: GridOrder, text: string, now_s: number, { apply }: LookTools): void {
+  const campaign = campaignOf(state, id);
+  for (const job of jobsOf(campaign))
+    if (job.order.cluster === cluster && job.started_s === null && job.kill === null) apply({ kind: "job-ending", job, why: "excess" });
+  if (pairOf(campaign, cluster).paused !== null) return;
+  pausePair(id, cluster, { code: "IMPOSSIBLE", message: `the cluster can never run these jobs: ${text}` }, now_s, apply);
 }
 
 /** Returns the acknowledged jobs of a cluster: those that a list that begins now must show unless they have ended. */

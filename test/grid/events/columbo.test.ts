@@ -6,9 +6,14 @@ import { type Ending, type Fate, fateOf, type PairEnds, pauseOf } from "#grid/ev
 import { periodOf } from "#grid/plan/checkpoints.ts";
 import { TaskBag } from "#grid/plan/task-bag.ts";
 
-const END: Ending = { ending: "exit", exit_code: 0, reason: "", run_s: 100, kill: null, cluster: "c1", checkpoint: null };
+const END: Ending = {
+  ...{ ending: "exit", exit_code: 0, reason: "", run_s: 100, kill: null, cluster: "c1", checkpoint: null },
+  ...{ resubmissions: 0, resubmissions_max: 3 },
+};
 const again = (priority: number, more: object = {}): Fate => ({ kind: "again", priority, is_error: false, place: null, ...more });
 const event = (code: string, message: string): Fate => ({ kind: "event", code, message });
+const limit = (last: string): Fate =>
+  event("RESUBMISSIONS", `its task has run again 3 times on its own, which is the limit; the last job ${last}`);
 const here = { period_s: 60, data: "cluster" } as const;
 
 const FATES: readonly [what: string, end: Partial<Ending>, fate: Fate][] = [
@@ -22,6 +27,12 @@ const FATES: readonly [what: string, end: Partial<Ending>, fate: Fate][] = [
   ["it reached its walltime", { ending: "walltime", exit_code: null }, again(20, { is_error: true, place: { avoid: "c1" } })],
   ["it exited with 66", { exit_code: 66 }, again(10)],
   ["it exited with 67", { exit_code: 67 }, again(0)],
+  ["it exited with 66 before the limit", { exit_code: 66, resubmissions: 2 }, again(10)],
+  ["it exited with 66 at the limit", { exit_code: 66, resubmissions: 3 }, limit("exited with 66")],
+  ["it was ended at the limit", { ending: "killed", exit_code: null, resubmissions: 3 }, limit("was ended by the cluster")],
+  ["it reached its walltime at the limit", { ending: "walltime", exit_code: null, resubmissions: 3 }, limit("exceeded its walltime")],
+  ["it was taken back at the limit", { kill: "excess", ending: "killed", exit_code: null, resubmissions: 3 }, again(20)],
+  ["it ended well at the limit", { resubmissions: 3 }, { kind: "result" }],
   ["it failed", { exit_code: 1 }, event("EXIT_ERROR", "the job has ended with exit code 1")],
   ["it died of a signal of its own", { exit_code: 139 }, event("EXIT_ERROR", "the job has ended with exit code 139")],
   [

@@ -112,6 +112,22 @@ test("judas: a webhook that refuses is given up at once; a subscription survives
   assert.ok(existsSync(join(grid.home, "pbs/grid_priv/grid.conf")));
 });
 
+test("a task that always exits with 66 waits for the user after resubmissions_max", async () => {
+  const runs = join(grid.work, "runs");
+  const id = grid.submit(campaign("endless", `echo x >> ${runs}; exit 66`, { nb_jobs: 1, resubmissions_max: 2 }));
+  await until("the event", () => /RESUBMISSIONS .*run again 2 times/.test(grid.must("gridevents", [String(id)])));
+  assert.equal(readFileSync(runs, "utf8"), "x\nx\nx\n");
+  grid.must("griddel", [String(id)]);
+});
+
+test("jobs that the cluster can never run pause their campaign there", async () => {
+  const id = grid.submit(campaign("wide", "true", { nb_jobs: 2, select: "1:ncpus=100", canary: false }));
+  await until("the event", () => /IMPOSSIBLE .*can never run/.test(grid.must("gridevents", [String(id)])));
+  await until("no job of the campaign left", () => grid.campaign(id).waiting_jobs === 0);
+  assert.match(grid.must("gridstat", ["-f", String(id)]), /here +paused/);
+  grid.must("griddel", [String(id)]);
+});
+
 test("gridnotify: a wrong command line is told with the usage", () => {
   for (const args of [
     ["-s", "low"],
