@@ -43,7 +43,7 @@ const totals = { passed: 0, failed: 0, skipped: [] };
 async function main(what, rest) {
   const started = Date.now();
   const added = rest.includes("--added");
-  const paths = rest.filter((arg) => arg !== "--added");
+  const paths = rest.filter((arg) => arg !== "--added").map(fileNamed);
   if (!(what in RANK)) throw new Problem(`what to run? one of ${Object.keys(RANK).join(" ")}`);
   const bad = paths.find((path) => path.startsWith("-") || !existsSync(path));
   if (bad !== undefined) throw new Problem(`no such test file or folder: ${bad}`);
@@ -58,6 +58,11 @@ async function main(what, rest) {
   process.stdout.write(`${((Date.now() - started) / 1000).toFixed(1)} s\n`);
   report();
   return totals.failed === 0 ? 0 : 1;
+}
+
+/** Returns the file or folder that an argument names; `.test.ts` at the end of a file may be left out. */
+function fileNamed(path) {
+  return !existsSync(path) && existsSync(`${path}.test.ts`) ? `${path}.test.ts` : path;
 }
 
 /** The closing line; or, for a run that sums several (.ci/run), its counts as a line of the file PARTITA_TEST_COUNTS. */
