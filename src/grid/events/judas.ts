@@ -4,17 +4,17 @@
 // U2. Events that happened before the subscription are not told.
 // U3. A notification has at most EVENTS_MAX events, the most severe first, and the number of the others: a campaign with a thousand failures makes one mail.
 
-import type { CampaignRecord, EventRecord, Subscription } from "../state/grid-state.ts";
+import type { EventRecord, Subscription } from "../shapes/event-record.ts";
 
 const EVENTS_MAX = 15;
 const SUBJECT_CHARS_MAX = 120;
 
-export const SEVERITIES = ["low", "medium", "high"] as const;
-export type Severity = (typeof SEVERITIES)[number];
+const SEVERITIES = ["low", "medium", "high"] as const;
+type Severity = (typeof SEVERITIES)[number];
 
 /** What judas sees of the state of the grid. */
 export type Watched = {
-  readonly campaigns: ReadonlyMap<number, Pick<CampaignRecord, "user" | "jdl">>;
+  readonly campaigns: ReadonlyMap<number, { readonly user: string; readonly jdl: { readonly name: string } }>;
   readonly events: ReadonlyMap<number, EventRecord>;
   /** the number of the next event */
   readonly next_event: number;
@@ -24,7 +24,7 @@ export type Watched = {
 export type Letter = { readonly upto: number; readonly events: readonly EventRecord[]; readonly more: number };
 
 /** high: a campaign pauses on a cluster, or a cluster does not answer. medium: a job has failed. low: everything else, such as the end of a campaign. */
-export function severityOf({ class: kind }: Pick<EventRecord, "class">): Severity {
+function severityOf({ class: kind }: Pick<EventRecord, "class">): Severity {
   if (kind === "campaign" || kind === "cluster") return "high";
   return kind === "job" ? "medium" : "low";
 }

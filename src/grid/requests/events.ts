@@ -1,7 +1,7 @@
 // Requests that show and fix events. Pure.
 
 import type { GridEvents, GridEventView, GridFix } from "#protocol/grid-messages.ts";
-import type { EventRecord } from "../state/grid-state.ts";
+import type { EventRecord } from "../shapes/event-record.ts";
 import type { GridCore } from "../work/core.ts";
 import { badValue, mayChange, notAllowed } from "./answers.ts";
 import type { Asker, GridAnswer } from "./handle.ts";

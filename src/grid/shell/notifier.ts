@@ -10,8 +10,8 @@ import { ask } from "#backends/shell/http.ts";
 import type { Mailer } from "#server/shell/mailer.ts";
 import { messageOf } from "#support/caught.ts";
 import { addressShown, type Letter, letterFor, mailText, type Watched, webhookBody, webhookFault } from "../events/judas.ts";
+import type { Subscription } from "../shapes/event-record.ts";
 import type { GridSettings } from "../shapes/settings.ts";
-import type { Subscription } from "../state/grid-state.ts";
 import type { GridCore } from "../work/core.ts";
 
 const AT_ONCE = 8;

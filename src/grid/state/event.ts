@@ -12,18 +12,17 @@ import { firstRatio, type PredictorName } from "../plan/prediction.ts";
 import { newTap, tapAfterBatch } from "../plan/tap.ts";
 import { TaskBag } from "../plan/task-bag.ts";
 import type { Campaign } from "../shapes/campaign.ts";
+import type { EventRecord, Subscription } from "../shapes/event-record.ts";
 import type { Tap } from "../shapes/universe.ts";
 import {
   type CampaignRecord,
   type ClusterRecord,
   type ClusterSight,
-  type EventRecord,
   type GridJob,
   type GridOrder,
   type GridState,
   keyOf,
   type PairRecord,
-  type Subscription,
 } from "./grid-state.ts";
 
 export type EndedJob = {

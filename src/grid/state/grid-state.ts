@@ -3,11 +3,12 @@
 // G1. A task is in exactly one place: not taken yet or returned (in the bag), the task of a live job, in an open event, or done.
 // G2. Tasks that wait are not objects: the bag has the number of the first one, and parameters are one text with positions.
 
-import type { CampaignState, GridSubscription } from "#protocol/grid-messages.ts";
+import type { CampaignState } from "#protocol/grid-messages.ts";
 import type { ClusterFacts, Jdl } from "../jdl/jdl.ts";
 import type { Parameters } from "../jdl/parameters.ts";
 import type { TaskBag } from "../plan/task-bag.ts";
 import type { Campaign } from "../shapes/campaign.ts";
+import type { EventRecord, Subscription } from "../shapes/event-record.ts";
 import type { Batch, Tap } from "../shapes/universe.ts";
 
 /** A cluster, as gridclusters has set it up. */
@@ -112,23 +113,6 @@ export type GridOrder = {
   /** the jobs that have not ended, by index */
   readonly jobs: Map<number, GridJob>;
 };
-
-export type EventRecord = {
-  readonly id: number;
-  readonly class: "cluster" | "job" | "campaign" | "notify" | "log";
-  readonly code: string;
-  readonly campaign: number | null;
-  readonly cluster: string | null;
-  readonly job: number | null;
-  /** the task that waits for a decision; null: none */
-  readonly task: number | null;
-  readonly at_s: number;
-  readonly message: string;
-  state: "open" | "closed";
-};
-
-/** What somebody wants to be told (gridnotify). is_manager: also events of clusters. next_event: the first event that was not told yet. */
-export type Subscription = GridSubscription & { readonly user: string; readonly is_manager: boolean; readonly next_event: number };
 
 export type GridState = {
   readonly clusters: Map<string, ClusterRecord>;

@@ -19,16 +19,9 @@ import { WHOLE_JOB } from "#store/store.ts";
 import { parseJdl, campaignOf as planOf } from "../jdl/jdl.ts";
 import { countedParameters, type Parameters, parametersOf } from "../jdl/parameters.ts";
 import { TaskBag } from "../plan/task-bag.ts";
+import type { EventRecord, Subscription } from "../shapes/event-record.ts";
 import { addJob, type Dirty, newPair } from "./event.ts";
-import {
-  type CampaignRecord,
-  type ClusterRecord,
-  type EventRecord,
-  emptyState,
-  type GridOrder,
-  type GridState,
-  type Subscription,
-} from "./grid-state.ts";
+import { type CampaignRecord, type ClusterRecord, emptyState, type GridOrder, type GridState } from "./grid-state.ts";
 
 const CLUSTER_TABLE = "backends";
 const CAMPAIGN_TABLE = "queues";

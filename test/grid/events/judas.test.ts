@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { addressShown, letterFor, mailFault, mailText, type Watched, webhookBody, webhookFault } from "#grid/events/judas.ts";
 import { parseJdl } from "#grid/jdl/jdl.ts";
+import type { EventRecord, Subscription } from "#grid/shapes/event-record.ts";
 import { parseGridSettings } from "#grid/shell/settings-file.ts";
-import type { EventRecord, Subscription } from "#grid/state/grid-state.ts";
 
 const facts = { name: "c1", type: "partita", default_resources: null, resource_unit: "resource_id" } as const;
 const read = parseJdl('{"name":"sweep","nb_jobs":3,"exec_file":"x","clusters":{"c1":{}}}', new Map([["c1", facts]]));
