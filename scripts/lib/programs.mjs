@@ -24,6 +24,7 @@ export const PROGRAMS = [
     ["pbs_runners", "src/runner/main.ts"],
     ["pbs_runner", "src/runner/pilot-main.ts"],
     ["pbs_grid", "src/grid/main.ts"],
+    ["pbs_web", "src/web/main.ts"],
   ].map(([name, source]) => ({ name, source, kind: "helper" })),
   { name: "qmgr", source: "src/qmgr/main.ts", kind: "command" },
   { name: "partita", source: "src/admin/main.ts", kind: "admin" },

@@ -16,6 +16,7 @@ import { reportCommand, seffCommand } from "./report/report-command.ts";
 import { simCommand } from "./sim/sim-command.ts";
 import { storeCommand } from "./store/store-command.ts";
 import { tuneCommand } from "./tune/tune-command.ts";
+import { tokenCommand, webCommand } from "./web/web-command.ts";
 
 const out = (text: string): void => void process.stdout.write(`${text}\n`);
 
@@ -313,6 +314,8 @@ const CONFIRM_DEAD = call(
 
 const GRID: Call = (y) => y.command(gridCommand);
 
+const WEB: Call = (y) => y.command(webCommand).command(tokenCommand);
+
 const CERT: Call = (y) => y.command(certCommand);
 
 const IMPORT_PBS: Call = (y) => y.command(importPbsCommand);
@@ -374,6 +377,7 @@ const CALLS: readonly Call[] = [
   RUNNERS,
   CONFIRM_DEAD,
   GRID,
+  WEB,
   IMPORT_PBS,
   TRANSLATE,
   UPGRADE,

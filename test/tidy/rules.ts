@@ -7,7 +7,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ["protocol"],
   ["store", "hooks"],
   ["server", "sched", "mom", "backends", "comm"],
-  ["cli", "qmgr", "rsub", "admin", "grid", "runner", "sim", "replay", "report", "resident"],
+  ["cli", "qmgr", "rsub", "admin", "grid", "runner", "sim", "replay", "report", "resident", "web"],
 ];
 
 /** These may import anything: the administrator's program starts and inspects all parts, the simulator runs them. */
@@ -52,6 +52,9 @@ export const PURE: readonly string[] = [
   "src/grid/**",
   "!src/grid/main.ts",
   "!src/grid/shell/**",
+  "src/web/**",
+  "!src/web/main.ts",
+  "!src/web/shell/**",
   "src/server/**",
   "!src/server/main.ts",
   "!src/server/shell/**",

@@ -1,0 +1,121 @@
+// The HTTP interface: who may call what, and which answer each path gives.
+//
+// W1. Every refusal is a problem (api/problem.ts).
+// W2. A request is served only if its Host header names this machine's loopback, so that a page of another site that a browser was led to by DNS gets nothing.
+// W3. A path is checked for the token and its scope before anything of the request is parsed.
+
+import { createHash } from "node:crypto";
+import { type Context, Hono } from "hono";
+import { codeOf, nameOf, stackOf } from "#support/caught.ts";
+import type { Allowance } from "../access/allowance.ts";
+import { admit, type Scope, type TokenRecord } from "../access/token.ts";
+import { JOBS, KINDS } from "../api/kinds.ts";
+import { parseFields, parseListing, TEXT_MAX } from "../api/listing.ts";
+import { type Ask, explanationOf, listObjects, oneObject } from "../api/objects.ts";
+import { type Problem, problem } from "../api/problem.ts";
+import { hashOf } from "./token-file.ts";
+
+export type AppFacts = {
+  readonly ask: Ask;
+  readonly tokens: () => readonly TokenRecord[];
+  readonly allowance: Allowance;
+  readonly now_ms: () => number;
+  readonly note: (text: string) => void;
+};
+
+const LOOPBACK_HOST = /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/i;
+
+/** Makes the interface. */
+export function webApp(facts: AppFacts): Hono {
+  const app = new Hono();
+  app.use(async (c, next) => {
+    if (!LOOPBACK_HOST.test(c.req.header("host") ?? "")) return answer(c, problem(421, "the Host header must be localhost or 127.0.0.1"));
+    await next();
+    c.header("X-Content-Type-Options", "nosniff");
+    c.header("Referrer-Policy", "no-referrer");
+    return undefined;
+  });
+  addReads(app, facts);
+  app.notFound((c) => answer(c, problem(404, `there is nothing at ${c.req.path.slice(0, TEXT_MAX)}`)));
+  app.onError((error, c) => answer(c, faultProblem(error, facts.note)));
+  return app;
+}
+
+function addReads(app: Hono, facts: AppFacts): void {
+  for (const kind of KINDS) {
+    app.get(
+      `/api/v1/${kind.path}`,
+      allowed(facts, "read", async (c) => {
+        const listing = parseListing(kind, [...new URL(c.req.url).searchParams]);
+        return answer(c, "status" in listing ? listing : await listObjects(facts.ask, listing));
+      }),
+    );
+    app.get(
+      `/api/v1/${kind.path}/:id`,
+      allowed(facts, "read", async (c) => {
+        const fields = parseFields(kind, c.req.query("fields") ?? null);
+        if (fields !== null && "status" in fields) return answer(c, fields);
+        return answer(c, await oneObject(facts.ask, kind, idOf(c), fields));
+      }),
+    );
+  }
+  app.get(
+    `/api/v1/${JOBS.path}/:id/explain`,
+    allowed(facts, "read", async (c) => {
+      const told = await explanationOf(facts.ask, idOf(c));
+      return answer(c, "status" in told ? told : told.value);
+    }),
+  );
+}
+
+const idOf = (c: Context): string => c.req.param("id") ?? "";
+
+/** Wraps a handler: it is called only for a token with the scope, and within the allowance of the token's user. */
+function allowed(facts: AppFacts, scope: Scope, handler: (c: Context, token: TokenRecord) => Promise<Response>) {
+  return async (c: Context): Promise<Response> => {
+    const now_ms = facts.now_ms();
+    const [, text] = /^Bearer +(\S+)$/i.exec(c.req.header("authorization") ?? "") ?? [];
+    if (text === undefined) return unauthorized(c, "a token is needed: Authorization: Bearer TOKEN (partita token create)");
+    const admitted = admit(facts.tokens(), text, hashOf, Math.floor(now_ms / 1000));
+    if ("fault" in admitted) return unauthorized(c, `the token is ${admitted.fault}`);
+    if (!admitted.token.scopes.includes(scope)) return answer(c, problem(403, `the token has no scope ${scope}`));
+    const wait_s = facts.allowance.take(admitted.token.user, now_ms);
+    if (wait_s > 0) {
+      c.header("Retry-After", String(wait_s));
+      return answer(c, problem(429, "too many requests of this user"));
+    }
+    return handler(c, admitted.token);
+  };
+}
+
+function unauthorized(c: Context, detail: string): Response {
+  c.header("WWW-Authenticate", "Bearer");
+  return answer(c, problem(401, detail));
+}
+
+const isProblem = (value: unknown): value is Problem =>
+  typeof value === "object" && value !== null && "status" in value && "detail" in value;
+
+/** Writes a value as JSON with an ETag, or a problem. */
+function answer(c: Context, value: unknown): Response {
+  if (isProblem(value)) {
+    if (value.status === 503) c.header("Retry-After", "1");
+    return c.body(JSON.stringify(value), value.status as 400, { "Content-Type": "application/problem+json", "Cache-Control": "no-store" });
+  }
+  const text = JSON.stringify(value);
+  const etag = `"${createHash("sha256").update(text).digest("base64url").slice(0, 27)}"`;
+  const headers = { ETag: etag, "Cache-Control": "private, no-cache" };
+  const known = (c.req.header("if-none-match") ?? "").split(",").map((each) => each.trim().replace(/^W\//, ""));
+  return known.includes(etag) || known.includes("*")
+    ? c.body(null, 304, headers)
+    : c.body(text, 200, { ...headers, "Content-Type": "application/json" });
+}
+
+/** What an exception means for the client. Only faults of our own are written to the log. */
+function faultProblem(error: unknown, note: (text: string) => void): Problem {
+  if (nameOf(error) === "ServerUnreachable") return problem(503, "the server of the complex does not answer");
+  if (nameOf(error) === "TimeoutError") return problem(503, "the server of the complex did not answer in time");
+  if (codeOf(error) === "ECONNREFUSED" || codeOf(error) === "ENOENT") return problem(503, "the server of the complex is not running");
+  note(stackOf(error));
+  return problem(500, "a fault of pbs_web; its log says more");
+}

@@ -1,0 +1,100 @@
+// pbs_web beside a complex (docs/web.md): requests with curl's means, tokens that `partita token` makes. About 5 s.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { type Complex, startComplex } from "../complex.ts";
+
+let complex: Complex;
+let base: string;
+let token: string;
+
+const partita = (...args: readonly string[]): string => complex.must("partita", [...args, "--home", complex.home]).trim();
+
+before(async () => {
+  complex = await startComplex();
+  base = /http:\S+/.exec(partita("web", "start", "--port", "0"))?.[0] ?? "";
+  token = partita("token", "create", "--scope", "read,submit", "--days", "1");
+});
+after(async () => {
+  if (complex === undefined) return;
+  complex.run("partita", ["web", "stop", "--home", complex.home]);
+  await complex.stop();
+});
+
+type Answered = { readonly status: number; readonly body: Record<string, unknown>; readonly headers: Headers };
+
+async function call(path: string, options: RequestInit & { readonly token?: string | null } = {}): Promise<Answered> {
+  const used = options.token === undefined ? token : options.token;
+  const headers = { ...(used === null ? {} : { Authorization: `Bearer ${used}` }), ...(options.headers as object) };
+  const response = await fetch(`${base}${path}`, { ...options, headers });
+  const text = await response.text();
+  return { status: response.status, body: text === "" ? {} : JSON.parse(text), headers: response.headers };
+}
+
+const idsOf = ({ body }: Answered): readonly string[] => (body["items"] as { id: string }[]).map(({ id }) => id);
+
+test("jobs are listed with fields, filters and pages, and shown one by one", async () => {
+  complex.qmgr("set server scheduling=False");
+  const ids = [1, 2, 3].map((priority) => complex.submit(["-p", String(priority), "--", "/bin/true"]));
+  const page = await call("/api/v1/jobs?limit=2&fields=Priority,job_state");
+  assert.deepEqual(page.body, {
+    items: ids.slice(0, 2).map((id, at) => ({ id, attributes: { job_state: "Q", Priority: at + 1 } })),
+    next_cursor: ids[1],
+  });
+  assert.deepEqual(idsOf(await call(`/api/v1/jobs?limit=2&cursor=${ids[1]}`)), [ids[2]]);
+  assert.deepEqual(idsOf(await call("/api/v1/jobs?Priority=ge:2&job_state=Q&queue=workq")), ids.slice(1));
+  assert.deepEqual(idsOf(await call("/api/v1/jobs?job_state=R")), []);
+  const { body } = await call(`/api/v1/jobs/${ids[0]}`);
+  assert.equal((body["attributes"] as Record<string, unknown>)["queue"], "workq");
+  assert.equal((await call("/api/v1/jobs?queue=nowhere")).status, 400);
+});
+
+test("nodes, queues, schedulers, reservations and explanations are shown", async () => {
+  assert.equal(idsOf(await call("/api/v1/nodes?state=free")).length, 1);
+  assert.deepEqual(idsOf(await call("/api/v1/queues?fields=enabled")), ["workq"]);
+  assert.deepEqual(idsOf(await call("/api/v1/schedulers")), ["default"]);
+  assert.deepEqual(idsOf(await call("/api/v1/reservations")), []);
+  const id = complex.submit(["-l", "select=1:ncpus=1", "--", "/bin/true"]);
+  const explained = await call(`/api/v1/jobs/${id}/explain`);
+  assert.equal(explained.status, 200, JSON.stringify(explained.body));
+});
+
+test("an answer that has not changed is not sent again", async () => {
+  const first = await call("/api/v1/queues?fields=enabled");
+  const etag = first.headers.get("etag") ?? "";
+  assert.equal((await call("/api/v1/queues?fields=enabled", { headers: { "If-None-Match": etag } })).status, 304);
+  complex.qmgr("set queue workq enabled=False");
+  assert.equal((await call("/api/v1/queues?fields=enabled", { headers: { "If-None-Match": etag } })).status, 200);
+  complex.qmgr("set queue workq enabled=True");
+});
+
+test("requests without a right, and for what is not there, are refused as problems", async () => {
+  const narrow = partita("token", "create", "--scope", "submit");
+  const revoked = partita("token", "create", "--scope", "read");
+  partita("token", "revoke", revoked.split("_")[1] ?? "");
+  const rows: readonly [path: string, token: string | null, status: number][] = [
+    ["/api/v1/jobs", null, 401],
+    ["/api/v1/jobs", "nonsense", 401],
+    ["/api/v1/jobs", revoked, 401],
+    ["/api/v1/jobs", narrow, 403],
+    ["/api/v1/jobs/999999", token, 404],
+    ["/api/v1/jobs/..%2f..%2fetc", token, 404],
+    ["/api/v1/nodes/nowhere", token, 404],
+    ["/api/v1/reservations/R9", token, 404],
+    ["/api/v1/planets", token, 404],
+    ["/api/v1/jobs?fields=x", token, 400],
+  ];
+  for (const [path, used, status] of rows) {
+    const refused = await call(path, { token: used });
+    assert.deepEqual([refused.status, refused.body["status"]], [status, status], `${path} ${JSON.stringify(refused.body)}`);
+    assert.equal(refused.headers.get("content-type"), "application/problem+json");
+  }
+});
+
+test("a second pbs_web does not start, and stop ends the first", async () => {
+  assert.match(partita("web", "start", "--port", "0"), /runs already/);
+  assert.match(partita("token", "list"), /read,submit/);
+  partita("web", "stop");
+  assert.equal(complex.run("partita", ["web", "status", "--home", complex.home]).status, 1);
+  await assert.rejects(call("/api/v1/jobs"));
+});
