@@ -6,6 +6,9 @@
 // I2. A certificate identifies a peer on another host. If the certificate has the role `host`, the peer may be only the mom of that host, or, if
 //     the server has dialled the peer, only the scheduler that the server has dialled. A user of another host may only send requests, and has the
 //     rights of root only in user mode, whose one user owns all hosts of the complex.
+// I3. In system mode, a process of an ordinary user may be a runner of this user: the kernel says who the user is, and the
+//     token says which runner it is. Only what it says about its own jobs counts (runner-frames.ts), and the limits of its
+//     user hold for its connection.
 
 import { hostName } from "#identity/host-name.ts";
 import { limitOf } from "#model/limits/server-limits.ts";
@@ -43,6 +46,8 @@ export type Connection = {
   readonly peer: Peer | null;
   readonly pid: number;
   role: "client" | "sched" | "mom" | "runners";
+  /** the mom is a runner that is a process of an ordinary user (I3) */
+  is_of_user: boolean;
   /** tokens of the connection's unanswered requests, and of those among them that are listings */
   readonly tokens: Set<number>;
   readonly listings: Set<number>;
@@ -66,6 +71,8 @@ export type Connections = {
   mayBeDaemon(connection: Connection): boolean;
   /** whether the peer may be the mom of this host, as it says in its hello (I1, I2) */
   mayBeMom(connection: Connection, host: string): boolean;
+  /** whether the peer may be a runner of this user, if it has the runner's token (I3) */
+  mayBeRunner(connection: Connection, owner: string): boolean;
   /** whether the peer may be the scheduler that it claims to be (I1, I2). sched_user: that scheduler's attribute */
   mayBeSched(connection: Connection, sched: string, sched_user: unknown): boolean;
   /** the connections of schedulers and moms */
@@ -126,6 +133,7 @@ export function connections(options: {
       if (certified === undefined) return mayBeDaemon(connection);
       return sched === undefined && certified.role === "host" && certified.host === hostName(host);
     },
+    mayBeRunner: ({ link, peer }, owner) => options.system && link.peer.host === undefined && peer?.user === owner,
     mayBeSched: (connection, sched, sched_user) =>
       connection.link.peer.sched === sched ||
       mayBeDaemon(connection) ||
@@ -136,6 +144,7 @@ export function connections(options: {
         peer: peerOf(link.peer),
         pid: link.peer.pid,
         role: "client",
+        is_of_user: false,
         tokens: new Set(),
         listings: new Set(),
       };

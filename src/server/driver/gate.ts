@@ -13,7 +13,9 @@
 //     costs the server much work.
 // G6. A mom of another host cannot create a vnode with the name of a third host that has a certificate, even if that host has no mom.
 //     The gate checks this, because the core knows only hosts whose moms are connected (src/server/moms/host-vnodes.ts).
-// G7. A mom with the name of a runner proves by the token of this runner that it is the runner. Its link was admitted as a mom's link before.
+// G7. A mom with the name of a runner proves by the token of this runner that it is the runner.
+// G8. In system mode, an ordinary user may be such a runner, if the runner is the user's: the kernel says who the user is. What the runner says counts as far as runner-frames.ts
+//     says, and its link keeps the limits of its user.
 
 import { hostName } from "#identity/host-name.ts";
 import { limitOf } from "#model/limits/server-limits.ts";
@@ -39,6 +41,7 @@ import { type Connection, type Connections, connections, createShares, isListing
 import { type MomFrames, momFrames } from "./mom-frames.ts";
 import type { Asker, ClientsPort, LinksPort, LogPort } from "./ports.ts";
 import { type Replies, replies } from "./replies.ts";
+import { runnerFrame, runnerHello } from "./runner-frames.ts";
 import type { ServerDriver } from "./server-driver.ts";
 import type { StartFramesOptions } from "./start-frames.ts";
 
@@ -199,7 +202,7 @@ export class Gate implements LinksPort, ClientsPort {
   /**
    * Whether a mom may have this name (G7). A runner that the server does not know any more is told to end; anybody else who gives the name of a runner, or a token that is
    * not that of the runner, is an intruder. A second process with the token is told to end while the first is connected: a repeated submission may have started two
-   * processes, and the first may already have a job.
+   * processes, and the first may already have a job. A process of an ordinary user must be of the user to whom the runner belongs (G8).
    */
   #admitsRunner(connection: Connection, { host, runner }: MomHello): boolean {
     const known = this.#driver.core.state.runners.get(host);
@@ -207,6 +210,12 @@ export class Gate implements LinksPort, ClientsPort {
     if (known !== undefined) {
       if (runner === undefined || this.#options.digest?.(runner.token) !== known.attrs.digest) {
         this.#intruder(connection, `mom-hello of runner ${host} without its token`);
+        return false;
+      }
+      const { owner } = known.attrs.bucket;
+      connection.is_of_user = !this.#connections.mayBeMom(connection, host);
+      if (connection.is_of_user && !this.#connections.mayBeRunner(connection, owner)) {
+        this.#intruder(connection, `mom-hello of runner ${host} of ${owner}, although its token is right,`);
         return false;
       }
       const first = this.#driver.core.kernel.moms.by_host.get(host.toLowerCase());
@@ -222,22 +231,30 @@ export class Gate implements LinksPort, ClientsPort {
   #momFrame(connection: Connection, type: string, data: unknown): void {
     const parsed = parseFrame("mom-to-server", type, data);
     if (!parsed.ok) return this.#intruder(connection, type);
-    const { frame } = parsed;
-    if (frame.type === "mom-hello") {
-      if (!this.#connections.mayBeMom(connection, frame.data.host)) return this.#intruder(connection, `${type} of ${frame.data.host}`);
-      // A second hello on one link is refused (G5).
-      if (connection.link.peer.host !== undefined && connection.role === "mom") return this.#intruder(connection, `a second ${type}`);
-      if (!this.#admitsRunner(connection, frame.data)) return;
-      connection.role = "mom";
-      connection.link.welcome();
-      return this.#hello(connection, withoutToken(frame.data));
-    }
+    if (parsed.frame.type === "mom-hello") return this.#momHello(connection, parsed.frame.data);
     if (connection.role !== "mom") return this.#intruder(connection, type);
+    const frame = connection.is_of_user ? runnerFrame(parsed.frame, this.#driver.core.state.resources) : parsed.frame;
+    if (frame === null) return;
     if (frame.type === "mom-got") return this.#options.group.heard(connection.link.id, frame.data.position);
     if (frame.type === "mom-report") return this.#report(connection, frame.data, (heard) => connection.link.send("mom-heard", heard));
     if (frame.type === "mom-vnodes")
       return this.#driver.mom(connection.link.id, frame.type, { ...frame.data, vnodes: this.#ownVnodes(connection, frame.data.vnodes) });
     this.#driver.mom(connection.link.id, frame.type, frame.data as MomToServer[typeof frame.type]);
+  }
+
+  #momHello(connection: Connection, hello: MomHello): void {
+    const { host, runner } = hello;
+    // A runner proves by its token and its user what it is (G7, G8).
+    if (!this.#connections.mayBeMom(connection, host) && !(this.#options.system && runner !== undefined))
+      return this.#intruder(connection, `mom-hello of ${host}`);
+    // A second hello on one link is refused (G5).
+    const is_trusted = connection.link.peer.host === undefined && !connection.is_of_user;
+    if (!is_trusted && connection.role === "mom") return this.#intruder(connection, "a second mom-hello");
+    if (!this.#admitsRunner(connection, hello)) return;
+    connection.role = "mom";
+    if (connection.is_of_user) return this.#hello(connection, runnerHello(withoutToken(hello), connection.pid));
+    connection.link.welcome();
+    this.#hello(connection, withoutToken(hello));
   }
 
   /** The vnodes that the mom may report (G6). */

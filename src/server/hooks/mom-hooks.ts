@@ -2,6 +2,7 @@
 //
 // M1. A mom has the present set of hooks before it gets a job: the frame with the hooks is sent before any later start of a job.
 // M2. A hook of a host may change only vnodes of that host, and jobs that are there.
+// M3. In system mode, runners get no hooks: a runner is a process of a user, who may not read what hooks and their configurations contain, and would not have to run them.
 
 import { type AttrChanges, isAttrChanges, isObjectChanges } from "#hooks/run/hook-input.ts";
 import { listOf } from "#model/attribute-reader.ts";
@@ -54,13 +55,16 @@ function momHook({ name, attrs, script, config }: Hook): MomHook {
 
 /** Sends the present hooks to a mom, unless it has them already. */
 export function tellHooks(kernel: Kernel, mom: MomRuntime, hooks: MomHooks = momHooks(kernel)): void {
-  if (mom.hooks === hooks.digest) return;
+  if (mom.hooks === hooks.digest || isOfUser(kernel, mom)) return;
   mom.hooks = hooks.digest;
   kernel.out.moms.push({ link: mom.link, type: "mom-hooks", data: hooks });
   const files = hookFiles(hooks);
   for (const [file, digest] of files) if (mom.hook_files.get(file) !== digest) logSent(kernel, file, mom.host);
   mom.hook_files = files;
 }
+
+/** Whether the mom is a runner that is a process of a user (M3). */
+const isOfUser = ({ config, state }: Kernel, { host }: MomRuntime): boolean => config.own_user === null && state.runners.has(host);
 
 /** The names of the hooks' files in server_priv/hooks, with digests of their contents. */
 function hookFiles({ hooks }: MomHooks): ReadonlyMap<string, string> {

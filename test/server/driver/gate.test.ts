@@ -16,6 +16,7 @@ import type { Reply } from "#protocol/wire/reply.ts";
 import { type LinkPeer, NO_UID } from "#protocol/wire/server-link.ts";
 import type { Link } from "#server/driver/connections.ts";
 import { Gate, type GateOptions } from "#server/driver/gate.ts";
+import { runnerFrame } from "#server/driver/runner-frames.ts";
 import { addSched, addVnode, apply, CONFIG, type Harness, HOST, harness, settle } from "../harness.ts";
 
 const host = (name: string, role: HostIdentity["role"] = "host"): LinkPeer => ({
@@ -354,6 +355,78 @@ test("a mom with the name of a runner needs the token of this runner; the token 
   const { gate, link, sent, fate } = gateFor(LOCAL, world());
   gate.frame(link, "mom-hello", { ...hello("sl-9-0"), ...runner("one") });
   assert.deepEqual([sent, fate.welcome], [[{ type: "mom-quit", data: {} }], false], "a runner that is not known any more");
+});
+
+test("in system mode, a user's process may be a runner of this user; the server believes only what it says about its own jobs (G8)", () => {
+  const bucket = { key: "b", owner: "alice", queue: "workq", project: "p", ncpus: 1, mem_kb: 0, tmp_kb: 0, walltime_s: 64, resources: {} };
+  const person = { name: "alice", uid: 1000, gid: 1000, home: "/home/alice", shell: "/bin/sh" };
+  const users = {
+    userByName: () => person,
+    userByUid: (uid: number) => (uid === 1000 ? person : { ...person, name: "mallory", uid }),
+    groupsOf: () => [],
+    gidsOf: () => [1000],
+    groupByName: () => null,
+    groupByGid: () => null,
+  };
+  const world = (): Harness => {
+    const h = harness();
+    const attrs = { backend: "sl", serial: 1, index: 0, bucket, digest: "digest of one", asked_s: 0, life_s: 600 };
+    apply(h, { kind: "created", object: "runner", name: "sl-1-0", attrs });
+    return h;
+  };
+  const ALICE: LinkPeer = { pid: 91, uid: 1000, gid: 1000 };
+  const said = {
+    ...hello("sl-1-0"),
+    pid: 1,
+    vnodes: [
+      { name: "sl-1-0", attrs: { resources_available: { ncpus: 64 } } },
+      { name: "x", attrs: {} },
+    ],
+  };
+  const shows = (token: string): MomToServer["mom-hello"] => ({ ...said, tasks: "/tmp/mine", hooks: "h", runner: { token, age_s: 1 } });
+  // biome-ignore format: a table
+  const rows: readonly (readonly [what: string, peer: LinkPeer, says: MomToServer["mom-hello"], system: boolean, destroyed: boolean])[] = [
+    ["her own runner",               ALICE,                    shows("one"),                              true,  false],
+    ["a forged token",               ALICE,                    shows("two"),                              true,  true],
+    ["no token",                     ALICE,                    said,                                      true,  true],
+    ["another user with the token",  { ...ALICE, uid: 1001 },  shows("one"),                              true,  true],
+    ["another host with the token",  host("node7"),            shows("one"),                              true,  true],
+    ["user mode",                    ALICE,                    shows("one"),                              false, true],
+    ["a host",                       ALICE,                    hello("node7"),                            true,  true],
+    ["an unknown runner",            ALICE,                    { ...shows("one"), host: "sl-7-0" },       true,  false],
+  ];
+  for (const [what, peer, says, system, destroyed] of rows) {
+    const h = world();
+    const { gate, link, fate } = gateFor(peer, h, { users, system });
+    gate.frame(link, "mom-hello", says);
+    assert.deepEqual(fate, { welcome: false, destroyed }, what);
+    assert.equal(h.core.state.vnodes.has("sl-1-0"), what === "her own runner", what);
+  }
+  const h = world();
+  const { gate, link, fate, sent } = gateFor(ALICE, h, { users, system: true });
+  gate.frame(link, "mom-hello", shows("one"));
+  const mom = h.core.kernel.moms.by_host.get("sl-1-0");
+  assert.deepEqual([mom?.hello.pid, mom?.hello.tasks, mom?.vnodes, mom?.hello.runner?.token], [91, undefined, [], ""]);
+  const available = (): unknown => h.core.state.vnodes.get("sl-1-0")?.attrs["resources_available"];
+  const before = JSON.stringify([available(), [...h.core.state.vnodes.keys()]]);
+  gate.frame(link, "mom-vnodes", { vnodes: said.vnodes });
+  gate.frame(link, "mom-site", { resources: { ncpus: "64" } });
+  gate.frame(link, "mom-hook", { hook: "h", event: "exechost_periodic", actions: ["offline_vnodes"], restart_cycle: true, vnodes: {} });
+  assert.equal(JSON.stringify([available(), [...h.core.state.vnodes.keys()]]), before);
+  assert.deepEqual(h.core.state.vnodes.get("sl-1-0")?.attrs["site_resources"], undefined);
+  assert.ok(!sent.some(({ type }) => type === "mom-hooks"));
+  gate.frame(link, "mom-hello", shows("one"));
+  assert.equal(fate.destroyed, true, "a second hello on the link");
+});
+
+test("what a user's runner reports begins no line of its own and names known resources (runner-frames.ts F2)", () => {
+  const { resources } = harness().core.state;
+  const used = { cput: "0:00:01", mem: "5kb", walltime: 3, "x\nE;1": 1, cpupercent: "1\n2", ncpus: "9".repeat(65) };
+  const obit = { type: "mom-obit", data: { job: "1", run_count: 1, exit_status: 0, used, message: "a\nb\u0007c" } } as const;
+  const counts = { cput: "0:00:01", mem: "5kb", walltime: 3 };
+  assert.deepEqual(runnerFrame(obit, resources)?.data, { job: "1", run_count: 1, exit_status: 0, used: counts, message: "a b c" });
+  const report = { type: "mom-report", data: { number: 1, jobs: [{ job: "1", run_count: 1, used }], site: { ncpus: "64" } } } as const;
+  assert.deepEqual(runnerFrame(report, resources)?.data, { number: 1, jobs: [{ job: "1", run_count: 1, used: counts }] });
 });
 
 test("the ticket of an interactive job says where its qsub is, also on the host of one of two servers", () => {
