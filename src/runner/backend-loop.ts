@@ -12,7 +12,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Backend, RunnerOrder, RunnerSighting } from "#backends/contract/backend.ts";
+import type { Backend, Owner, RunnerOrder, RunnerSighting } from "#backends/contract/backend.ts";
 import { pauseAfter } from "#backends/contract/backoff.ts";
 import { BackendError, type FaultKind } from "#backends/contract/fault.ts";
 import type { BackendSettings } from "#backends/contract/settings.ts";
@@ -36,6 +36,8 @@ export type LoopTools = {
   readonly env: Readonly<Record<string, string>>;
   /** the shortest time between two looks at a backend other than this machine; absent: PAUSE_MS_MIN */
   readonly pause_ms_min?: number;
+  /** system mode: the identity of a user; null: the user is unknown here, or is root */
+  ownerOf(name: string): Owner | null;
   /** opens a backend; throws a BackendError if its attributes cannot be right */
   open(settings: BackendSettings): Backend;
   send<T extends keyof RunnersToServer>(type: T, data: RunnersToServer[T]): void;
@@ -94,6 +96,8 @@ export class BackendLoop {
   #closed = false;
   #strangers: ReadonlyMap<string, number> = new Map();
   #seen: ReadonlyMap<string, RunnerSighting> = new Map();
+  /** the owners of the orders in the last picture, by serial */
+  #owners: ReadonlyMap<number, string> = new Map();
   #is_empty = false;
   readonly #refused = new Map<string, number>();
   /** orders that were submitted without a clear answer, by tag */
@@ -127,7 +131,7 @@ export class BackendLoop {
   /** Whether runners are started on this machine while the backend fails (L4). */
   get #mayFallBack(): boolean {
     const { type, fallback } = this.#work.attrs;
-    return this.#tools.user !== null && type !== "local" && (fallback ?? "local") === "local";
+    return type !== "local" && (fallback ?? "local") === "local";
   }
 
   get #spareWanted(): boolean {
@@ -138,6 +142,7 @@ export class BackendLoop {
   update(work: BackendWork, runners: readonly RunnerWork[], plan: () => Plan): void {
     this.#work = work;
     if (this.#closed) return;
+    this.#owners = new Map(runners.map(({ serial, bucket }) => [serial, bucket.owner]));
     // Somebody has changed attributes of the backend object, perhaps to remove the fault.
     if (this.#fault !== null && this.#attributes !== this.#opened_for) this.#next_ms = 0;
     if (this.#busy) {
@@ -211,8 +216,6 @@ export class BackendLoop {
   async #open(): Promise<void> {
     const text = this.#attributes;
     if (this.#main !== null && text === this.#opened_for) return;
-    if (this.#tools.user === null)
-      throw new BackendError({ kind: "configuration", text: "in system mode, runners cannot be started yet: use a complex in user mode" });
     await this.#main?.backend.close();
     this.#main = null;
     this.#opened_for = text;
@@ -261,17 +264,21 @@ export class BackendLoop {
 
   /** Lists the runners of the spare. If an earlier process has started some, its directory is there. */
   async #listSpare(): Promise<readonly RunnerSighting[]> {
-    if (this.#spare === null && this.#tools.user !== null && (this.#spareWanted || existsSync(this.#directoryOf("local"))))
+    if (this.#spare === null && (this.#spareWanted || existsSync(this.#directoryOf("local"))))
       this.#spare = { backend: this.#tools.open(this.#settings("local")), diverted: true };
     const sightings = ((await this.#spare?.backend.list()) ?? []).filter((each) => this.#isOurs(each));
     for (const { tag } of sightings) this.#of_spare.add(parseTag(tag)?.serial ?? 0);
     return sightings;
   }
 
-  /** Whether a sighting is a runner of this backend. Any user can give a job a name that looks like a tag. */
+  /**
+   * Whether a sighting is a runner of this backend. Any user can give a job a name that looks like a tag, so it must belong to the owner of the order. A sighting of an order
+   * that the server does not have any more has no owner; it is cancelled with the rights of its own user only.
+   */
   #isOurs({ tag, user }: RunnerSighting): boolean {
     const { complex, user: own } = this.#tools;
-    return isTagOf(tag, { complex, backend: this.#work.name }) && (user === null || user === own);
+    if (!isTagOf(tag, { complex, backend: this.#work.name })) return false;
+    return user === null || user === (own ?? this.#owners.get(parseTag(tag)?.serial ?? 0) ?? user);
   }
 
   async #settle(all: readonly RunnerWork[], { sightings, whole }: Listed): Promise<void> {
@@ -343,6 +350,9 @@ export class BackendLoop {
     const { name: backend, attrs } = this.#work;
     const options = this.#optionsFor(bucket);
     if (options === null) return;
+    const owner = this.#tools.user === null ? this.#tools.ownerOf(bucket.owner) : null;
+    if (this.#tools.user === null && owner === null)
+      return this.#refuse(bucket.key, `${bucket.owner} is no user of the server's host who may have runners (root may not)`);
     const least_s = Number(attrs["runner_walltime"] ?? WALLTIME_S_DEFAULT);
     const life_s = bucket.walltime_s === null ? LIFE_ENDLESS_S : Math.max(least_s, bucket.walltime_s + LIFE_SPARE_S);
     const tokens = Array.from({ length: count }, () => randomBytes(TOKEN_BYTES).toString("hex"));
@@ -355,7 +365,7 @@ export class BackendLoop {
       tag,
       isFirst: true,
       count,
-      owner: null,
+      owner,
       argv: this.#tools.argv,
       env: this.#tools.env,
       tokens,

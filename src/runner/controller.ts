@@ -7,7 +7,10 @@ import { planOf } from "./plan.ts";
 
 type Picture = ServerToRunners["runners-work"];
 
-export type ControllerOptions = Pick<LoopTools, "complex" | "user" | "directory" | "argv" | "env" | "open" | "note" | "send"> & {
+export type ControllerOptions = Pick<
+  LoopTools,
+  "complex" | "user" | "directory" | "argv" | "env" | "ownerOf" | "open" | "note" | "send"
+> & {
   /** called when the server does not need this process any more, and the backends have no runner left: the process must end */
   finished(): void;
   /** for how long backends that fail, or show runners, may keep this process after the server has told it to end */

@@ -7,6 +7,7 @@ import { userInfo } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openBackend } from "#backends/open-backend.ts";
+import { ownerOf } from "#backends/shell/users.ts";
 import { ANOTHER_RUNS, RUNNERS_LOCK, type RunnersToServer } from "#protocol/runner-link.ts";
 import { frameTypes, parseFrame } from "#protocol/schema-link.ts";
 import { connectLink } from "#protocol/wire/ipc-transport.ts";
@@ -82,6 +83,7 @@ async function serve(conf: Conf, directory: string, note: (text: string, event?:
     directory,
     argv: [process.execPath, runnerProgram()],
     env: { PBS_CONF_FILE: conf.file },
+    ownerOf,
     open: openBackend,
     finished: () => ended.resolve(),
     note,

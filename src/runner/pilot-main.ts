@@ -4,8 +4,9 @@
 // W1. The token is read from its file at once, is never in an argument, a log or the environment of a job, and goes to the server only.
 // W2. If this process ends in whatever way, its jobs are ended: the starter notices the end of the pipe to its mom (src/mom/starter/starter-main.ts M5).
 // W3. A runner whose complex is gone ends (home-watch.ts).
+// W4. In system mode a runner is a process of one user. It has no right to become another, so it works like a mom of a complex in user mode, and takes jobs of its own user only.
 
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { RUNNER_ENV } from "#backends/contract/backend.ts";
@@ -14,7 +15,7 @@ import { parseMomOptions } from "#mom/config/options.ts";
 import { Mom } from "#mom/shell/mom.ts";
 import { runnerName } from "#protocol/runner-link.ts";
 import { messageOf } from "#support/caught.ts";
-import { readConf } from "#support/conf.ts";
+import { type Conf, readConf } from "#support/conf.ts";
 import { closeForeignDescriptors } from "#support/descriptors.ts";
 import { homeWatch } from "./home-watch.ts";
 
@@ -32,8 +33,12 @@ async function main(): Promise<number> {
   const token = readFileSync(token_file, "utf8").trim();
   const name = runnerName(parts.backend, parts.serial, Number(index));
   process.title = `pbs_runner ${name}`;
+  const complex = readConf();
+  if (complex.mode === "system" && process.geteuid?.() === 0)
+    return failed("in system mode, a runner runs as the owner of its jobs, never as root");
   const home = mkdtempSync(join(tmpdir(), "partita-runner-"));
-  const conf = { ...readConf(), mom_home: home, mom_node_name: name };
+  const own = complex.mode === "system" ? ownTemporary(home) : {};
+  const conf = { ...complex, ...own, mom_home: home, mom_node_name: name };
   const options = parseMomOptions(["-N", "-d", home]);
   if (typeof options === "string") return failed(options);
   const isGone = homeWatch(() => existsSync(conf.home));
@@ -49,6 +54,15 @@ async function main(): Promise<number> {
     clearInterval(watch);
     rmSync(home, { recursive: true, force: true, maxRetries: 3 });
   }
+}
+
+/**
+ * System mode (W4). Temporary directories of jobs are in the directory of the runner, because other users could make the expected names in a shared one before.
+ */
+function ownTemporary(home: string): Pick<Conf, "mode" | "tmpdir"> {
+  const directory = join(home, "tmp");
+  mkdirSync(directory, { mode: 0o700 });
+  return { mode: "user", tmpdir: directory };
 }
 
 function failed(text: string): number {

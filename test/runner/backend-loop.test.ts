@@ -44,9 +44,10 @@ function fake(type: Backend["type"], over: Partial<Backend> = {}): Backend {
 type Sent = { readonly [T in keyof RunnersToServer]: { readonly type: T; readonly data: RunnersToServer[T] } }[keyof RunnersToServer];
 
 /** A loop whose backends are those that `open` returns. pass: lets it look once, with the attributes and runners that the server has. */
-function bed(t: TestContext, open: (settings: BackendSettings) => Backend) {
+function bed(t: TestContext, open: (settings: BackendSettings) => Backend, user: string | null = "me") {
   const directory = mkdtempSync(join(tmpdir(), "partita-loop-"));
   const sent: Sent[] = [];
+  const refused: string[] = [];
   let serial = 0;
   let woken = 0;
   const workOf = (attrs: BackendWork["attrs"]): BackendWork => ({
@@ -56,16 +57,17 @@ function bed(t: TestContext, open: (settings: BackendSettings) => Backend) {
   });
   const loop = new BackendLoop(workOf({}), {
     complex: "c",
-    user: "me",
+    user,
     directory,
     pause_ms_min: 0,
     argv: ["/bin/runner"],
     env: {},
+    ownerOf: (name) => (name === "root" ? null : { name, uid: 1000, gid: 1000, groups: [1000] }),
     open,
     send: (type, data) => void sent.push({ type, data } as Sent),
     record: async () => ++serial,
     note: () => undefined,
-    refused: () => undefined,
+    refused: (_partition, _bucket, why) => void refused.push(why),
     changed: () => void woken++,
   });
   t.after(async () => {
@@ -76,7 +78,7 @@ function bed(t: TestContext, open: (settings: BackendSettings) => Backend) {
     loop.update(workOf(attrs), runners, () => plan);
     await loop.idle();
   };
-  return { directory, sent, pass, loop, woken: () => woken };
+  return { directory, sent, refused, pass, loop, woken: () => woken };
 }
 
 const runner = (serial: number, more: Partial<RunnerWork>): RunnerWork => {
@@ -221,4 +223,34 @@ test("loop: while runners are expected to come or go, the backend is soon asked 
   const before = one.woken();
   t.mock.timers.tick(59_000);
   assert.equal(one.woken(), before, "nothing is expected: the next look is that of runner_resync_interval");
+});
+
+test("loop: in system mode, runners are asked for as the owner of their jobs; a job with the name of another user's runner is no runner", async (t) => {
+  const orders: RunnerOrder[] = [];
+  let shown: readonly RunnerSighting[] = [];
+  const slurm = fake("slurm", {
+    async submit(order) {
+      orders.push(order);
+      return sightingsOf(order).map((each) => ({ ...each, user: order.owner?.name ?? null }));
+    },
+    list: async () => shown,
+  });
+  const { pass, sent, refused } = bed(t, () => slurm, null);
+  await pass({ ...ONE, asks: [{ backend: "sl", bucket: { ...BUCKET, owner: "root" }, count: 1, priority: 0 }] });
+  assert.deepEqual([orders.length, refused.length], [0, 1]);
+  assert.match(String(refused[0]), /^root is no user of the server's host who may have runners/);
+  await pass(ONE);
+  assert.deepEqual(
+    orders.map(({ owner }) => owner?.name),
+    ["a"],
+  );
+  const gone = (): number => sent.filter(({ type }) => type === "runners-gone").length;
+  const [real] = orders.flatMap(sightingsOf);
+  assert.ok(real !== undefined);
+  shown = [{ ...real, user: "a", state: "running" }];
+  await pass(NOTHING, { runners: [runner(1, { doing: "lost" })] });
+  assert.equal(gone(), 0, "the owner's job is the runner");
+  shown = [{ ...real, user: "mallory", state: "running" }];
+  await pass(NOTHING, { runners: [runner(1, { doing: "lost" })] });
+  assert.equal(gone(), 1, "the job of somebody else is not");
 });

@@ -34,6 +34,7 @@ async function bed(t: TestContext, list: () => readonly RunnerSighting[], leave_
   };
   const controller = new Controller({
     ...{ complex: "c", user: "me", directory, argv: ["/bin/runner"], env: {}, leave_ms_max },
+    ownerOf: () => null,
     open: () => backend,
     note: () => undefined,
     send: () => undefined,

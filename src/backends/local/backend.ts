@@ -17,7 +17,7 @@ import { type Backend, ORDER_COUNT_MAX, RUNNER_ENV, type RunnerOrder, type Runne
 import { BackendError, type Fault } from "../contract/fault.ts";
 import type { BackendSettings } from "../contract/settings.ts";
 import { identityWords } from "../shell/identity.ts";
-import { ageOf, bootId, environments, isAlive, leadsGroup, type Process, processOf, signalGroup } from "../shell/processes.ts";
+import { ageOf, bootId, environments, isAlive, leadsGroup, type Process, processOf, signalGroup, uidOf } from "../shell/processes.ts";
 import type { TokenFiles } from "../shell/token-files.ts";
 import { type OrderRecord, parseOrderRecord, runnerOfEnviron } from "./answer.ts";
 import { localFault } from "./faults.ts";
@@ -89,11 +89,16 @@ class Local {
     }
   }
 
-  /** Only the leader of a process group is a runner: its own children may have inherited the environment. */
+  /**
+   * Only the leader of a process group is a runner: its own children may have inherited the environment. Any user can give a process such an environment, and this process
+   * may end what it adopts, so the process must belong to the user of the runner.
+   */
   #adopt(pid: number, environ: string): void {
     const found = runnerOfEnviron(environ);
-    const runner = found === null ? undefined : this.#orders.get(found.tag)?.runners[found.index];
+    const order = found === null ? undefined : this.#orders.get(found.tag);
+    const runner = found === null ? undefined : order?.runners[found.index];
     if (runner === undefined || runner.state !== "queued" || !leadsGroup(pid)) return;
+    if (uidOf(pid) !== (order?.record.owner?.uid ?? process.geteuid?.())) return;
     runner.process = processOf(pid, this.#boot);
     if (runner.process !== null) runner.state = "running";
   }

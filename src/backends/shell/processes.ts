@@ -1,7 +1,7 @@
 // Processes of this machine as /proc shows them. A process is known by number, time of birth and boot, so that another process that later has the same number
 // is not taken for it.
 
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 
 export type Process = { readonly pid: number; readonly birth: number; readonly boot: string };
 
@@ -37,6 +37,11 @@ export function* environments(): Generator<{ readonly pid: number; readonly envi
     const environ = readOf(pid, "environ");
     if (environ !== "") yield { pid, environ };
   }
+}
+
+/** Returns the user of a process; null: it has ended. */
+export function uidOf(pid: number): number | null {
+  return statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid ?? null;
 }
 
 /** Whether a process leads a process group. Its children, which inherit its environment, do not. */
