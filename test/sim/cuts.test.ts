@@ -33,4 +33,8 @@ for (let first = 1; first <= SEEDS; first += GROUP) {
 
 test("output that a mother superior has kept of a run that ended without its word is removed when the job is deleted", async () => {
   await run(40441, "pair");
+  // A lower node_fail_requeue was set while a host was cut off, and then the other server took over.
+  await run(9000129, "pair");
+  // A sister had ended its part before the first host began the run.
+  await run(9000598, "pair");
 });

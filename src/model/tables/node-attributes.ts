@@ -45,6 +45,7 @@ const ROWS: readonly AttributeRow[] = [
   ["last_used_time", "time", "all", "pbs", "when a job or reservation last ended there"],
   ["backend", "string", "all", "pbs", "for a runner: the backend that started it"],
   ["backend_id", "string", "all", "pbs", "for a runner: its id in the backend"],
+  ["requeue_told", "integer", "none", "pbs", "internal: an earlier, longer node_fail_requeue that the mom may still use, in seconds; 0: for ever"],
   ["runner_bucket", "string", "op", "pbs", "for a runner: the bucket of jobs that it takes"],
   ["runner_end", "time", "all", "pbs", "for a runner: when its walltime ends; no job or reservation there ends later"],
 ];

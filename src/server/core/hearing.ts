@@ -17,6 +17,7 @@ import { armJob, isExecution, isRoute, loseTopjob } from "../jobs/life.ts";
 import { preemptionMet } from "../jobs/preemption.ts";
 import { startMet } from "../jobs/start-wait.ts";
 import { jobOfWaiters, runOfWaiters, subjobsOfWaiters } from "../jobs/waiters.ts";
+import { gracesChanged } from "../moms/grace.ts";
 import { heartbeatChanged } from "../moms/heartbeat.ts";
 import { nodeCreated } from "../moms/host-vnodes.ts";
 import { reportsChanged } from "../moms/missed-reports.ts";
@@ -196,6 +197,7 @@ const HEARERS: { readonly [K in keyof News]: readonly Hearer<News[K]>[] } = {
     { hears: news.serverChanged },
     { when: (_kernel, change) => changes(change, "node_silence_timeout"), hears: heartbeatChanged },
     { when: (_kernel, change) => changes(change, "node_silence_timeout", "node_answer_timeout"), hears: reportsChanged },
+    { when: (_kernel, change) => changes(change, "node_fail_requeue", "node_requeue_min"), hears: gracesChanged },
     { when: (_kernel, change) => changes(change, "sched_silence_timeout"), hears: schedHeartbeatChanged },
     { when: (_kernel, change) => changes(change, "sched_silence_timeout"), hears: beginRunnersHeartbeat },
     {

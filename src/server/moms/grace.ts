@@ -9,12 +9,15 @@
 // G3. node_fail_requeue counts from the loss of the mom and may be as short as a second. The grace is never shorter than
 //     node_requeue_min, so that no short pause of a server or of the network ends jobs.
 // G4. A server that has just started does not know what a mom was told. It counts from its start, which is later than any
-//     message that an earlier server has answered, and assumes the present settings.
+//     message that an earlier server has answered, and assumes the present settings, or the time of G5 if that is longer.
+// G5. When the settings make the grace shorter, the longer grace is stored as requeue_told of a vnode of each host, until
+//     the mom has named a shorter one. The mom may be cut off at that time, and another server may take over meanwhile.
 
 import { limitOf } from "#model/limits/server-limits.ts";
 import type { MomGrace, MomHello } from "#protocol/mom-link.ts";
 import type { Kernel } from "../engine/kernel.ts";
 import type { LostMom, MomRuntime } from "../engine/mom-runtime.ts";
+import type { Transaction } from "../engine/transaction.ts";
 import { hostOfJob } from "../state/job-hosts.ts";
 import type { Job } from "../state/state.ts";
 import { DOWNTIME_S_DEFAULT, downtime_ms } from "./patience.ts";
@@ -30,14 +33,25 @@ function failRequeue_s({ state }: Pick<Kernel, "state">): number {
   return set < 0 ? 1 : set;
 }
 
+/** The grace for rerunnable jobs at present, in seconds. 0: for ever. */
+function presentRequeue_s(kernel: Kernel): number {
+  const requeue_s = failRequeue_s(kernel);
+  return requeue_s === 0 ? 0 : Math.max(limitOf(kernel.state, "node_requeue_min"), requeue_s);
+}
+
+const isLonger = (one_s: number, other_s: number): boolean => other_s !== 0 && (one_s === 0 || one_s > other_s);
+
+/** The longest of these times. 0: for ever. */
+const longest = (first_s: number, ...more_s: readonly number[]): number =>
+  more_s.reduce((max_s, each_s) => (isLonger(each_s, max_s) ? each_s : max_s), first_s);
+
 /** The grace of a mom at present. sisterJobs: the jobs for which the mom's host is a further host, not the first. */
 function presentGrace(kernel: Kernel, sisterJobs: readonly Job[]): Seconds {
   const least_s = limitOf(kernel.state, "node_requeue_min");
-  const requeue_s = failRequeue_s(kernel);
   const downtimes_s = sisterJobs.map((job) => downtime_ms(kernel, hostOfJob(job)) / 1000);
   // The configuration of a mother superior that is not connected is unknown. The default then applies to its sisters, too.
   const sister_s = Math.min(DOWNTIME_S_DEFAULT, ...downtimes_s);
-  return { requeue_s: requeue_s === 0 ? 0 : Math.max(least_s, requeue_s), sister_s: Math.max(least_s, sister_s) };
+  return { requeue_s: presentRequeue_s(kernel), sister_s: Math.max(least_s, sister_s) };
 }
 
 /** The graces that a mom may use, as its hello shows. */
@@ -72,15 +86,62 @@ export function graceNamed(mom: MomRuntime, number: number | undefined): void {
 export function loseGrace(kernel: Kernel, mom: MomRuntime): void {
   const key = mom.host.toLowerCase();
   kernel.moms.lost.delete(key);
-  if (mom.graces === null || mom.graces.length === 0) return;
-  const requeues_s = mom.graces.map(({ requeue_s }) => requeue_s);
-  const requeue_s = requeues_s.includes(0) ? 0 : Math.max(...requeues_s);
+  if (mom.graces === null) return;
+  const [first, ...more] = mom.graces;
+  if (first === undefined) return;
+  const requeue_s = longest(first.requeue_s, ...more.map((grace) => grace.requeue_s));
   kernel.moms.lost.set(key, { heard_ms: mom.heard_ms, requeue_s, sister_s: Math.max(...mom.graces.map(({ sister_s }) => sister_s)) });
 }
 
 /** Called at the start of the server for each host (G4). */
 export function graceUnknown(kernel: Kernel, host: string, sisterJobs: readonly Job[]): void {
-  kernel.moms.lost.set(host.toLowerCase(), { heard_ms: kernel.now_ms, ...presentGrace(kernel, sisterJobs) });
+  const present = presentGrace(kernel, sisterJobs);
+  const requeue_s = longest(present.requeue_s, ...[...toldOf(kernel, host).values()]);
+  kernel.moms.lost.set(host.toLowerCase(), { ...present, heard_ms: kernel.now_ms, requeue_s });
+}
+
+/** The stored graces of a host by vnode (G5). */
+function toldOf({ state }: Kernel, host: string): ReadonlyMap<string, number> {
+  const told = new Map<string, number>();
+  for (const name of state.hosts.get(host) ?? []) {
+    const told_s = state.vnodes.get(name)?.attrs["requeue_told"];
+    if (typeof told_s === "number") told.set(name, told_s);
+  }
+  return told;
+}
+
+/** Called at the start of the server: notes the grace that the moms are told from now on. */
+export function beginGraces(kernel: Kernel): void {
+  kernel.moms.requeue_s = presentRequeue_s(kernel);
+}
+
+/** Called when the settings have changed: stores the grace that moms may still use, if the present one is shorter (G5). */
+export function gracesChanged(kernel: Kernel, tx: Transaction): void {
+  const before_s = kernel.moms.requeue_s;
+  const now_s = presentRequeue_s(kernel);
+  kernel.moms.requeue_s = now_s;
+  if (before_s === null || !isLonger(before_s, now_s)) return;
+  for (const [host, names] of kernel.state.hosts) {
+    const [first] = names;
+    if (first === undefined || kernel.state.runners.has(host)) continue;
+    const told = toldOf(kernel, host);
+    const [name = first] = told.keys();
+    const told_s = longest(before_s, ...told.values());
+    if (told.get(name) !== told_s) tx.apply({ kind: "changed", object: "node", name, set: { requeue_told: told_s }, unset: [] });
+  }
+}
+
+/** Called when the mom has named a grace: the stored grace is no longer needed if the mom can use only shorter ones (G5). */
+export function shortenTold(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
+  const told = toldOf(kernel, mom.host);
+  if (told.size === 0) return;
+  const present_s = presentRequeue_s(kernel);
+  const [first, ...more] = (mom.graces ?? []).map(({ requeue_s }) => requeue_s).filter((each_s) => isLonger(each_s, present_s));
+  const left_s = first === undefined ? null : longest(first, ...more);
+  for (const [name, told_s] of told) {
+    if (left_s === null) tx.apply({ kind: "changed", object: "node", name, set: {}, unset: ["requeue_told"] });
+    else if (left_s !== told_s) tx.apply({ kind: "changed", object: "node", name, set: { requeue_told: left_s }, unset: [] });
+  }
 }
 
 const lostMom = (kernel: Kernel, host: string): LostMom | undefined => kernel.moms.lost.get(host.toLowerCase());

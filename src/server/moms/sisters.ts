@@ -80,8 +80,11 @@ export function crewOf(kernel: Kernel, job: Job): Crew | null {
 
 function stateIn(hello: MomHello, job: string, run_count: number): Sister["state"] {
   const entry = hello.jobs.find((held) => held.job === job && held.run_count === run_count);
-  return entry === undefined ? "gone" : entry.state === "starting" ? "asked" : "joined";
+  return entry === undefined ? "gone" : isPart(entry) ? "joined" : "asked";
 }
+
+/** Whether the host takes part in the run. A part that has ended never joins: its obit, which the mom will repeat, ends the start or counts as the end of the part. */
+const isPart = ({ state }: MomHello["jobs"][number]): boolean => state !== "starting" && state !== "ended";
 
 const standsIn = (hello: MomHello, job: string): boolean => hello.jobs.some((held) => held.job === job && held.state === "suspended");
 
@@ -344,9 +347,9 @@ export function sisterHello(kernel: Kernel, tx: Transaction, job: Job, mom: MomR
   if (entry !== undefined) {
     // If the sister repeats an obit that was received before, nothing changes. If the sister counted as lost because it was silent, it has the run again.
     if (sister.state === "gone" && entry.state !== "ended") sister.missed = false;
-    if (sister.state !== "gone" || entry.state !== "ended") sister.state = entry.state === "starting" ? "asked" : "joined";
+    if (sister.state !== "gone" || entry.state !== "ended") sister.state = isPart(entry) ? "joined" : "asked";
     if (crew.over !== null || isReleasing(kernel, job, mom.host)) letGo(kernel, job, mom.host.toLowerCase());
-    else if (entry.state !== "ended" && entry.state !== "starting") {
+    else if (isPart(entry)) {
       sisterJoined(kernel, job, mom.host);
       alignSisters(kernel, job);
     }

@@ -4,7 +4,7 @@ import { type ChildProcess, type SpawnSyncReturns, spawn, spawnSync } from "node
 import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { ROOT } from "../shared.ts";
 import type { Rule, SwitchCounts } from "./weather.ts";
@@ -194,6 +194,8 @@ function makeHost(facts: HostFacts): NetHost {
   const { name, address, space, dir, own, home } = facts;
   const etc = join(dir, name, "etc");
   for (const path of ["/etc", ...own]) {
+    // Without an init system, nothing has made the directory in which a package's daemon has its socket. The daemon has the name of its user.
+    if (!existsSync(path)) must("install", "-d", "-o", basename(path), "-g", basename(path), path);
     mkdirSync(join(dir, name, path), { recursive: true });
     for (const change of ["chown", "chmod"]) must(change, `--reference=${path}`, join(dir, name, path));
   }

@@ -14,7 +14,12 @@ test("the line for a shell puts the directory first in PATH, once, and runs what
   for (const shell of SHELLS.filter((path) => existsSync(path))) {
     for (const directory of ["/opt/pbs/bin", "/home/a b/$x*/bin"]) {
       const input = `${pathLine(shell, directory)}${pathLine(shell, directory)}/usr/bin/printenv PATH\n`;
-      const { stdout, stderr } = spawnSync(shell, { input, encoding: "utf8", env: { PATH: "/usr/bin:/bin" } });
+      // fish reads no commands from a socket, which is what Node would give it.
+      const { stdout, stderr } = spawnSync("/bin/sh", ["-c", 'cat | "$0"', shell], {
+        input,
+        encoding: "utf8",
+        env: { PATH: "/usr/bin:/bin" },
+      });
       assert.equal(stdout, `${directory}:/usr/bin:/bin\n`, `${shell}: ${stderr}`);
       tried++;
     }

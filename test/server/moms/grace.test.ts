@@ -167,6 +167,27 @@ test("after a restart the server waits at least node_requeue_min, also if node_f
   assert.equal(stateOf(h, job), "Q 10");
 });
 
+test("a value that is lowered while the mom is cut off does not shorten the wait of the next server", () => {
+  const { h, job } = world(400);
+  lose(h);
+  set(h, { node_fail_requeue: 30 });
+  restart(h);
+  advance(h, 395);
+  assert.equal(stateOf(h, job).startsWith("R"), true);
+  advance(h, 10);
+  assert.equal(stateOf(h, job), "Q 10");
+});
+
+test("once the mom has named the lower value, the next server waits only for that one", () => {
+  const { h, job } = world(400);
+  set(h, { node_fail_requeue: 30 });
+  reportsIn(h, graceOf(h)?.number ?? -1);
+  lose(h);
+  restart(h);
+  advance(h, 35);
+  assert.equal(stateOf(h, job), "Q 10");
+});
+
 test("the log says why a host has ended a job by itself, and the job is queued again once", () => {
   const { h, job } = world();
   const said = "ended by its host, which was cut off from the server for too long";
