@@ -19,6 +19,7 @@ import {
 } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, dirname, join, relative, resolve } from "node:path";
+import { completionFiles } from "../completion/shells.mjs";
 import { manualPages } from "../manual/programs.mjs";
 import { withLock } from "./lock.mjs";
 import { buildLauncher, hasNoLauncher, isLauncherStale } from "./native.mjs";
@@ -79,7 +80,7 @@ async function buildBundles({ silent, retry = false }) {
   const failed = results.flatMap((result) => result.failed ?? []);
   mkdirSync(DIST, { recursive: true });
   const written = writeOutputs(results);
-  writeManual();
+  writeHelp();
   if (isLauncherStale() || (retry && hasNoLauncher())) buildLauncher();
   dropUnknown(results, failed);
   writeRecord(programs, results, failed, started_ms);
@@ -258,12 +259,14 @@ function writeOutputs(results) {
   return written;
 }
 
-/** dist/man, which an installation copies to share/man. */
-function writeManual() {
+/** dist/man and dist/completion, which an installation copies to share. */
+function writeHelp() {
   const owner = statSync(ROOT);
-  for (const [path, text] of manualPages()) {
-    const page = join(DIST, "man", path);
-    if (!existsSync(page) || readFileSync(page, "utf8") !== text) replaceFile(page, text, owner);
+  const files = [...manualPages()].map(([path, text]) => [join("man", path), text]);
+  for (const [name, text] of completionFiles()) files.push([join("completion", name), text]);
+  for (const [path, text] of files) {
+    const file = join(DIST, path);
+    if (!existsSync(file) || readFileSync(file, "utf8") !== text) replaceFile(file, text, owner);
   }
 }
 

@@ -349,6 +349,16 @@ const BENCH = call(
   },
 );
 
+const COMPLETION = call(
+  "completion [shell]",
+  "completion of the command lines of all commands: partita completion bash >>~/.bashrc",
+  (y) => y.positional("shell", { choices: ["bash", "zsh", "fish"] as const, default: "bash" as const, describe: "the shell" }),
+  (argv) => {
+    const file = { bash: "partita.bash", zsh: "_partita", fish: "partita.fish" }[argv.shell];
+    process.stdout.write(readFileSync(join(programTree(), "dist/completion", file), "utf8"));
+  },
+);
+
 const HABITAT = call(
   "habitat",
   false,
@@ -391,6 +401,7 @@ const CALLS: readonly Call[] = [
   SIM,
   TUNE,
   BENCH,
+  COMPLETION,
   HABITAT,
 ];
 
@@ -407,7 +418,6 @@ export async function makeCall(): Promise<void> {
     });
   for (const add of CALLS) add(y);
   await y
-    .completion("completion", "bash completion: partita completion >>~/.bashrc")
     .version(`partita ${PARTITA_VERSION} (pbs_version = ${PBS_VERSION})`)
     .demandCommand(1, "a command is missing")
     .strict()

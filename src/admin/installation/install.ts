@@ -4,7 +4,7 @@
 //   PBS_EXEC/bin, sbin    launchers
 //   PBS_EXEC/libexec      pbs_init.d, pbs_habitat
 //   PBS_EXEC/etc          configuration files with the defaults
-//   PBS_EXEC/share/man    manual pages
+//   PBS_EXEC/share        manual pages (man), completion of command lines (completion)
 //
 // I1. lib/partita is replaced as a whole, by rename, so that running programs keep their files.
 // I2. The installation contains no link to the source, so that no file of a user can change it.
@@ -62,12 +62,15 @@ export function install(exec: string, conf: string): void {
   replaceFile(join(exec, "bin/pbs_sleep"), sleepProgram(), 0o755);
   copyPython(library, join(exec, "lib/python"));
   copyManual(join(library, "dist/man"), join(exec, "share/man"));
+  for (const name of namesIn(join(library, COMPLETION)))
+    replaceFile(join(exec, "share/completion", name), readFileSync(join(library, COMPLETION, name)), 0o644);
   for (const folder of FOLDERS) {
     lchownSync(join(exec, folder), 0, 0);
     chmodSync(join(exec, folder), 0o755);
   }
 }
 
+const COMPLETION = "dist/completion";
 /** Sections of the manual: commands, formats of files, attributes, programs for administrators. */
 const MANUAL = ["man1", "man5", "man7", "man8"] as const;
 const FOLDERS = [
@@ -80,6 +83,7 @@ const FOLDERS = [
   "libexec",
   "etc",
   "share",
+  "share/completion",
   "share/man",
   ...MANUAL.map((section) => `share/man/${section}`),
 ];
@@ -114,6 +118,7 @@ export function installed(exec: string): readonly string[] {
     "bin/pbs_sleep",
     ...PYTHON.flatMap(([folder, to]) => namesIn(join(library, folder)).map((name) => join("lib/python", to, name))),
     ...manual,
+    ...namesIn(join(library, COMPLETION)).map((name) => `share/completion/${name}`),
     "lib/partita",
     ...FOLDERS.toReversed(),
   ];

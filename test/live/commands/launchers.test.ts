@@ -95,15 +95,13 @@ test("partita completes its calls and their options in bash", () => {
   const partita = join(ROOT, "bin", "partita");
   const script = spawnSync(partita, ["completion"], { encoding: "utf8" }).stdout;
   const completed = (line: string): string[] => {
-    const words = line.split(" ");
-    const quoted = words.map((word) => `'${word}'`).join(" ");
-    const ask = `${script}\nCOMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; _partita_yargs_completions; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const ask = `${script}\nCOMP_LINE='${line}'; COMP_POINT=${line.length}; _pbs_complete partita '' ''; printf '%s\\n' "\${COMPREPLY[@]}"`;
     const env = { ...process.env, PATH: `${join(ROOT, "bin")}:${process.env["PATH"]}` };
     return spawnSync("bash", ["-c", ask], { encoding: "utf8", env }).stdout.trim().split("\n");
   };
   assert.deepEqual(completed("partita ex"), ["explain"]);
   assert.deepEqual(completed("partita to"), ["top"]);
-  assert.deepEqual(completed("partita sim trace --pi"), ["--picture"]);
+  assert.deepEqual(completed("partita tune trace --pi"), ["--picture"]);
   assert.deepEqual(completed("partita explain --js"), ["--json"]);
 });
 
