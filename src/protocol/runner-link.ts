@@ -10,8 +10,17 @@ import type { Bucket } from "#model/request/bucket.ts";
 /** A backend with its attributes by PBS name, with typed values. */
 export type BackendWork = { readonly name: string; readonly partition: string; readonly attrs: { readonly [name: string]: unknown } };
 
-/** Jobs of one bucket that wait for a runner. ready: their number. priority: the highest priority among them. */
-export type Demand = { readonly partition: string; readonly bucket: Bucket; readonly ready: number; readonly priority: number };
+/**
+ * Jobs of one bucket that wait for a runner. ready: their number. priority: the highest priority among them. trial: some jobs of the bucket are held because no backend took a
+ * runner for them; if no other job of the bucket waits, `ready` is 1, so that the backends are asked again.
+ */
+export type Demand = {
+  readonly partition: string;
+  readonly bucket: Bucket;
+  readonly ready: number;
+  readonly priority: number;
+  readonly trial?: true;
+};
 
 /**
  * asked: it has not connected yet. idle, busy: it is or was connected, without or with jobs. lost: it has not been connected for so long that the controller

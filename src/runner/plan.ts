@@ -8,6 +8,7 @@
 //     of the jobs take turns.
 // P3. Runners beyond that number are cancelled if they have not connected yet. Connected ones are drained only if another bucket waits for their place; otherwise
 //     they leave by themselves.
+// P4. A bucket that no backend can run takes no place from the others. When it is tried again, it gets the next place that is left, but nobody gives up a runner for it.
 
 import { type Bucket, inTurns } from "#model/request/bucket.ts";
 import type { Demand, RunnerWork } from "#protocol/runner-link.ts";
@@ -57,17 +58,28 @@ export function planOf({ backends, demands, runners }: PlanInput): Plan {
 }
 
 /** What is known of a bucket. useful: its runners that take jobs. */
-type Line = { readonly bucket: Bucket; readonly priority: number; readonly useful: RunnerWork[]; wanted: number; target: number };
+type Line = {
+  readonly bucket: Bucket;
+  readonly priority: number;
+  readonly useful: RunnerWork[];
+  readonly isTrial: boolean;
+  wanted: number;
+  target: number;
+};
 
 const isUseful = ({ doing, draining }: RunnerWork): boolean => doing !== "lost" && draining !== true;
 
 function planPartition({ backends, demands, runners }: PlanInput): Plan {
   const enabled = backends.filter((backend) => backend.enabled);
   const counts = new Map(backends.map(({ name }) => [name, runners.filter(({ backend }) => backend === name).length]));
-  const lines = linesOf(demands, runners);
+  const lines = linesOf(
+    demands.filter(({ bucket }) => enabled.some(({ refused }) => !refused.has(bucket.key))),
+    runners,
+  );
   const places = enabled.reduce((sum, { max_runners }) => sum + max_runners, 0) - runners.filter((runner) => !isUseful(runner)).length;
   deal(lines, places);
-  const cancels = lines.flatMap(surplusOf);
+  const trials = lines.filter(({ isTrial, useful }) => isTrial && useful.length === 0).length;
+  const cancels = lines.flatMap((line) => surplusOf(line, trials));
   const asks: Plan["asks"][number][] = [];
   let starved = 0;
   for (const line of lines) {
@@ -80,7 +92,7 @@ function planPartition({ backends, demands, runners }: PlanInput): Plan {
       counts.set(backend.name, (counts.get(backend.name) ?? 0) + count);
       missing -= count;
     }
-    if (missing > 0 && enabled.some(({ name, max_runners }) => (counts.get(name) ?? 0) >= max_runners)) starved += missing;
+    if (missing > 0 && !line.isTrial && enabled.some(({ name, max_runners }) => (counts.get(name) ?? 0) >= max_runners)) starved += missing;
   }
   const leaving = cancels.length + runners.filter(({ draining }) => draining === true).length;
   return { asks, cancels, drains: drainsOf(lines, starved - leaving) };
@@ -88,12 +100,13 @@ function planPartition({ backends, demands, runners }: PlanInput): Plan {
 
 function linesOf(demands: readonly Demand[], runners: readonly RunnerWork[]): Line[] {
   const lines = new Map<string, Line>();
-  for (const { bucket, ready, priority } of demands) lines.set(bucket.key, { bucket, priority, useful: [], wanted: ready, target: 0 });
+  for (const { bucket, ready, priority, trial = false } of demands)
+    lines.set(bucket.key, { bucket, priority, useful: [], isTrial: trial, wanted: ready, target: 0 });
   for (const runner of runners) {
     if (!isUseful(runner)) continue;
     const { bucket } = runner;
     let line = lines.get(bucket.key);
-    if (line === undefined) lines.set(bucket.key, (line = { bucket, priority: 0, useful: [], wanted: 0, target: 0 }));
+    if (line === undefined) lines.set(bucket.key, (line = { bucket, priority: 0, useful: [], isTrial: false, wanted: 0, target: 0 }));
     line.useful.push(runner);
     if (runner.doing === "busy") line.wanted++;
   }
@@ -115,10 +128,10 @@ function deal(lines: readonly Line[], places: number): void {
   }
 }
 
-/** Returns the runners of a line that are cancelled: some that have not connected, the newest first. */
-function surplusOf({ useful, target }: Line): string[] {
+/** Returns the runners of a line that are cancelled: some that have not connected, the newest first. spared: how many stay although others want their places (P4). */
+function surplusOf({ useful, wanted, target }: Line, spared: number): string[] {
   const asked = useful.filter(({ doing }) => doing === "asked").sort((a, b) => b.serial - a.serial || b.index - a.index);
-  return asked.slice(0, Math.max(0, useful.length - target)).map(({ name }) => name);
+  return asked.slice(0, Math.max(0, useful.length - Math.max(target, Math.min(wanted, target + spared)))).map(({ name }) => name);
 }
 
 function roomAt({ asks, refused, max_runners, n_max_queued, name }: PlanBackend, { bucket, useful }: Line, count: number): number {

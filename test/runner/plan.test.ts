@@ -113,6 +113,23 @@ test("plan: what one backend cannot take, the next one of the partition gets", (
   assert.deepEqual(plan({ backends: [backend("x", { partition: "p2" })], demands, runners: [] }), []);
 });
 
+test("plan: a bucket that no backend can run takes no place, and is tried with what is left", () => {
+  const trial = (key: string): Demand => ({ ...demand(key, 1), trial: true });
+  const small = (refused: readonly string[]): PlanBackend => backend("sl", { max_runners: 2, refused: new Set(refused) });
+  const demands = [trial("x"), trial("y"), demand("a", 9)];
+  assert.deepEqual(plan({ backends: [small(["x", "y"])], demands, runners: [] }), ["ask sl 2 of a"]);
+  assert.deepEqual(plan({ backends: [backend("sl", { max_runners: 4 })], demands, runners: [] }), [
+    "ask sl 2 of a",
+    "ask sl 1 of x",
+    "ask sl 1 of y",
+  ]);
+  for (const counts of [{ asked: 2 }, { busy: 2 }])
+    assert.deepEqual(plan({ backends: [small(["x"])], demands, runners: runners("a", "sl", counts) }), [], "nobody gives a runner up");
+  assert.deepEqual(plan({ backends: [small(["x"])], demands, runners: runners("a", "sl", { busy: 1 }) }), ["ask sl 1 of y"]);
+  const unwanted = runners("b", "sl", { asked: 2 });
+  assert.deepEqual(plan({ backends: [small([])], demands: [trial("x"), trial("y")], runners: unwanted }), ["cancel 2"]);
+});
+
 test("plan: in worlds drawn at random, no limit is exceeded, and repeating it leads to rest", () => {
   for (let seed = 1; seed <= 300; seed++) {
     const random = prng(seed);

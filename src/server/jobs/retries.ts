@@ -9,10 +9,13 @@
 // T3. A job whose program does not exist or cannot be executed, a job that is not rerunnable and a job that was deleted never run again by themselves.
 // T4. A buried job has a system hold and the reason in its comment. Its owner may release it (requests/job/release-job.ts).
 // T5. A subjob is never buried because its retries are used up: it ends. If its runner is confirmed dead, its array is held, as PBS does after too many failed starts.
+// T6. A job that no backend took is released by itself as soon as a backend takes a runner of its bucket (runners/controller.ts C4).
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { prng } from "#support/prng.ts";
+import type { Transaction } from "../engine/transaction.ts";
 import type { Attrs, Job, ServerState } from "../state/state.ts";
+import { settleJob } from "./life.ts";
 
 /** The pause before the first retry, unless the backend's retry_wait says otherwise; it doubles with each failed run, up to RETRY_S_MAX. */
 const RETRY_S_FIRST = 30;
@@ -66,6 +69,19 @@ export function afterFailure(state: ServerState, job: Job, exit_status: number |
 
 /** Whether a job has a hold because it failed too often, its runner is dead, or no runner can take it (T4). */
 export const isBuried = ({ own, attrs }: Job): boolean => own.buried === true && attrs.Hold_Types.includes("s");
+
+/** Whether a job is held only because no backend took a runner for it (T6). */
+export const isRefused = (job: Job): boolean => job.attrs.Hold_Types === "s" && job.attrs["fail_reason"] === IMPOSSIBLE && isBuried(job);
+
+/** fail_reason of a job that no runner can take. */
+export const IMPOSSIBLE = "impossible";
+
+/** Releases the holds of a buried job except Hold_Types. The job has all its retries again. */
+export function releaseBuried(tx: Transaction, job: Job, Hold_Types: string): void {
+  tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: [], own: { buried: null, failures: null } });
+  const unset = ["comment", "fail_reason"].filter((name) => job.attrs[name] !== undefined);
+  settleJob(tx, job, { Hold_Types }, unset);
+}
 
 /** Whether fail_reason is kept of a job: it runs on a runner, or has asked for retries. */
 const hasFailReason = (attrs: Attrs): boolean => attrs["runner"] !== undefined || attrs["retries"] !== undefined;

@@ -3,14 +3,16 @@
 // C1. The process runs while a backend is enabled or a runner is recorded. If it ends by itself, it is started again; the pause before a start grows with the number of recent
 //     crashes.
 //     The process is told to end when nothing needs it any more (pass.ts P4).
-
 // C2. What the controller says about a backend has no effect on other backends. It cannot record runners of a bucket for which no job waits.
 // C3. If backends cannot be used (usable.ts), an enabled backend fails, whatever the controller says, and starts no runner. Runners that are recorded are still looked after.
+// C4. Jobs that are held because no backend took a runner of their bucket go on as soon as a backend takes one. Until then the bucket is tried again (demand.ts D4).
 
 import { type RunnersToServer, runnerName } from "#protocol/runner-link.ts";
 import type { FrameOf } from "#protocol/schema-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
+import { logJob } from "../jobs/life.ts";
+import { isRefused, releaseBuried } from "../jobs/retries.ts";
 import { isIn } from "../state/job-phase.ts";
 import { hasRunners, runnersOf } from "../state/partitions.ts";
 import type { Attrs, Backend } from "../state/state.ts";
@@ -112,9 +114,24 @@ function seen(kernel: Kernel, remotes: { readonly [name: string]: string }): voi
   for (const [name, remote] of Object.entries(remotes)) {
     const runner = kernel.state.runners.get(name);
     if (runner === undefined || runner.attrs.remote === remote) continue;
+    if (runner.attrs.remote === undefined) taken(kernel, runner.attrs.bucket.key);
     tx.apply({ kind: "changed", object: "runner", name, set: { remote }, unset: [] });
     if (kernel.state.vnodes.has(name)) tx.apply({ kind: "changed", object: "node", name, set: { backend_id: remote }, unset: [] });
   }
+}
+
+/** Releases the jobs that are held because no backend took a runner of this bucket (C4). */
+function taken(kernel: Kernel, key: string): void {
+  if (!kernel.runners.demands.some(({ bucket, trial }) => trial === true && bucket.key === key)) return;
+  for (const job of [...kernel.state.jobs.values()]) {
+    if (!isRefused(job)) continue;
+    const bucket = bucketOfJob(kernel.state, job);
+    if ("impossible" in bucket || bucket.key !== key) continue;
+    const tx = ownTransaction(kernel);
+    logJob(tx, LOG_EVENT.JOB, job.id, "Hold released: a backend takes its runner");
+    releaseBuried(tx, job, "n");
+  }
+  passSoon(kernel);
 }
 
 /** Notes what backends say about runners that wait. A reason stays until the runner is gone or its backend gives another reason. */

@@ -4,6 +4,7 @@
 // D1. A job counts if it waits only for a place: it is queued in a started execution queue of a partition with an enabled backend.
 // D2. The limits on running jobs of queue and server bound the number of runners of a bucket: a job that a limit keeps from running needs no runner.
 // D3. However many buckets there are, a picture has a bounded size: owners take turns, and demands that find no room wait for a later picture.
+// D4. A bucket whose jobs are held because no backend took a runner of the bucket stays in the picture with one job, so that the backends are asked again.
 
 import { textOf } from "#model/attribute-reader.ts";
 import { type Bucket, bucketOf, inTurns } from "#model/request/bucket.ts";
@@ -11,6 +12,7 @@ import type { Demand, RunnerWork, ServerToRunners } from "#protocol/runner-link.
 import { isRecord } from "#support/guards.ts";
 import type { Kernel } from "../engine/kernel.ts";
 import { isExecution } from "../jobs/life.ts";
+import { isRefused } from "../jobs/retries.ts";
 import { isWithMom, phaseName } from "../state/job-phase.ts";
 import { backendsFor, doingOf, partitionOf, partitionOfBackend } from "../state/partitions.ts";
 import type { Attrs, Job, JobAttrs, Queue, Runner, ServerState } from "../state/state.ts";
@@ -55,7 +57,8 @@ export type Counted = {
   readonly impossible: readonly (readonly [job: Job, why: string])[];
 };
 
-type Count = { readonly bucket: Bucket; readonly partition: string; ready: number; priority: number };
+/** held: whether jobs of the bucket are held because no backend took a runner (D4) */
+type Count = { readonly bucket: Bucket; readonly partition: string; ready: number; priority: number; held: boolean };
 /** running: how many jobs have vnodes. The key names the limit for which the jobs are counted: `QUEUE o:PBS_ALL`, `QUEUE u:OWNER` or `QUEUE p:PROJECT`. An empty QUEUE means all queues that are counted here. */
 type Counting = { readonly counts: Map<string, Count>; readonly running: Map<string, number>; readonly impossible: [Job, string][] };
 
@@ -70,9 +73,9 @@ export function countDemands(state: ServerState): Counted {
   const { counts, running, impossible } = counting;
   const rooms = new Map<string, number>();
   const demands: Demand[] = [];
-  for (const count of [...counts.values()].sort((a, b) => b.priority - a.priority)) {
-    const ready = withinLimits(state, count, running, rooms);
-    if (ready > 0) demands.push({ ...count, ready });
+  for (const { held, ...count } of [...counts.values()].sort((a, b) => b.priority - a.priority)) {
+    const ready = withinLimits(state, { ...count, ready: Math.max(count.ready, held ? 1 : 0) }, running, rooms);
+    if (ready > 0) demands.push({ ...count, ready, ...(held ? { trial: true } : {}) });
   }
   return { demands, impossible };
 }
@@ -82,7 +85,8 @@ function countQueue(state: ServerState, queue: Queue, partition: string, { count
     const job = state.jobs.get(id);
     if (job === undefined) continue;
     const phase = phaseName(job);
-    if (phase !== "queued" && phase !== "begun") {
+    const held = phase === "held" && isRefused(job);
+    if (phase !== "queued" && phase !== "begun" && !held) {
       if (!isWithMom(job)) continue;
       for (const key of limitsOf(queue.name, job.attrs.euser, job.attrs.project)) running.set(key, (running.get(key) ?? 0) + 1);
       continue;
@@ -90,15 +94,16 @@ function countQueue(state: ServerState, queue: Queue, partition: string, { count
     if (job.attrs["array_id"] !== undefined) continue;
     const bucket = bucketOfJob(state, job);
     if ("impossible" in bucket) {
-      impossible.push([job, bucket.impossible]);
+      if (!held) impossible.push([job, bucket.impossible]);
       continue;
     }
-    const waiting = job.subjobs === undefined ? 1 : job.subjobs.counts[SUBJOB.QUEUED] + job.subjobs.requeued.size;
+    const waiting = held ? 0 : job.subjobs === undefined ? 1 : job.subjobs.counts[SUBJOB.QUEUED] + job.subjobs.requeued.size;
     const priority = job.attrs.Priority;
     const count = counts.get(bucket.key);
-    if (count === undefined) counts.set(bucket.key, { bucket, partition, ready: waiting, priority });
+    if (count === undefined) counts.set(bucket.key, { bucket, partition, ready: waiting, priority, held });
     else {
       count.ready += waiting;
+      if (held) count.held = true;
       if (priority > count.priority) count.priority = priority;
     }
   }
@@ -116,7 +121,7 @@ const limitsOf = (queue: string, owner: string, project: string): readonly strin
 /** How many of the waiting jobs of a bucket the limits on the number of running jobs admit (D2). rooms: what earlier buckets have left of each limit. */
 function withinLimits(
   state: ServerState,
-  { bucket, ready }: Count,
+  { bucket, ready }: Pick<Count, "bucket" | "ready">,
   running: ReadonlyMap<string, number>,
   rooms: Map<string, number>,
 ): number {

@@ -13,6 +13,7 @@ import { addHolds } from "#model/values/hold.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 import { logJob, settleJob } from "../jobs/life.ts";
+import { IMPOSSIBLE } from "../jobs/retries.ts";
 import { doingOf, hasRunners, partitionOf } from "../state/partitions.ts";
 import type { Backend, Job, Runner, ServerState } from "../state/state.ts";
 import { drain, leave } from "./arrival.ts";
@@ -129,7 +130,7 @@ function holdImpossible(kernel: Kernel, { impossible }: Counted): void {
   for (const [job, why] of impossible.slice(0, HELD_MAX)) holdJob(kernel, job, why);
 }
 
-/** Gives a job a system hold with the reason why no runner can take it. qrls lets it be tried again. */
+/** Gives a job a system hold with the reason why no runner can take it. qrls lets it be tried again; see also controller.ts C4. */
 export function holdJob(kernel: Kernel, job: Job, why: string): void {
   const queue = kernel.state.queues.get(job.attrs.queue);
   if (queue === undefined || hasOwnVnodes(kernel.state, partitionOf(queue))) return;
@@ -138,7 +139,7 @@ export function holdJob(kernel: Kernel, job: Job, why: string): void {
   settleJob(tx, job, {
     Hold_Types: addHolds(job.attrs.Hold_Types, "s"),
     comment: `Can Never Run: no runner can take it: ${why}`,
-    fail_reason: "impossible",
+    fail_reason: IMPOSSIBLE,
   });
   tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: [], own: { buried: true } });
 }

@@ -204,6 +204,39 @@ test("runners: a backend that fails says so, and a job that no runner can take i
   assert.equal(h.core.state.backends.get("sl")?.attrs["state"], "ready");
 });
 
+test("runners: a job that no backend took goes on by itself when a backend takes its runner", () => {
+  const h = world();
+  const id = job(h, "1:ncpus=1");
+  const other = job(h, "1:ncpus=2");
+  advance(h, 1);
+  const key = "alice:pq:_pbs_project_default:ncpus=1:walltime=00:01:04";
+  runners(h, LINK, "runners-impossible", { bucket: key, why: "Invalid license specification" });
+  for (const each of [id, other]) askOk(h, ROOT, { kind: "hold-job", job: each, holds: "u" });
+  askOk(h, ROOT, { kind: "release-job", job: other, holds: "u" });
+  assert.equal(attrsOf(h, id)["Hold_Types"], "su");
+  advance(h, 1);
+  assert.deepEqual(demands(h), ["1 alice:pq:_pbs_project_default:ncpus=2:walltime=00:01:04"], "a job that a person holds is not tried");
+  runners(h, LINK, "runners-impossible", { bucket: "alice:pq:_pbs_project_default:ncpus=2:walltime=00:01:04", why: "no such node" });
+  assert.deepEqual([attrsOf(h, other)["Hold_Types"], attrsOf(h, other)["fail_reason"]], ["s", "impossible"]);
+  advance(h, 1);
+  assert.deepEqual(
+    picture(h).demands.map(({ ready, trial }) => [ready, trial]),
+    [[1, true]],
+    "the bucket is tried again with one runner",
+  );
+  const [name = ""] = asked(h, 1);
+  assert.equal(attrsOf(h, other)["job_state"], "H", "the backend has not taken the runner yet");
+  runners(h, LINK, "runners-seen", { remotes: { [name]: "7_0" } });
+  const { job_state, Hold_Types, comment, fail_reason } = attrsOf(h, other);
+  assert.deepEqual([job_state, Hold_Types, comment, fail_reason], ["Q", "n", undefined, undefined]);
+  assert.equal(attrsOf(h, id)["job_state"], "H");
+  advance(h, 1);
+  assert.deepEqual(
+    picture(h).demands.map(({ ready, trial }) => [ready, trial]),
+    [[1, undefined]],
+  );
+});
+
 test("runners: a backend that is switched off lets its runners leave after their jobs", () => {
   const h = world();
   const id = job(h, "1:ncpus=1");

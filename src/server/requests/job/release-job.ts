@@ -7,7 +7,7 @@ import type { ReleaseJobRequest } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { Answer, Transaction } from "../../engine/transaction.ts";
 import { logJob, requestor, settleJob } from "../../jobs/life.ts";
-import { isBuried } from "../../jobs/retries.ts";
+import { isBuried, releaseBuried } from "../../jobs/retries.ts";
 import { checkHolds } from "./hold-job.ts";
 import { checkOwner, checkState, wholeJob } from "./job-access.ts";
 
@@ -20,10 +20,7 @@ export function releaseJob(tx: Transaction, request: ReleaseJobRequest): Answer 
   const Hold_Types = removeHolds(job.attrs.Hold_Types, letters);
   if (Hold_Types === job.attrs.Hold_Types) return {};
   logJob(tx, LOG_EVENT.JOB, job.id, `Holds ${letters} released at request of ${requestor(tx)}`);
-  if (buried) {
-    tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: [], own: { buried: null, failures: null } });
-    const unset = ["comment", "fail_reason"].filter((name) => job.attrs[name] !== undefined);
-    settleJob(tx, job, { Hold_Types }, unset);
-  } else settleJob(tx, job, { Hold_Types }, job.attrs.comment?.startsWith("Job held by ") ? ["comment"] : []);
+  if (buried) releaseBuried(tx, job, Hold_Types);
+  else settleJob(tx, job, { Hold_Types }, job.attrs.comment?.startsWith("Job held by ") ? ["comment"] : []);
   return {};
 }
