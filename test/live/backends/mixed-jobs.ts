@@ -24,6 +24,10 @@ export type Seat = {
   readonly left: (complex: Complex, backend: string) => Promise<readonly string[]>;
 };
 
+/** Of a failure, so many lines of each log and so many jobs are shown. */
+const LOG_LINES = 30;
+const OPEN_MAX = 4;
+
 /** How many jobs each backend gets: 120, or PARTITA_MIXED_JOBS. From 500 jobs on, the backend is stopped for a minute. */
 export const MIXED_JOBS = Number(process.env["PARTITA_MIXED_JOBS"] ?? 120);
 const OUTAGE_MS = MIXED_JOBS >= 500 ? 60_000 : 10_000;
@@ -178,17 +182,38 @@ class Run {
   }
 
   async #untilTold(what: string, ask: () => boolean): Promise<void> {
-    await until(what, ask).catch((error: Error) => {
-      const states = Object.values(this.#complex.jobs()).filter((job) => job.job_state !== "F");
-      const some = states.slice(0, 5).map((job) => `${job.job_state} ${job.comment}`);
-      const all = this.#complex.jobs();
-      const ended = this.#lines("end");
-      for (const [id, at] of this.#ats) if (!ended.has(at) && !this.#removed.has(at)) some.push(`${id} ${at}: ${JSON.stringify(all[id])}`);
-      throw new Error(
-        `${error.message}; ${states.length} jobs are left:\n${some.join("\n")}\n${this.#complex.qmgr(`list backend ${this.#backend}`)}\n` +
-          `${this.#complex.must("partita", ["runners", "--home", this.#complex.home])}\n${this.#complex.log("runner_logs")}`,
-      );
+    await until(what, ask).catch(async (error: Error) => {
+      throw new Error(`${error.message}\n${await this.#picture()}\n${error.message}`);
     });
+  }
+
+  /** What the complex shows. What matters most comes last, because reports of test runs show only the end of a long text. */
+  async #picture(): Promise<string> {
+    const complex = this.#complex;
+    const [all, ended, begun] = [complex.jobs(), this.#lines("end"), this.#lines("begin")];
+    const open = [...this.#ats].flatMap(([id, first]) => {
+      const count = id.includes("[]") ? ARRAY : 1;
+      const ats = Array.from({ length: count }, (_, more) => first + more).filter((at) => !ended.has(at) && !this.#removed.has(at));
+      return ats.length === 0 ? [] : [{ id, ats }];
+    });
+    const [first] = open;
+    const tail = (log: string): string => complex.log(log).split("\n").slice(-LOG_LINES).join("\n");
+    return [
+      tail("runner_logs"),
+      ...(first === undefined ? [] : [complex.run("tracejob", [first.id]).stdout.split("\n").slice(-LOG_LINES).join("\n")]),
+      `the backend has: ${(await this.#seat.left(complex, this.#backend)).join("; ")}`,
+      complex.must("partita", ["runners", "--home", complex.home]),
+      complex.qmgr(`list backend ${this.#backend}`),
+      `states: ${JSON.stringify(
+        Object.groupBy(Object.values(all), ({ job_state }) => job_state),
+        (key, value) => (Array.isArray(value) ? value.length : value),
+      )}`,
+      ...open
+        .slice(-OPEN_MAX)
+        .map(
+          ({ id, ats }) => `${id}: ${ats.map((at) => `${at} began ${begun.get(at) ?? 0} times`).join(", ")}: ${JSON.stringify(all[id])}`,
+        ),
+    ].join("\n");
   }
 
   /** Kills some runners that have jobs, as far as there are any. */
