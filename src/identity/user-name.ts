@@ -1,6 +1,6 @@
-// The name of a user as certificates have it. Pure.
+// Which names of users a certificate can carry. Pure.
 
-/** Names that useradd(8) accepts, with capital letters and dots as well. None of them needs quotes in the text of a certificate's names. */
+/** Letters, digits, `_`, `-` and `.`; the first character is a letter or `_`; 32 characters at most. No such name needs quotes in the text of a certificate's alternative names. */
 const USER_NAME = /^[A-Za-z_][A-Za-z0-9_.-]{0,31}$/;
 
 export const isUserName = (text: string): boolean => USER_NAME.test(text);

@@ -68,7 +68,7 @@ export async function checkCertificate(host: AskingHost): Promise<CertificateChe
   return { host: own.name, until_s: own.until_s, login_until_s, now_s, current: trusted.join() === authorities.join(), sight };
 }
 
-/** Returns when the certificate for this host's users ends; null: there is none that can be used. */
+/** Returns the end of the certificate for this host's users; null: there is no certificate that can be used. */
 function loginEnd({ home, own }: AskingHost): number | null {
   try {
     const login = readLogin(home, own);
@@ -80,8 +80,9 @@ function loginEnd({ home, own }: AskingHost): number | null {
 }
 
 /**
- * Gets and stores a new key and certificate, and the authorities to trust from now on; they come from a server that this
- * host trusts. Returns until when the certificate is valid (epoch seconds). Throws QuestionError, CredentialsError.
+ * Makes a new key, gets a certificate for it from the server, and stores both with the authorities that the server names: this host
+ * trusts these authorities from now on. Also renews the certificate for this host's users (renewLogin). Returns the end of the
+ * host's certificate (epoch seconds). Throws QuestionError, CredentialsError.
  */
 export async function renewCertificate(host: AskingHost): Promise<number> {
   const { credentials, name } = ownCredentials(host.home);

@@ -8,7 +8,7 @@ import { AdminError } from "./complex-home.ts";
 /** The longest time for a stop, and the interval of reports about its progress. */
 const STOP_S_MAX = 180;
 const STOP_TELL_S = 10;
-/** How long the caller waits until a zombie has disappeared, because tools that check its pid believe that it lives. If process 1 does not reap it, it stays for ever. */
+/** How long to wait until a zombie has disappeared: tools that check its pid believe that the process lives. The wait has an end, because process 1 may never reap the zombie. */
 const BURIAL_S_MAX = 5;
 
 /** The state of a process. A zombie has ended and has no files or locks; only its parent can remove it. */
@@ -78,12 +78,12 @@ export function kill(pid: number, signal: NodeJS.Signals): void {
 }
 
 /**
- * How the caller waits for the end of processes. waits: called from time to time with the processes that still exist. burial:
- * whether the caller also waits, for a short time, until zombies have disappeared.
+ * How to wait for the end of processes. burial: wait also, for a short time, until zombies have disappeared. waits: called every
+ * STOP_TELL_S seconds with a text that names the processes that still run; zombies are not named.
  */
 export type Goodbye = { readonly burial: boolean; readonly waits?: (text: string) => void };
 
-/** Waits until none of the processes runs. After the longest time for a stop, throws AdminError with the names of those that still run. */
+/** Waits until none of the processes runs. Throws AdminError after STOP_S_MAX; the error names the processes that still run. */
 export async function gone(
   processes: readonly (readonly [name: string, pid: number])[],
   { burial, waits = () => undefined }: Goodbye,

@@ -88,8 +88,8 @@ export type RunnerRequest = {
   /** options of the job for this backend (-W backend_opts), as parseBackendOptions returned them */
   readonly options: Readonly<Record<string, string>>;
   /**
-   * only `local`: the request was meant for another backend that does not work. It is mapped as well as possible: amounts are cut to what this machine has, and
-   * of the runners with a resource or an option that cannot be mapped only one runs at a time
+   * only `local`: the request was meant for another backend that does not work. Amounts beyond the capacity of this machine are reduced to the capacity, and
+   * other resources and options that this machine does not have are ignored. Of the runners with such an amount, resource or option, only one runs at a time
    */
   readonly diverted: boolean;
 };

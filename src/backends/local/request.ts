@@ -1,8 +1,9 @@
-// Computes what each runner takes of this machine, and which runners can start. Pure.
+// Computes the amounts that each runner takes of this machine, and selects the runners that can start. Pure.
 //
-// L1. The amounts of all running runners never exceed the capacity, for every resource.
-// L2. A request for a resource that the backend does not have is impossible. A request that was diverted from another backend is mapped: amounts are cut to the
-//     capacity, and a runner with anything that cannot be mapped takes the only unit of SINGLE.
+// L1. For each resource, the sum of the amounts of all running runners never exceeds the capacity.
+// L2. A request that this machine cannot satisfy is impossible: it asks for a resource that is not there, for more than the capacity, for a text where amounts
+//     are counted, or has an option. If such a request was diverted from another backend, it is accepted all the same: an amount beyond the capacity is reduced to
+//     the capacity, the rest is ignored, and the runner takes the only unit of SINGLE. So only one such runner runs at a time.
 
 import type { RunnerRequest } from "../contract/backend.ts";
 import { BackendError } from "../contract/fault.ts";

@@ -1,21 +1,24 @@
-// Columbo: what follows from the end of a job. First its own fate (does its task run again, when and where, or does it wait for the user), then whether the campaign
-// pauses on the cluster. docs/campaigns.md "Events" has the table. Pure.
+// Columbo: decides what follows from the end of a job. It first decides about the task of the job: whether the task runs again, when and where, or waits for the user.
+// Then it decides whether the campaign pauses on the cluster. docs/campaigns.md "Events" has the table. Pure.
 //
-// C1. A job that ended well is a result, whatever else was wanted of it.
-// C2. Kills from outside are no faults of the campaign: they do not count against its error budget.
-// C3. A task runs again on its own at most resubmissions_max times; then it waits for the user. Jobs that the grid took back do not count.
+// C1. A job that exits with 0 is a result, even if the grid had ordered its end. There is one exception: the grid had found that another job of the task was successful.
+// C2. If something other than the grid kills a job, the kill does not count against the error budget of the campaign.
+// C3. After resubmissions_max automatic repetitions, a task waits for the user. A repetition does not count if the grid itself ended the job.
 // C4. A campaign pauses on a cluster only beyond its error budget, or if the cluster is a sink. A person lets it continue by closing the event.
 
 import { type Place, PRIORITY_LAST } from "../plan/task-bag.ts";
 
-/** How a job ended. result: well. again: its task returns to the bag. event: its task waits for a decision of the user. moot: its task is done or has another job. */
+/**
+ * What follows from the end of a job. result: the job was successful. again: its task returns to the bag. event: its task waits for a decision of the user.
+ * moot: nothing follows, because the task is done or has another job.
+ */
 export type Fate =
   | { readonly kind: "result" }
   | { readonly kind: "again"; readonly priority: number; readonly is_error: boolean; readonly place: Place | null }
   | { readonly kind: "event"; readonly code: string; readonly message: string }
   | { readonly kind: "moot" };
 
-/** What is known of the end of a job. kill: why the grid wanted it to end; null: it did not. */
+/** What is known about the end of a job. kill: the reason for which the grid ordered its end; null: the grid did not. */
 export type Ending = {
   readonly ending: "exit" | "walltime" | "killed" | "lost" | null;
   readonly exit_code: number | null;
@@ -24,10 +27,10 @@ export type Ending = {
   readonly run_s: number | null;
   readonly kill: "excess" | "copy" | "deleted" | null;
   readonly cluster: string;
-  /** how often the task has run again on its own, and how often it may */
+  /** the number of times that the task has run again automatically, and the largest such number */
   readonly resubmissions: number;
   readonly resubmissions_max: number;
-  /** the job was told to write checkpoints after each period; where they can be read. null: it was not */
+  /** period_s: the job was told to write a checkpoint after each such period. data: where the checkpoints can be read. null: the job writes no checkpoints */
   readonly checkpoint: { readonly period_s: number; readonly data: "cluster" | "everywhere" } | null;
 };
 

@@ -239,7 +239,7 @@ const ARGUMENTS_MAX = 64;
 const DEGREE = Math.PI / 180;
 const FACTORIAL_MAX = 170;
 
-/** Python's numeric built-ins and the functions of its math module. */
+/** The functions of a formula: numeric built-ins of Python, and most of the functions of its math module that take and return single numbers. */
 export const FUNCTIONS: ReadonlyMap<string, Fn> = new Map<string, Fn>([
   ["abs", one(Math.abs)],
   ["acos", one(Math.acos)],

@@ -3,7 +3,7 @@
 
 const ORDER = "soup";
 
-/** Parses holds. Returns the letters in the order of output, or null if there is an unknown letter, or `n` together with letters. */
+/** Parses holds. Returns the letters in the order s, o, u, p, or `n`. Returns null if the text is empty, has an unknown letter, or has `n` together with other letters. */
 export function parseHolds(text: string): string | null {
   if (text === "n") return "n";
   if (text === "" || [...text].some((letter) => !ORDER.includes(letter))) return null;

@@ -107,7 +107,7 @@ export type Limits = {
   readonly files_offer_ms: number;
   readonly files_ask_ms: number;
   readonly files_look_ms: number;
-  /** wait of a daemon whose certificate the server refused */
+  /** time that a daemon waits before it connects again, after the server refused its certificate or its version */
   readonly refused_retry_ms: number;
   /** largest number of vnodes that one mom reports */
   readonly mom_vnodes_max: number;

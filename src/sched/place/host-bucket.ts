@@ -24,7 +24,7 @@ export function bucketKey({ outlook, members }: BucketParts, keys: readonly stri
   return key;
 }
 
-/** The key of each state, computed once. It is not kept in the state itself, because other states are made as copies of it. */
+/** The key of each state, computed once. The state itself does not carry its key: a changed copy of the state would then carry a wrong key. */
 const STATE_KEYS = new WeakMap<VnodeState, string>();
 
 function stateKey(state: VnodeState): string {

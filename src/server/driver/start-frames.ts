@@ -105,7 +105,10 @@ export function startFrames(options: StartFramesOptions): StartFrames {
   const sistersOf = ({ id, run_count, sisters }: MomJob): Pick<MomJob, "sisters"> =>
     sisters === undefined ? {} : { sisters: { ...sisters, secret: secret(id, run_count) } };
 
-  /** The texts that start the jobs, with script, cookie and secret, in the order of the list. */
+  /**
+   * Returns one text for each entry of the list, in the same order: for a job the text that starts it, for any other entry "". The text has the script (if the job has
+   * one of its own), a cookie, and for a run on several hosts the secret of the run.
+   */
   const textsOf = (some: readonly Waiting[], found: ReadonlyMap<string, string>): readonly string[] => {
     const hex = cookies(some.length);
     return some.map((waiting, at) => {

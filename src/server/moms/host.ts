@@ -177,10 +177,10 @@ function hello(kernel: Kernel, link: number, data: MomHello): void {
   vnodesBack(kernel, away);
 }
 
-/** Called by the timer `heartbeat`: handles the moms that count as lost. Returns their hosts. */
+/** Called by the timer `heartbeat`: pings the moms, and handles those that count as lost. Returns the hosts of the lost moms. */
 export const beat = (kernel: Kernel): readonly string[] => loseMoms(kernel, heartbeat(kernel));
 
-/** Called by the timer `reports`: handles the moms of other hosts that count as lost. Returns these hosts. */
+/** Called by the timer `reports`: pings the moms of other hosts whose reports are overdue, and handles those that count as lost. Returns the hosts of the lost moms. */
 export const missReports = (kernel: Kernel): readonly string[] => loseMoms(kernel, unreported(kernel));
 
 function loseMoms(kernel: Kernel, moms: readonly MomRuntime[]): readonly string[] {

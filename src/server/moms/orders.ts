@@ -32,7 +32,10 @@ export function discardOnHost(kernel: Kernel, host: string, job: string): void {
   if (link !== undefined) kernel.out.moms.push({ link, type: "mom-discard", data: { job } });
 }
 
-/** Tells the mom to end a run. force: without kill_delay. over: the server treats the run as ended and does not wait for the mom. */
+/**
+ * Tells the mom to end a run. If the moms of a run on several hosts still agree on its start, the server calls the start off instead. why: a run that ends for a
+ * `rerun` gets no kill_delay. force: no kill_delay either. over: the server treats the run as ended and does not wait for the mom.
+ */
 export function terminateJob(kernel: Kernel, id: string, why: "delete" | "rerun", force: boolean, over = false): void {
   const mom = momOfJob(kernel, id);
   const job = kernel.state.jobs.get(id);
