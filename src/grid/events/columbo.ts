@@ -38,7 +38,7 @@ export type Ending = {
 const PRIORITY_CHECKPOINT = 30;
 const PRIORITY_KILLED = 20;
 const PRIORITY_AGAIN = 10;
-/** Exit codes by which a program asks to run again: at once, or after all other tasks. */
+/** Exit codes by which a program asks that its task runs again: EXIT_AGAIN before the tasks that were never submitted, EXIT_LAST after all other tasks. */
 const EXIT_AGAIN = 66;
 const EXIT_LAST = 67;
 
@@ -84,23 +84,23 @@ function usualFate(end: Ending): Fate {
 
 const again = (priority: number): Fate => ({ kind: "again", priority, is_error: false, place: null });
 
-/** A job that ran for at least one period was told to write a checkpoint. */
+/** Whether the job was told to write a checkpoint, which is so if it ran for at least one period. */
 const hasCheckpoint = ({ checkpoint, run_s }: Ending): boolean => checkpoint !== null && run_s !== null && run_s >= checkpoint.period_s;
 
-/** A campaign on a cluster after the end of a job. runs_s: run times of its last results there. */
+/** What is counted for a campaign on one cluster. results: its successful jobs there. errors: its failed jobs there. runs_s: run times of its last results there. */
 export type PairEnds = { readonly results: number; readonly errors: number; readonly runs_s: readonly number[] };
 export type ErrorBudget = { readonly count: number; readonly percent: number };
 export type Pause = { readonly code: "ERROR_BUDGET" | "SINK"; readonly message: string };
 
-/** Results on a cluster from which on it can be found to be a sink; also how many run times are kept. */
+/** The number of results that a cluster must have before it can be found to be a sink, and the number of run times that are kept. */
 const SINK_RESULTS = 10;
 export const RUNS_KEPT = 50;
 /** A cluster is a sink if its median run time is less than this share of the median on the other clusters. */
 const SINK_SHARE = 0.05;
-/** Clusters tell run times in whole seconds: a run time of 0 s may be this long. */
+/** Clusters report run times in whole seconds, so the true median may be longer than the reported one by about this time. */
 const RESOLUTION_S = 0.5;
 
-/** Returns why a campaign pauses on a cluster; null: it does not. elsewhere_s: run times of its last results on all other clusters. */
+/** Returns the reason for which a campaign pauses on a cluster; null: it does not pause. elsewhere_s: run times of its last results on all other clusters. */
 export function pauseOf(pair: PairEnds, elsewhere_s: readonly number[], { count, percent }: ErrorBudget): Pause | null {
   const { results, errors, runs_s } = pair;
   if (errors >= count && 100 * errors > percent * (errors + results))

@@ -1,4 +1,4 @@
-// The keys of a campaign file (JDL). The words are those of CiGri; keys that CiGri does not have are marked as ours. Pure.
+// The keys of a campaign file (JDL). The keys have the names of CiGri; keys that CiGri does not have are marked as ours. Pure.
 
 import type { Fields, Shape } from "./shape.ts";
 

@@ -1,7 +1,7 @@
-// The campaign file (JDL): JSON with the keys of CiGri. Reads its text for the clusters of a grid. Pure.
+// Reads a campaign file (JDL), which is JSON with the keys of CiGri, and checks it against the clusters of a grid. Pure.
 //
-// J1. Everything that is wrong is told, each fault with its path, line and column. Nothing is ignored without a word.
-// J2. What a campaign asks of a cluster is mapped to the words of that cluster here (resources.ts), so that a campaign that cannot run there is refused at once.
+// J1. Every fault is reported with its path, line and column. No key is ignored silently.
+// J2. The request of a campaign is translated here into the terms of each of its clusters (resources.ts), so that a campaign that cannot run on a cluster is refused at once.
 
 import type { CheckpointPace } from "../plan/checkpoints.ts";
 import type { Campaign, CampaignKind } from "../shapes/campaign.ts";
@@ -44,8 +44,9 @@ export type ParameterSource =
   | { readonly kind: "given"; readonly parameters: Parameters };
 
 /**
- * When second copies of jobs start. at_end: of the last jobs, when no task is left and resources are free. late_factor: of a job that runs longer than this multiple of
- * the median; null: never. copies_max: most jobs of a task at a time. Without the key nothing is copied, so that no job runs twice unless that was asked for.
+ * When second copies of jobs start. at_end: the last jobs are copied when no task is left to submit and resources are free. late_factor: a job is copied when it runs
+ * longer than this multiple of the median; null: never. copies_max: the largest number of jobs that a task has at a time. If the file does not have the key, no job is
+ * copied.
  */
 export type Duplication = { readonly at_end: boolean; readonly late_factor: number | null; readonly copies_max: number };
 
@@ -173,7 +174,7 @@ function sourceOf(top: Section, limits: ParameterLimits): ParameterSource {
     return { kind: "given", parameters: countedParameters(count) };
   }
   const parameters = parametersOf(top.texts("params").join("\n"), limits);
-  // Each parameter is one line that is not empty, so its line is its place in the list.
+  // Each element of the list is one line that is not empty, so the number of the line gives the index of the element.
   if ("line" in parameters) return top.fault(`params.${parameters.line - 1}`, parameters.text, nothing);
   return { kind: "given", parameters };
 }

@@ -1,7 +1,7 @@
-// Reads JSON and remembers where each value stands, so that every fault in a campaign file can be told with its line and column. Pure.
+// Reads JSON and remembers the position of each value, so that every fault in a campaign file can be reported with its line and column. Pure.
 //
-// L1. A key that stands twice in one object is a fault: one of its values would be lost without a word.
-// L2. Depth is bounded, so that a text cannot exhaust the stack.
+// L1. A key that occurs twice in one object is a fault, because one of the two values would be lost silently.
+// L2. The depth of nesting is limited, so that no text can exhaust the stack.
 
 /** A value of JSON. at: offset of its first character in the text. */
 export type JsonNode =
@@ -27,7 +27,7 @@ export class JsonFault extends Error {
 
 const DEPTH_MAX = 32;
 
-/** Reads a text as JSON. Throws a JsonFault with the place at which the text is not JSON any more. */
+/** Reads a text as JSON. Throws a JsonFault with the position of the first character that is not correct JSON. */
 export function parseLocatedJson(text: string): JsonNode {
   const reader = new Reader(text);
   const node = reader.value(0);
@@ -48,7 +48,7 @@ export function placeOf(text: string, at: number): { readonly line: number; read
 
 const BLANK = /[ \t\r\n]*/y;
 const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
-/** The characters of a text up to its end, an escape or a control character. */
+/** The characters of a quoted text up to the next quote, backslash or control character. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what ends the match
 const PLAIN = /[^"\\\u0000-\u001f]*/y;
 const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
@@ -134,7 +134,7 @@ class Reader {
     return value;
   }
 
-  /** Takes a character after blanks, if it stands there. */
+  /** Skips blanks, then reads the character if it comes next. Returns whether it did. */
   #take(char: string): boolean {
     this.#match(BLANK);
     if (this.#text.charAt(this.#at) !== char) return false;
@@ -149,7 +149,7 @@ class Reader {
     return found;
   }
 
-  /** Returns what stands at the present place, for a message. */
+  /** Returns a text for messages that shows the character at the present position. */
   #shown(): string {
     return this.#at >= this.#text.length
       ? "the end of the text"

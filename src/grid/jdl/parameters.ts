@@ -10,7 +10,7 @@ import { nth } from "#support/assert.ts";
 /** count: the number of tasks. text null: the parameters are the numbers from 0 to count - 1. starts: the offsets of the lines in the text. */
 export type Parameters = { readonly count: number; readonly text: string | null; readonly starts: Uint32Array };
 
-/** A parameter that cannot be taken. line: its line in the text, from 1. */
+/** What is wrong with a parameter. line: the number of its line in the text, from 1. */
 export type ParameterFault = { readonly line: number; readonly text: string };
 
 export type ParameterLimits = { readonly parameters_max: number; readonly characters_max: number };
@@ -49,7 +49,7 @@ export function parameterAt({ text, starts, count }: Parameters, index: number):
   return String(index);
 }
 
-/** Returns the words of a parameter, which follow those of exec_file. */
+/** Returns the words of a parameter. On the command line of a job they follow the words of exec_file. */
 export const parameterWords = (parameters: Parameters, index: number): readonly string[] =>
   splitWords(parameterAt(parameters, index), "removed") ?? [];
 
@@ -109,12 +109,12 @@ class OffsetList {
   }
 }
 
-/** Steps to foreign slots that are usual for a line. More are a sign of lines that were made to have equal hashes. */
+/** The largest mean number of slots of other lines that a search may pass. A larger mean is a sign of lines that were made to have equal hashes. */
 const STEPS_A_LINE = 32;
 
 /**
- * The lines of a text that were seen: a hash table of offsets, which needs 8 to 16 bytes a line. The hash is no secret, so a user could write lines with equal
- * hashes; the table then hands over to a Set, whose hash nobody can foresee.
+ * The set of the lines seen so far: a hash table of offsets, which needs 8 to 16 bytes for each line. The hash function is public, so a user could write lines with
+ * equal hashes. The lines are then moved to a Set, whose hash function nobody can predict.
  */
 class LineSet {
   readonly #text: string;
@@ -160,7 +160,7 @@ class LineSet {
     this.#slots = new Uint32Array(0);
   }
 
-  /** FNV-1a over the UTF-16 units of the line, with a last mixing, because only low bits select a slot. */
+  /** FNV-1a over the UTF-16 units of the line. The bits are mixed at the end, because only the low bits select a slot. */
   #hash(first: number, end: number): number {
     let hash = 0x811c9dc5;
     for (let at = first; at < end; at++) hash = Math.imul(hash ^ this.#text.charCodeAt(at), 0x01000193);

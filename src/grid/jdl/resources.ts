@@ -1,22 +1,22 @@
-// The resources of a job: read as a PBS select or as OAR's hierarchy, and mapped to what a cluster understands. Pure.
+// Reads the resources of a job, which are written as a PBS select or as a hierarchy of OAR, and translates them into the form that a cluster understands. Pure.
 //
 // R1. A text that begins with / or { is a hierarchy; every other text is a select.
 // R2. `/nodes=N/core=C` is N chunks of C cpus. On OAR these are on N hosts; elsewhere two chunks may share a host that is large enough.
-// R3. What has no equal on a cluster is refused for that cluster; nothing is dropped without a word.
+// R3. If a part of the request cannot be expressed on a cluster, the request is refused for that cluster. No part is dropped silently.
 
 import { readPlace } from "#model/request/place.ts";
 import { pairOf, readSelect, type Select, type SelectChunk, selectText } from "#model/request/select.ts";
 
 export type ClusterType = "partita" | "pbs" | "slurm" | "gridengine" | "oar";
 
-/** What a cluster is asked for each job. cpus: the resources that one job takes, as the planner counts them. place null: none was given. */
+/** The request that a cluster gets for each job. cpus: the resources that one job takes, as the planner counts them. place null: none was given. */
 export type ClusterRequest =
   | { readonly kind: "select"; readonly select: string; readonly place: string | null; readonly cpus: number }
   | { readonly kind: "hierarchy"; readonly resources: string; readonly cpus: number };
 
-/** One step of a hierarchy: so many of a property's values. */
+/** One step of a hierarchy: the number of different values of a property that is wanted. */
 type Level = { readonly property: string; readonly count: number | "ALL" | "BEST" };
-/** A branch of a hierarchy. filter null: none; it is a condition of OAR on the properties of resources, and stands in braces. */
+/** A branch of a hierarchy. filter: a condition of OAR on the properties of resources, which is written in braces; null: no condition. */
 type Branch = { readonly filter: string | null; readonly levels: readonly Level[] };
 
 export type JobResources =
@@ -68,7 +68,7 @@ function readHierarchy(text: string): readonly Branch[] | string {
   return branches;
 }
 
-/** Splits a text at a character that does not stand in braces or quotes. */
+/** Splits a text at a character, except where the character is within braces or quotes. */
 function splitOutside(text: string, at: string): string[] {
   const parts: string[] = [""];
   let depth = 0;
@@ -99,12 +99,12 @@ export function mapResources(resources: JobResources, cluster: MappedCluster, pr
   return { kind: "select", select: selectText(select), place: mapped.place, cpus: cpusOfSelect(select) };
 }
 
-/** Properties that name a host in OAR, and those that stand for cpus in it. */
+/** Properties of OAR that name a host, and properties of OAR that stand for cpus within a host. */
 const HOSTS = new Set(["nodes", "network_address", "host"]);
 const CPUS = new Set(["core", "resource_id", "thread"]);
 const SOCKET = "cpu";
 
-/** Returns the select of a hierarchy: `/nodes=N/core=C` becomes N chunks of C cpus. Or a text that says why there is none. */
+/** Returns a select that is equal to a hierarchy: `/nodes=N/core=C` becomes N chunks of C cpus. Returns a text that says why if there is no such select. */
 function selectOf(branches: readonly Branch[]): { readonly select: Select; readonly place: string | null } | string {
   const chunks: SelectChunk[] = [];
   for (const { filter, levels } of branches) {
@@ -129,7 +129,7 @@ function selectOf(branches: readonly Branch[]): { readonly select: Select; reado
 
 const cpuChunk = (count: number, ncpus: number): SelectChunk => ({ count, pairs: [pairOf("ncpus", String(ncpus))] });
 
-/** Returns the hierarchy of a select, or a text that says why there is none. */
+/** Returns a hierarchy that is equal to a select. Returns a text that says why if there is no such hierarchy. */
 function hierarchyOf({ select, place }: { readonly select: Select; readonly place: string | null }, unit: string): ClusterRequest | string {
   const placed = place === null ? null : readPlace(place);
   const arrangement = placed?.arrangement ?? "free";
@@ -165,7 +165,7 @@ function cpusOfHierarchy(branches: readonly Branch[]): number {
 
 const PROPERTY = /^\s*([A-Za-z][A-Za-z0-9_]*)\s*=\s*(?:'([^']*)'|([A-Za-z0-9_.-]+))\s*$/;
 
-/** Adds properties `name='value' and name2=value2` to each chunk of a select. Or returns a text that says why this cannot be done. */
+/** Adds properties `name='value' and name2=value2` to each chunk of a select. Returns a text that says why if this cannot be done. */
 function withProperties(select: Select, properties: string): Select | string {
   const pairs: [string, string][] = [];
   for (const part of properties.split(/\s+and\s+/i)) {

@@ -1,5 +1,5 @@
-// A part of a campaign file whose shape is right: reads its values, with the defaults of the top of the file, and collects what is wrong with them beyond their
-// shape. Pure.
+// Reads the values of a section of a campaign file whose shape was checked. A key that the section does not have is read from the top of the file. Also collects the
+// faults that the check of the shape cannot find. Pure.
 
 import { splitWords } from "#model/values/words.ts";
 import type { JsonNode } from "./located-json.ts";
@@ -71,7 +71,7 @@ export class Section {
     });
   }
 
-  /** Returns an object inside this one; an empty one if there is none. */
+  /** Returns the section of an object inside this one. If there is no such object, the section is empty. */
   part(key: string): Section {
     return new Section(this.#find(key) ?? NOTHING, null, this.#pathOf(key), this.faults);
   }
@@ -83,7 +83,7 @@ export class Section {
       : node.items.map((item, index) => new Section(item, null, `${this.#pathOf(key)}.${index}`, this.faults));
   }
 
-  /** Returns the named objects inside an object. This section has their defaults. */
+  /** Returns the sections of the named objects inside an object. Their defaults are the keys of this section. */
   sections(key: string): ReadonlyMap<string, Section> {
     const node = this.#own(key);
     if (node?.kind !== "object") return new Map();
@@ -92,7 +92,10 @@ export class Section {
     );
   }
 
-  /** Notes a fault of a key (`params.3`: of the fourth value in a list; "": of the whole section), and returns the value that is used in its place. */
+  /**
+   * Records a fault. key: the key that has the fault, `params.3` for the fourth value of the list params, or "" for the whole section. instead: returned for the caller to
+   * go on with.
+   */
   fault(key: string, text: string): null;
   fault<T>(key: string, text: string, instead: T): T;
   fault<T>(key: string, text: string, instead?: T): T | null {
@@ -100,7 +103,7 @@ export class Section {
     const holder = this.hasOwn(name) || key === "" || this.#top === null ? this : this.#top;
     const node = key === "" ? this.#node : (holder.#own(name) ?? this.#node);
     const item = node.kind === "list" && index !== undefined ? node.items[Number(index)] : undefined;
-    // A key at the top may be wrong for one cluster only, so the path names the cluster, and the place is where the key stands.
+    // A key at the top of the file may be wrong for one cluster only. The path therefore names the cluster, and the position is the position of the key.
     this.faults.push({ path: key === "" ? this.#path : this.#pathOf(key), at: (item ?? node).at, text });
     return instead ?? null;
   }

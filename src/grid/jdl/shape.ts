@@ -64,7 +64,7 @@ function isWithin(value: number, { kind, min, max }: Extract<Shape, { readonly k
   return value >= min && value <= max && (kind === "number" || Number.isInteger(value));
 }
 
-/** Returns the seconds of a duration; null: it is none. */
+/** Returns the seconds of a duration; null: the value is not a duration. */
 export function durationOf(node: JsonNode): number | null {
   if (node.kind === "number") return isWithin(node.value, { kind: "integer", min: 1, max: DURATION_MAX_S }) ? node.value : null;
   if (node.kind !== "text" || !DURATION_PATTERN.test(node.value)) return null;

@@ -27,8 +27,9 @@ export type Observation = {
   readonly waiting: number;
   /** how many may wait (allowedWaiting) */
   readonly allowed: number;
-  /** jobs of the last batch that run, and the resources that are assigned to the jobs of the batch that have started */
+  /** jobs of the last batch that run */
   readonly running: number;
+  /** resources that are assigned to the jobs of the last batch that have started */
   readonly used: number;
   /** mean resources of a job of the campaign on the cluster; null: no job has been measured */
   readonly resources_per_job: number | null;

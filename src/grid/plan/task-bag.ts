@@ -1,12 +1,12 @@
-// The tasks of a campaign that are not submitted and not done. Tasks that came back are taken first, those with the higher priority
-// before the others. Then follow the tasks that were never submitted, of which only the next number is kept, and then those that came back with the lowest priority.
+// The tasks of a campaign that are not submitted and not done. They are taken in this order: first the tasks that came back, by descending priority; then the tasks
+// that were never submitted; last the tasks that came back with the lowest priority. Of the tasks that were never submitted, the bag keeps only the next number.
 //
-// B1. A task that must run on one cluster is never taken for another one, unless that cluster was given up (giveUp).
-// B2. A task that should not run on a cluster is taken for it only when nothing else is left.
+// B1. A task that must run on one cluster is never taken for another one, unless the first cluster was given up (giveUp).
+// B2. A task that should avoid a cluster is taken for that cluster only when no other task is left for it.
 
 import { heapPop, heapPush } from "#support/heap.ts";
 
-/** Where a task that came back runs again. only: on this cluster. avoid: on any other one, if possible. */
+/** Where a task that came back runs again. only: on this cluster. avoid: if possible, on a cluster other than this one. */
 export type Place = { readonly only: string } | { readonly avoid: string };
 
 /** A task that was submitted before, and must be submitted again. place absent: anywhere. */
@@ -38,7 +38,7 @@ export class TaskBag {
     return { next: this.#next, returned: [...this.#returned.values()].flat() };
   }
 
-  /** Adds tasks behind all others. */
+  /** Adds tasks, with numbers after those of all other tasks. */
   grow(count: number): void {
     this.#count += count;
   }
@@ -56,7 +56,7 @@ export class TaskBag {
     return size;
   }
 
-  /** Takes the next task for a cluster. null: the bag has none for it. */
+  /** Takes the next task for a cluster. Returns null if the bag has no task for this cluster. */
   take(cluster = ""): number | null {
     const own = AVOID + cluster;
     let heap = ANYWHERE;

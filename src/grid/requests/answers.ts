@@ -14,6 +14,6 @@ export const unknownCampaign = (id: number): Refused => ({ ok: false, code: PBSE
 export const badValue = (text: string): Refused => ({ ok: false, code: PBSE_BADATVAL, text });
 export const wrongState = (text: string): Refused => ({ ok: false, code: PBSE_IVALREQ, text });
 
-/** Returns a refusal unless the asker may change what belongs to a user. */
+/** Returns null if the asker may change something that belongs to a user, else the refusal. what: names the thing in the refusal. */
 export const mayChange = ({ name, is_manager }: Asker, user: string, what: string): Refused | null =>
   is_manager || name === user ? null : notAllowed(`${what} belongs to another user`);

@@ -12,7 +12,7 @@ import { findCampaign } from "./status.ts";
 
 /** The name of the campaign file in messages. The command replaces it by the name that the user gave. */
 const FILE = "JDL";
-/** Campaigns of one user that have not ended. */
+/** The largest number of campaigns that one user has that have not ended. */
 const USER_CAMPAIGNS_MAX = 1000;
 
 export function submitCampaign(
@@ -41,7 +41,7 @@ export function submitCampaign(
   return { ok: true, value: { id: core.apply({ kind: "campaign-submitted", campaign }) } };
 }
 
-/** Returns the number of jobs of a campaign that is to be submitted; null: it has faults. */
+/** Returns the number of jobs that a campaign will have if it is submitted; null: the campaign has faults. */
 export function jobsOf(core: GridCore, { jdl, type, parameters: text }: GridSubmit): number | null {
   const read = parseJdl(jdl, core.state.clusters, type === undefined ? {} : { kind: type });
   if ("faults" in read) return null;

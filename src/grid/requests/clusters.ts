@@ -11,7 +11,7 @@ import type { Asker, GridAnswer } from "./handle.ts";
 /** Names of clusters are parts of tags (backends/contract/tag.ts). */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,30}$/;
 const CLUSTERS_MAX = 1000;
-/** What OAR counts if the options do not say. */
+/** The property of OAR that stands for one cpu if the options of the cluster do not name one. */
 const UNIT = "resource_id";
 
 export function addCluster(core: GridCore, asker: Asker, { name, type, options, users, mapping, resources }: GridClusterAdd): GridAnswer {

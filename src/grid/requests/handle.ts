@@ -1,6 +1,6 @@
 // Answers requests of the grid's commands. A request changes the state at once; the shell sends the answer after the change is durable. Pure.
 //
-// Q1. The kernel says who asks. A user may change own campaigns; a manager (root, and the user of the grid) may change all campaigns and the clusters.
+// Q1. The kernel names the user of a connection. Users may change their own campaigns. Managers (root, and the user of the grid) may change all campaigns and the clusters.
 
 import type { GridRequest } from "#protocol/grid-messages.ts";
 import type { GridCore } from "../work/core.ts";
@@ -16,7 +16,7 @@ export type Asker = { readonly name: string; readonly is_manager: boolean };
 export type GridAnswer =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly code: number; readonly text: string }
-  /** the jobs of a campaign, which the shell reads from the history, too */
+  /** the answer is a list of the jobs of a campaign. The shell makes the list, because the jobs that have ended are read from the history */
   | { readonly ok: true; readonly jobs_of: number; readonly limit: number; readonly offset: number };
 
 export function handle(core: GridCore, asker: Asker, request: GridRequest, now_s: number): GridAnswer {
@@ -61,5 +61,5 @@ export function handle(core: GridCore, asker: Asker, request: GridRequest, now_s
   }
 }
 
-/** How many rows a list has if the request does not say. */
+/** The number of rows of a list if the request does not give one. */
 const PAGE = 1000;

@@ -81,7 +81,7 @@ function pairView({ clusters, sights }: GridState, campaign: CampaignRecord, clu
   };
 }
 
-/** Counts the ends of the last hour, and forgets earlier ones. */
+/** Returns the number of jobs that ended within the last hour, and removes earlier ends from the list. */
 function endsWithin(ends: number[], now_s: number): number {
   const from = ends.findIndex((at_s) => at_s >= now_s - WINDOW_S);
   ends.splice(0, from < 0 ? ends.length : from);

@@ -10,13 +10,13 @@ export type Campaign = {
   readonly user: string;
   readonly kind: CampaignKind;
   readonly clusters: ReadonlyMap<string, CampaignOnCluster>;
-  /** what the campaign asks for in place of the policy of the grid */
+  /** settings of the campaign that have precedence over the policy of the grid */
   readonly wishes?: CampaignWishes;
 };
 
 /**
- * at_end: last jobs are copied when no task is unsubmitted. late_factor: a job that runs longer than this multiple of the median is copied; null: never.
- * canary: one job, then ten, before all others on a cluster.
+ * at_end: the last jobs are copied when every task was submitted. late_factor: a job that runs longer than this multiple of the median is copied; null: never.
+ * canary: a cluster gets one job first, then ten, and only then the others.
  */
 export type CampaignWishes = { readonly at_end: boolean; readonly late_factor: number | null; readonly canary: boolean };
 

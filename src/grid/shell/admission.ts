@@ -1,8 +1,9 @@
 // Admission rules: JavaScript files of the administrator in grid_priv/admission_rules, which may change, default or refuse each new campaign. They run in the order of
 // their names, in a hook host (src/hooks): a process without any rights.
 //
-// A1. A campaign is admitted only if every rule has ended well. A rule that fails, loops or is killed refuses it, and the log says why.
-// A2. Rules are read again for each campaign, so that a changed file counts at once.
+// A1. A campaign is admitted only if every rule has ended without an error and has not refused the campaign. If a rule fails, loops or is killed, the campaign is refused,
+//     and the log says why.
+// A2. The rules are read again for each campaign, so that a change of a file has effect at once.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +14,7 @@ import { codeOf, messageOf } from "#support/caught.ts";
 import { digestOf } from "#support/digest.ts";
 
 const ALARM_MS = 5000;
-/** A hook host that the daemon cannot kill any more ends itself so much later. */
+/** If the daemon cannot kill a hook host, for example because the daemon has ended, the hook host ends itself. This is the time between the two limits. */
 const LIMIT_BEYOND_MS = 5000;
 /** A process that no rule has needed for this time ends. */
 const IDLE_MS = 60_000;
@@ -49,7 +50,7 @@ const verdict = z.union([
 export function admission({ directory, nobody, note }: Options): Admission {
   let host: HookHost | null = null;
   let idle: NodeJS.Timeout | undefined;
-  /** campaigns are checked one after the other: a rule that loops then costs one process */
+  /** campaigns are checked one after the other, so that rules that loop keep only one process busy */
   let turn: Promise<unknown> = Promise.resolve();
   const close = (): void => {
     clearTimeout(idle);

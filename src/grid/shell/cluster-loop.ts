@@ -1,7 +1,8 @@
-// Works on one cluster: ends jobs, submits orders, looks, plans. Each cluster has a loop of its own, so that a cluster that hangs holds up no other.
+// Does the work on one cluster in turns: it ends jobs, submits orders, reads the state of the cluster, and plans. Each cluster has a loop of its own, so that a cluster that
+// hangs does not delay the others.
 //
-// L1. An order is committed before it is submitted, and the ids of its jobs before they are released (backends/contract/cluster.ts C1).
-// L2. A cluster that fails is asked again after a pause that grows, for ever.
+// L1. An order is committed before it is submitted. The ids of its jobs are committed before the jobs are released (backends/contract/cluster.ts C1).
+// L2. If a cluster fails, the loop tries again after a pause, which grows with each failure. It never gives up.
 
 import type { Owner } from "#backends/contract/backend.ts";
 import { pauseAfter } from "#backends/contract/backoff.ts";
@@ -44,7 +45,7 @@ export class ClusterLoop {
     this.#ended = this.#run();
   }
 
-  /** Lets the loop look at the cluster soon. */
+  /** Makes the loop begin its next turn soon. */
   poke(): void {
     this.#isPoked = true;
     this.#wake?.();
@@ -65,7 +66,7 @@ export class ClusterLoop {
     }
   }
 
-  /** Works once. Returns the pause until the next turn. */
+  /** Does one turn. Returns the pause until the next turn. */
   async #turn(): Promise<number> {
     const { core, note, now_s } = this.#tools;
     try {
@@ -119,7 +120,8 @@ export class ClusterLoop {
       const jobs = await this.#adapter.submit(core.batchFor(order, isFirst, ownerOf(order.remote_user)));
       core.apply({ kind: "acknowledged", serial: order.serial, ids: new Map(jobs.map(({ index, id }) => [index, id])) });
     } catch (error) {
-      // A refusal is clear if the first submission fails with certainty. Of a later attempt, the look for the tag may be what failed, but a look never finds an order impossible.
+      // The order is refused for good if its first submission certainly failed. A later attempt begins with a search for the tag, and the error may come from the search.
+      // The kind `impossible` never comes from the search.
       if (!(error instanceof BackendError) || error.uncertain || (!isFirst && error.kind !== "impossible")) throw error;
       core.apply({ kind: "order-refused", serial: order.serial });
       if (error.kind !== "impossible") throw error;

@@ -1,7 +1,7 @@
-// Writes what has changed to the store, in groups: while one batch is written, the next one is gathered.
+// Writes changed rows to the store in batches: while one batch is written, the changes for the next one are collected.
 //
 // C1. settled() resolves when everything that was applied before the call is durable.
-// C2. A batch that cannot be written (full disk) is tried again until it is: nothing that depends on it leaves the daemon meanwhile.
+// C2. If a batch cannot be written (for example because the disk is full), it is tried again until it is written. Until then, the daemon sends nothing that depends on it.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Batch, Store } from "#store/store.ts";
@@ -11,7 +11,7 @@ const AGAIN_MS = 1000;
 
 export type Commits = {
   settled(): Promise<void>;
-  /** why the last attempt has failed; null: it has not */
+  /** why the last attempt failed; null: it succeeded */
   readonly trouble: string | null;
 };
 

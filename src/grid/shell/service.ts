@@ -1,6 +1,6 @@
 // The running daemon: its store, its socket, and a loop for each cluster.
 //
-// S1. An answer leaves after everything that it tells of is durable.
+// S1. An answer is sent only after every change that it reports is durable.
 // S2. The kernel names the user of each connection (SO_PEERCRED).
 
 import { mkdirSync } from "node:fs";
@@ -48,7 +48,7 @@ export type ServiceOptions = {
 const PBSE_PROTOCOL = 15031;
 const PBSE_BADCRED = 15019;
 const PBSE_SYSTEM = 15010;
-/** Characters of a request, and of all requests of a user that wait. */
+/** The largest length of a request, and of all waiting requests of a user together, in characters. */
 const FRAME_CHARS_MAX = GRID_LIMITS.parameters_chars_max + 2 * GRID_LIMITS.jdl_chars_max;
 const IDLE_MS = 10_000;
 
@@ -57,7 +57,7 @@ export type Service = { close(): Promise<void> };
 /** Epoch seconds, with milliseconds: jobs may end within a second. */
 const now_s = (): number => Date.now() / 1000;
 
-/** Starts the daemon's work. Resolves when it takes requests. */
+/** Starts the daemon's work. Resolves when the daemon accepts requests. */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { core, store, note } = options;
   const users = systemUsers();
@@ -141,7 +141,7 @@ async function answer(
   }
 }
 
-/** Returns a request as admission rules have changed it. A campaign with faults is not shown to the rules, but refused by its handler. */
+/** Returns a request as the admission rules have changed it. The rules do not get a campaign that has faults: the handler of the request refuses it. */
 async function admittedOf(
   request: GridRequest,
   user: string,

@@ -1,8 +1,8 @@
 // Events: everything that changes the state of the grid. apply() changes memory at once and notes which rows must be written. Pure.
 //
-// E1. Every event that another process can learn of is committed first: ids of jobs before they are released, orders before they are submitted, ends before they are
-//     answered for.
-// E2. A job ends once: an end of a job that is not live changes nothing.
+// E1. An event is committed before another process can learn of it: an order before it is submitted, the ids of jobs before the jobs are released, and the end of a job
+//     before an answer reports it.
+// E2. A job ends once: if a job is not live, its end changes nothing.
 
 import { present } from "#support/assert.ts";
 import { type Fate, RUNS_KEPT } from "../events/columbo.ts";
@@ -77,10 +77,10 @@ export type GridEvent =
       readonly at_s: number;
     }
   | { readonly kind: "order-begun"; readonly serial: number }
-  /** the jobs that exist: those without an id never came to be, and their tasks return to the bag */
+  /** ids: the jobs that the cluster has created. The other jobs of the order were never created, and their tasks return to the bag */
   | { readonly kind: "acknowledged"; readonly serial: number; readonly ids: ReadonlyMap<number, string> }
   | { readonly kind: "released"; readonly serial: number }
-  /** the cluster refused the order for good: nothing of it exists there */
+  /** the cluster refused the order for good: no job of the order exists there */
   | { readonly kind: "order-refused"; readonly serial: number }
   | { readonly kind: "job-started"; readonly job: GridJob; readonly at_s: number }
   | { readonly kind: "job-ending"; readonly job: GridJob; readonly why: NonNullable<GridJob["kill"]> }
@@ -119,7 +119,7 @@ export const nothingDirty = (): Dirty => ({
 
 export type Changing = { readonly state: GridState; readonly dirty: Dirty; readonly predictor: PredictorName };
 
-/** Applies an event. Returns the number that it has given: of a campaign, an order or an event; 0 for all others. */
+/** Applies an event. Returns the number of the campaign, order or event of the user that it has created; 0 if it has created none. */
 export function apply(to: Changing, event: GridEvent): number {
   const { state, dirty } = to;
   switch (event.kind) {
@@ -176,7 +176,7 @@ export function apply(to: Changing, event: GridEvent): number {
     }
     case "pair-paused":
       pairOf(campaignOf(state, event.id), event.cluster).paused = event.why;
-      // Checkpoints on a cluster where the campaign pauses are given up.
+      // If the campaign pauses on a cluster, its tasks with checkpoints on that cluster may run elsewhere. They lose the checkpoints.
       if (event.why !== null) campaignOf(state, event.id).bag.giveUp(event.cluster);
       dirty.campaigns.add(event.id);
       return 0;
@@ -196,7 +196,7 @@ export function apply(to: Changing, event: GridEvent): number {
       return 0;
     case "job-started":
       event.job.started_s = event.at_s;
-      // Only a job that waits is taken back.
+      // The job has started, and only jobs that wait are taken back.
       if (event.job.kill === "excess") event.job.kill = null;
       noteStart(state, event.job);
       return 0;
@@ -324,7 +324,7 @@ function acknowledge(to: Changing, made: GridOrder, ids: ReadonlyMap<number, str
   return 0;
 }
 
-/** Removes a job that never came to be on its cluster. */
+/** Removes a job that was never created on its cluster. */
 function giveUp(to: Changing, job: GridJob): void {
   const campaign = campaignOf(to.state, job.order.campaign);
   remove(to, campaign, job);
@@ -375,7 +375,7 @@ function end(to: Changing, ended: EndedJob): number {
       return 0;
     case "event": {
       pair.errors++;
-      // While a copy of the job lives, the task may still end well.
+      // As long as another job of the task is live, the task may still be successful.
       if (others !== undefined) return 0;
       campaign.failed++;
       const { code, message } = fate;
@@ -405,7 +405,7 @@ function closeEvent({ state, dirty }: Changing, event: EventRecord, resubmit: bo
     campaign.failed--;
     campaign.resubmissions.delete(event.task);
     if (resubmit) campaign.bag.giveBack(event.task);
-    // A task that is not run again counts as worked off, so that the campaign can end.
+    // A task that will not run again counts as done, so that the campaign can end.
     else campaign.done++;
   }
   if (event.cluster !== null) {

@@ -1,7 +1,7 @@
-// Everything that pbs_grid knows, as data: clusters, campaigns, orders with their live jobs, and events. event.ts changes it, rows.ts stores it. Pure.
+// The state of pbs_grid as data: clusters, campaigns, orders with their live jobs, and events. event.ts changes the state, rows.ts stores it. Pure.
 //
-// G1. A task is in exactly one place: not taken yet or returned (in the bag), the task of a live job, in an open event, or done.
-// G2. Tasks that wait are not objects: the bag has the number of the first one, and parameters are one text with positions.
+// G1. A task is in exactly one of these conditions: in the bag (not taken yet, or returned), the task of one or more live jobs, the task of an open event, or done.
+// G2. There is no object for each waiting task: the bag has the number of the first one, and the parameters are one text with positions.
 
 import type { CampaignState } from "#protocol/grid-messages.ts";
 import type { ClusterFacts, Jdl } from "../jdl/jdl.ts";
@@ -11,17 +11,17 @@ import type { Campaign } from "../shapes/campaign.ts";
 import type { EventRecord, Subscription } from "../shapes/event-record.ts";
 import type { Batch, Tap } from "../shapes/universe.ts";
 
-/** A cluster, as gridclusters has set it up. */
+/** A cluster with the settings that gridclusters has made. */
 export type ClusterRecord = ClusterFacts & {
   readonly options: Readonly<Record<string, string>>;
   /** users whose campaigns prefer the cluster */
   readonly users: readonly string[];
-  /** names of the grid's users there; a user without an entry has the same name there */
+  /** names on the cluster of the grid's users; a user without an entry has the same name on both */
   readonly mapping: Readonly<Record<string, string>>;
   readonly is_enabled: boolean;
 };
 
-/** What the last look at a cluster has shown. Not stored. */
+/** What the last query of a cluster has returned. Not stored. */
 export type ClusterSight = {
   readonly seen_s: number;
   readonly total: number;
@@ -44,11 +44,11 @@ export type PairRecord = {
   results: number;
   results_run_s: number;
   errors: number;
-  /** why nothing is submitted there although the cluster is open; null: something may be */
+  /** the reason for which the campaign pauses there although the cluster is open; null: it does not pause */
   paused: string | null;
   /** run times of the last results since the campaign began or continued here */
   runs: readonly number[];
-  /** times at which jobs ended well lately, for the throughput (not stored) */
+  /** times at which jobs ended successfully in the last hour, for the throughput (not stored) */
   ends: number[];
 };
 
@@ -88,9 +88,9 @@ export type GridJob = {
   readonly order: GridOrder;
   /** the cluster's name of the job; null: the submission is not acknowledged */
   remote_id: string | null;
-  /** not stored: seen again after a start */
+  /** epoch seconds; null: it has not been seen to run. Not stored: after a start of the daemon, the next query of the cluster shows it again */
   started_s: number | null;
-  /** why the job is to be ended; null: it is not. excess: only if it still waits */
+  /** the reason for which the job must end; null: it need not end. excess: the job is ended only if it still waits */
   kill: "excess" | "copy" | "deleted" | null;
   /** whether the job was started as a second job of its task */
   readonly is_copy: boolean;
@@ -105,7 +105,7 @@ export type GridOrder = {
   /** the name of the campaign's user on the cluster */
   readonly remote_user: string;
   readonly ordered_s: number;
-  /** how many jobs the order had at first */
+  /** the number of jobs when the order was made */
   readonly size: number;
   state: "recorded" | "acknowledged" | "released";
   /** whether a submission was begun by this process or an earlier one (not stored: true after a start) */
@@ -123,7 +123,7 @@ export type GridState = {
   /** by keyOf() */
   readonly subscriptions: Map<string, Subscription>;
   readonly counters: { campaign: number; job: number; order: number; event: number };
-  /** what users and campaigns have used lately, in resource seconds (not stored) */
+  /** recent usage of users and campaigns, in resource seconds; older usage counts less (not stored) */
   readonly used: { readonly users: Map<string, number>; readonly campaigns: Map<number, number>; at_s: number };
 };
 

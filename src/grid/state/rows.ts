@@ -11,7 +11,8 @@
 // | scripts  | C.jdl and C.parameters: the texts of the campaign C                            |
 // | history  | an ended job: queue is the campaign                                            |
 //
-// W1. The last numbers that were given are in the counters, and are written with the rows that have them: no number is given twice.
+// W1. The counters hold the last numbers that were given to campaigns, orders, jobs and events. They are written together with the rows that use these numbers, so that no
+//     number is given twice.
 
 import { z } from "zod";
 import type { Batch, Data, HistoryRow, Loaded } from "#store/store.ts";

@@ -3,7 +3,7 @@
 import type { CampaignView, LiveJob, PairView } from "../shapes/universe.ts";
 import { type CampaignRecord, type GridJob, jobsOf } from "./grid-state.ts";
 
-/** Returns the view of a campaign. A test campaign has one task for each cluster that has no job and no result of it. */
+/** Returns the view of a campaign. A test campaign has one task for each cluster that has neither a job nor a result of this campaign. */
 export function viewOf(campaign: CampaignRecord): CampaignView {
   const lives = Map.groupBy(jobsOf(campaign), ({ order }) => order.cluster);
   const pairs = new Map<string, PairView>();

@@ -1,4 +1,4 @@
-// The core of pbs_grid: its state, and what is to be done on each cluster. The shell (../shell) asks it, acts, and tells it what happened. Pure.
+// The core of pbs_grid: the state, and the work to do on each cluster. The shell (../shell) asks the core for work, does the work, and reports the results to the core. Pure.
 
 import type { Owner } from "#backends/contract/backend.ts";
 import type { Capacity, JobBatch, JobRef, JobSighting } from "#backends/contract/cluster.ts";
@@ -26,9 +26,9 @@ export type CoreOptions = {
   readonly settle_s: number;
 };
 
-/** A job is asked to end again if it has not ended after this time. */
+/** If a job has not ended this long after it was told to end, it is told again. */
 const KILL_AGAIN_S = 30;
-/** For how long a cluster may not know how a job has ended. */
+/** If a cluster cannot say within this time how a job ended, the job counts as lost. */
 const UNKNOWN_S_MAX = 120;
 
 export class GridCore {
@@ -42,7 +42,7 @@ export class GridCore {
   /** jobs that a cluster takes in one submission */
   readonly #jobs_max = new Map<string, number>();
   readonly #killed = new WeakMap<GridJob, number>();
-  /** since when the ends of jobs are asked for */
+  /** for jobs that have vanished from the list of their cluster: the time from which on the grid has asked how they ended */
   readonly #vanished = new WeakMap<GridJob, number>();
 
   constructor(options: CoreOptions) {
@@ -83,7 +83,7 @@ export class GridCore {
     return this.#ordersIn(cluster, "recorded");
   }
 
-  /** Returns the orders of a cluster whose jobs are held, and may start. */
+  /** Returns the orders of a cluster whose jobs are held and may be released now. */
   toRelease(cluster: string): readonly GridOrder[] {
     return this.#ordersIn(cluster, "acknowledged");
   }
@@ -92,7 +92,7 @@ export class GridCore {
     return [...this.state.orders.values()].filter((order) => order.cluster === cluster && order.state === state);
   }
 
-  /** Returns what is submitted for an order. isFirst: the caller has not begun a submission of it before. owner: its user there (system mode). */
+  /** Returns the batch to submit for an order. isFirst: no submission of the order was begun before. owner: the user of the order on the cluster; null: user mode. */
   batchFor(order: GridOrder, isFirst: boolean, owner: Owner | null): JobBatch {
     const campaign = campaignOf(this.state, order.campaign);
     const on = present(campaign.jdl.clusters.get(order.cluster), "cluster of a campaign");
@@ -111,7 +111,7 @@ export class GridCore {
     };
   }
 
-  /** Returns the jobs of a cluster that must end: those that still wait, and whatever their state. */
+  /** Returns the jobs of a cluster that must end. waiting: jobs that must end only if they still wait. all: jobs that must end in any state. */
   toKill(cluster: string, now_s: number): { readonly waiting: readonly JobRef[]; readonly all: readonly JobRef[] } {
     const waiting: JobRef[] = [];
     const all: JobRef[] = [];
@@ -127,7 +127,7 @@ export class GridCore {
     return { waiting, all };
   }
 
-  /** Takes in what a cluster shows. known: the jobs that were acknowledged when the list was asked for. */
+  /** Updates the state from the answer of a cluster. known: the jobs that were acknowledged when the cluster was asked. */
   seen(
     cluster: string,
     shown: { readonly jobs: readonly JobSighting[]; readonly capacity: Capacity; readonly text: string },
@@ -139,7 +139,7 @@ export class GridCore {
     return look(this.state, cluster, shown.jobs, known, now_s, this.#lookTools);
   }
 
-  /** Takes in that a cluster does not answer, or not as it should. */
+  /** Records that a cluster does not answer, or gives a wrong answer. */
   failed(cluster: string, fault: string, now_s: number): void {
     const before = this.state.sights.get(cluster);
     const sight = { seen_s: now_s, total: before?.total ?? 0, free: 0, text: before?.text ?? "", fault };
@@ -152,7 +152,7 @@ export class GridCore {
     this.apply({ kind: "event-opened", event, isOpen: false });
   }
 
-  /** Takes in that a cluster can never run the jobs of an order: the campaign is paused there. */
+  /** Records that a cluster can never run the jobs of an order. The campaign pauses there. */
   refused({ campaign, cluster }: GridOrder, message: string, at_s: number): void {
     pausePair(campaign, cluster, { code: "RUNNER_SUBMIT_ERROR", message }, at_s, this.apply);
   }
@@ -161,7 +161,7 @@ export class GridCore {
     return { apply: this.apply, resubmissions_max: this.settings.resubmissions_max };
   }
 
-  /** Takes in how jobs have ended that vanished from the list of their cluster. */
+  /** Records how jobs ended that had vanished from the list of their cluster. */
   ended(jobs: readonly GridJob[], outcomes: readonly JobSighting[], now_s: number): void {
     const by_id = new Map(outcomes.map((each) => [each.id, each]));
     for (const job of jobs) {
@@ -170,7 +170,7 @@ export class GridCore {
         endJob(this.state, job, sighting, now_s, this.#lookTools);
         continue;
       }
-      // The cluster does not know yet how the job has ended. It is asked again, but not for ever.
+      // The cluster does not know yet how the job ended. It is asked again, for at most UNKNOWN_S_MAX.
       const since_s = this.#vanished.get(job) ?? now_s;
       this.#vanished.set(job, since_s);
       if (now_s - since_s > UNKNOWN_S_MAX && job.remote_id !== null)
@@ -178,7 +178,7 @@ export class GridCore {
     }
   }
 
-  /** Runs a cycle for a cluster that has just been looked at, unless something is under way there. */
+  /** Runs a cycle for a cluster that has just answered, unless orders are being submitted there or released jobs have not had time to start. */
   plan(cluster: string, now_s: number): void {
     if (!isSettled(this.state, cluster, now_s, this.#options.settle_s)) return;
     planCycle(this.state, [cluster], now_s, {
@@ -214,7 +214,7 @@ export class GridCore {
     for (const job of jobsOf(campaign)) this.apply({ kind: "job-ending", job, why: "deleted" });
   }
 
-  /** Whether anything lives or waits on a cluster, so that it must be looked at often. */
+  /** Whether a cluster has live jobs or could get some, so that it must be asked often. */
   isBusy(cluster: string): boolean {
     for (const order of this.state.orders.values()) if (order.cluster === cluster) return true;
     for (const campaign of this.state.campaigns.values())

@@ -1,4 +1,5 @@
-// What a look at a cluster changes: jobs that have started or ended, jobs that vanished, and jobs that are ours but were never recorded. Pure.
+// Compares the list of jobs that a cluster has returned with the state. Finds jobs that have started or ended, jobs that have vanished, and jobs of the grid that were never
+// recorded. Pure.
 
 import type { JobRef, JobSighting } from "#backends/contract/cluster.ts";
 import { fateOf, pauseOf } from "../events/columbo.ts";
@@ -6,13 +7,16 @@ import { periodOf } from "../plan/checkpoints.ts";
 import { campaignOf, type GridEvent, pairOf } from "../state/event.ts";
 import { type GridJob, type GridOrder, type GridState, jobsOf } from "../state/grid-state.ts";
 
-/** What is to be asked after a look. vanished: jobs that the list does not show any more. strangers: second submissions, which were never released. */
+/**
+ * What the caller must do after a comparison. vanished: jobs that the list does not have any more; the cluster must be asked how they ended. strangers: jobs of a second
+ * submission of an order, which were never released; they must be ended.
+ */
 export type Look = { readonly vanished: readonly GridJob[]; readonly strangers: readonly JobRef[] };
 
-/** What a look needs beside the state. resubmissions_max: of campaigns that do not say it. */
+/** What the functions here need besides the state. resubmissions_max: the limit for campaigns that do not set their own. */
 export type LookTools = { readonly apply: (event: GridEvent) => number; readonly resubmissions_max: number };
 
-/** Compares what a cluster shows with the state. began_s: when the list was asked for; orders that were acknowledged later are not expected in it. */
+/** Compares the list of a cluster with the state. began_s: the time at which the list was requested; orders that were acknowledged later are not expected in it. */
 export function look(
   state: GridState,
   cluster: string,
@@ -42,13 +46,13 @@ export function look(
   const strangers = seen.filter(({ id, tag, state: how, user }) => {
     if (how === "ended" || expected.has(id)) return false;
     const order = tags.get(tag);
-    // Jobs of an order without acknowledgement are looked for by their tag when the order is submitted again.
+    // Jobs of an order that is not acknowledged are found by their tag when the order is submitted again.
     return order === undefined || (order.state !== "recorded" && user === order.remote_user);
   });
   return { vanished, strangers };
 }
 
-/** Ends a job as its cluster says, and pauses its campaign there if that follows. */
+/** Records the end of a job as its cluster reports it. Pauses the campaign of the job on this cluster if the end is a reason for a pause. */
 export function endJob(
   state: GridState,
   job: GridJob,
@@ -89,7 +93,7 @@ export function pausePair(
   apply({ kind: "event-opened", event, isOpen: true });
 }
 
-/** The cluster says that a waiting job can never run: the campaign pauses there, and takes all its waiting jobs back, which may run elsewhere. */
+/** Called when the cluster reports that a waiting job can never run. The campaign pauses there and takes back all its waiting jobs, which may run on other clusters. */
 function giveUpPair(state: GridState, { campaign: id, cluster }: GridOrder, text: string, now_s: number, { apply }: LookTools): void {
   const campaign = campaignOf(state, id);
   for (const job of jobsOf(campaign))
@@ -98,7 +102,7 @@ function giveUpPair(state: GridState, { campaign: id, cluster }: GridOrder, text
   pausePair(id, cluster, { code: "IMPOSSIBLE", message: `the cluster can never run these jobs: ${text}` }, now_s, apply);
 }
 
-/** Returns the acknowledged jobs of a cluster: those that a list that begins now must show unless they have ended. */
+/** Returns the acknowledged jobs of a cluster. If the cluster is asked now, its list has all these jobs except those that have ended. */
 export function jobsThere(state: GridState, cluster: string): Set<GridJob> {
   const jobs = new Set<GridJob>();
   for (const order of state.orders.values())

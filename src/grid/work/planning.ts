@@ -1,7 +1,7 @@
 // One cycle of the daemon: runs the planner (cycle/) over the clusters that have shown their state since their last cycle, and turns the plan into events. Pure.
 //
-// P1. A cluster takes part in a cycle only if nothing is being submitted there, and the jobs of its last orders have had time to start: a predictor would otherwise take
-//     jobs that nobody has looked at yet for jobs that find no room.
+// P1. A cluster takes part in a cycle only if no order is being submitted there and the jobs of its last orders have had time to start. Otherwise a predictor would believe
+//     that jobs that have not had time to start have found no free resources.
 
 import { type GridPolicy, gridCycle } from "../cycle/grid-cycle.ts";
 import { firstRatio } from "../plan/prediction.ts";
@@ -10,9 +10,9 @@ import { type GridEvent, pairOf } from "../state/event.ts";
 import { type CampaignRecord, type GridState, jobsOf } from "../state/grid-state.ts";
 import { viewOf } from "../state/view.ts";
 
-/** What was used counts half after this time. */
+/** After this time, usage counts half. */
 const USAGE_HALF_S = 86_400;
-/** The most jobs of one order: the order is written as a whole each time one of its jobs ends. */
+/** The largest number of jobs of one order. It is limited, because the whole order is written each time that one of its jobs ends. */
 const ORDER_JOBS_MAX = 1000;
 
 export type PlanTools = {
@@ -98,7 +98,7 @@ function launch(
   });
 }
 
-/** A pair that has submitted nothing yet gets its first ratio now, because the cluster's resources were perhaps not known before. */
+/** Sets the first ratio of each pair that has submitted nothing yet. This is done before each cycle, because the resources of the cluster may not have been known before. */
 function prepareRatios(campaigns: readonly CampaignRecord[], views: ReadonlyMap<string, ClusterView>, { policy }: PlanTools): void {
   for (const campaign of campaigns)
     for (const [name, view] of views) {
@@ -109,7 +109,7 @@ function prepareRatios(campaigns: readonly CampaignRecord[], views: ReadonlyMap<
 
 const hasWork = ({ bag, lives }: CampaignRecord): boolean => bag.size > 0 || lives.size > 0;
 
-/** Returns the view of a campaign in which clusters that are paused for it cannot be offered. */
+/** Returns the view of a campaign, without the clusters where the campaign pauses. */
 function withoutPaused(campaign: CampaignRecord): ReturnType<typeof viewOf> {
   const view = viewOf(campaign);
   const paused = [...campaign.pairs].filter(([, { paused: why }]) => why !== null).map(([name]) => name);
@@ -118,7 +118,7 @@ function withoutPaused(campaign: CampaignRecord): ReturnType<typeof viewOf> {
   return { ...view, campaign: { ...view.campaign, clusters } };
 }
 
-/** Counts what runs now as used since the last cycle, and lets earlier use count less. */
+/** Adds the usage since the last cycle, as if all jobs that run now had run for that time. Reduces the weight of earlier usage. */
 function noteUsage({ used }: GridState, campaigns: readonly CampaignRecord[], now_s: number): void {
   const passed_s = used.at_s === 0 ? 0 : Math.max(0, now_s - used.at_s);
   used.at_s = now_s;
