@@ -115,6 +115,7 @@ const COMMANDS = {
   gridhold: campaigns,
   gridrls: campaigns,
   gridevents: { letters: "aF:c:fre:", values: { F: "json", c: "@campaign" }, operands: "@campaign" },
+  gridnotify: { letters: "m:w:s:uF:", values: { F: "json", s: "low medium high" } },
   gridclusters: {
     letters: "bF:",
     long: ["--add", "--type", "--remove", "--disable", "--enable", "--conf", "--partition", "--queue", "--bin", "--url"].concat([

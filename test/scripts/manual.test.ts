@@ -33,8 +33,14 @@ test("every program that users or administrators call has a page, with its name,
       /\.SH NAME\n[^ ]+ \\- (.*)\n\.SH SYNOPSIS\n\.nf\n([\s\S]*?)\n\.fi\n\.SH DESCRIPTION\n([\s\S]*?)\n\.SH EXIT STATUS\n/.exec(page) ?? [];
     assert.ok(purpose.length > 5, `${path}: no purpose`);
     assert.ok(usage.includes(escapeText(name, true)), `${path}: no usage`);
-    assert.ok(description.length > 40, `${path}: no description`);
+    assert.ok(!usage.includes("[operand ...]") || name === "partita", `${path}: no usage was found in the source`);
+    assert.ok(description.length > 40, `${path}: docs/ says nothing about it`);
   }
+});
+
+test("pages of formats, attributes and resources have contents", () => {
+  const short = [...pages].filter(([path, page]) => /^man[57]\//.test(path) && page.length < 1500).map(([path]) => path);
+  assert.deepEqual(short, []);
 });
 
 test("a page that refers to another one refers to a page that exists", () => {
