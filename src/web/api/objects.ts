@@ -1,5 +1,6 @@
 // Answers about objects: a page of a list, one object, and why a job waits.
 
+import { parseJobId } from "#model/job-id.ts";
 import { PBSE } from "#model/pbse.ts";
 import type { Request, StatusItem, StatusRequest } from "#protocol/messages.ts";
 import type { Reply } from "#protocol/wire/reply.ts";
@@ -7,6 +8,9 @@ import { JOBS, type Kind } from "./kinds.ts";
 import { idsRequest, type Listing, meets, pageOf, pageRequest, selectRequest } from "./listing.ts";
 import { type Problem, problem, refusalProblem } from "./problem.ts";
 import { type Shown, shown } from "./shown.ts";
+
+/** The longest name of an object. */
+const ID_MAX = 255;
 
 /** Sends a request to the server. onPart gets the items of a status. */
 export type Ask = (request: Request, onPart?: (items: readonly unknown[]) => void) => Promise<Reply>;
@@ -40,6 +44,8 @@ const filterProblem = (refusal: Problem): Problem => (refusal.status === 404 ? {
 
 /** Asks for one object. A finished job is shown as well, if the server keeps a history. */
 export async function oneObject(ask: Ask, kind: Kind, id: string, fields: readonly string[] | null): Promise<Shown | Problem> {
+  if (id.length > ID_MAX || /\p{Cc}/u.test(id) || (kind === JOBS && parseJobId(id) === null))
+    return problem(404, `that is not the name of a ${kind.noun}`);
   const request: StatusRequest = { kind: "status", object: kind.object, ids: [id], ...(fields === null ? {} : { attrs: fields }) };
   let answer = await statusOf(ask, kind === JOBS ? { ...request, history: "with" } : request);
   if ("status" in answer && answer.pbs_code === PBSE.JOBHISTNOTSET) answer = await statusOf(ask, request);
@@ -51,6 +57,7 @@ export async function oneObject(ask: Ask, kind: Kind, id: string, fields: readon
 
 /** Asks the job's scheduler why the job waits. The value is an Explanation (protocol/explanation.ts). */
 export async function explanationOf(ask: Ask, job: string): Promise<{ readonly value: unknown } | Problem> {
+  if (parseJobId(job) === null) return problem(404, "that is not the id of a job");
   const reply = await ask({ kind: "explain-job", job });
   return reply.ok ? { value: reply.value } : refusalProblem(reply);
 }

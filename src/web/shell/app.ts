@@ -6,22 +6,31 @@
 
 import { createHash } from "node:crypto";
 import { type Context, Hono } from "hono";
+import { parseJobId } from "#model/job-id.ts";
 import { codeOf, nameOf, stackOf } from "#support/caught.ts";
 import type { Allowance } from "../access/allowance.ts";
 import { admit, type Scope, type TokenRecord } from "../access/token.ts";
 import { JOBS, KINDS } from "../api/kinds.ts";
 import { parseFields, parseListing, TEXT_MAX } from "../api/listing.ts";
 import { type Ask, explanationOf, listObjects, oneObject } from "../api/objects.ts";
-import { type Problem, problem } from "../api/problem.ts";
+import { type Problem, problem, refusalProblem } from "../api/problem.ts";
+import { type Submitter, submitRequest } from "../api/submission.ts";
+import type { Metrics } from "./metrics.ts";
 import { hashOf } from "./token-file.ts";
 
 export type AppFacts = {
   readonly ask: Ask;
   readonly tokens: () => readonly TokenRecord[];
   readonly allowance: Allowance;
+  readonly metrics: Pick<Metrics, "content_type" | "text" | "answered">;
+  /** the user as whom this process works */
+  readonly submitter: Submitter;
   readonly now_ms: () => number;
   readonly note: (text: string) => void;
 };
+
+/** The largest body. A script in it may have every character escaped. */
+const BODY_BYTES_MAX = 4 * 1024 * 1024;
 
 const LOOPBACK_HOST = /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/i;
 
@@ -31,11 +40,14 @@ export function webApp(facts: AppFacts): Hono {
   app.use(async (c, next) => {
     if (!LOOPBACK_HOST.test(c.req.header("host") ?? "")) return answer(c, problem(421, "the Host header must be localhost or 127.0.0.1"));
     await next();
+    facts.metrics.answered(c.res.status);
     c.header("X-Content-Type-Options", "nosniff");
     c.header("Referrer-Policy", "no-referrer");
     return undefined;
   });
+  app.get("/metrics", async (c) => c.text(await facts.metrics.text(), 200, { "Content-Type": facts.metrics.content_type }));
   addReads(app, facts);
+  addSubmissions(app, facts);
   app.notFound((c) => answer(c, problem(404, `there is nothing at ${c.req.path.slice(0, TEXT_MAX)}`)));
   app.onError((error, c) => answer(c, faultProblem(error, facts.note)));
   return app;
@@ -68,6 +80,57 @@ function addReads(app: Hono, facts: AppFacts): void {
   );
 }
 
+function addSubmissions(app: Hono, facts: AppFacts): void {
+  app.post(
+    `/api/v1/${JOBS.path}`,
+    allowed(facts, "submit", async (c) => {
+      if (!/^application\/json *(;|$)/i.test(c.req.header("content-type") ?? ""))
+        return answer(c, problem(415, "the body must be application/json"));
+      const text = await boundedText(c);
+      if (text === null) return answer(c, problem(413, `a body has at most ${BODY_BYTES_MAX} bytes`));
+      const body = jsonOf(text);
+      const request = body === undefined ? problem(400, "the body is not JSON") : submitRequest(body, facts.submitter);
+      if ("status" in request) return answer(c, request);
+      const reply = await facts.ask(request);
+      if (!reply.ok) return answer(c, refusalProblem(reply));
+      const { id } = reply.value as { readonly id: string };
+      return c.json({ id }, 201, { Location: `/api/v1/${JOBS.path}/${encodeURIComponent(id)}` });
+    }),
+  );
+  app.delete(
+    `/api/v1/${JOBS.path}/:id`,
+    allowed(facts, "submit", async (c) => {
+      const force = c.req.query("force") ?? "false";
+      if (force !== "true" && force !== "false") return answer(c, problem(400, "force must be true or false"));
+      if (parseJobId(idOf(c)) === null) return answer(c, problem(404, "that is not the id of a job"));
+      const reply = await facts.ask({ kind: "delete-job", job: idOf(c), ...(force === "true" ? { force: true } : {}) });
+      return reply.ok ? c.body(null, 204) : answer(c, refusalProblem(reply));
+    }),
+  );
+}
+
+/** Reads the body as far as the limit allows; null: it is longer. */
+async function boundedText(c: Context): Promise<string | null> {
+  if (Number(c.req.header("content-length") ?? 0) > BODY_BYTES_MAX) return null;
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of c.req.raw.body ?? []) {
+    bytes += piece.byteLength;
+    if (bytes > BODY_BYTES_MAX) return null;
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces).toString("utf8");
+}
+
+/** Parses JSON; undefined: the text is none. */
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 const idOf = (c: Context): string => c.req.param("id") ?? "";
 
 /** Wraps a handler: it is called only for a token with the scope, and within the allowance of the token's user. */
@@ -79,6 +142,8 @@ function allowed(facts: AppFacts, scope: Scope, handler: (c: Context, token: Tok
     const admitted = admit(facts.tokens(), text, hashOf, Math.floor(now_ms / 1000));
     if ("fault" in admitted) return unauthorized(c, `the token is ${admitted.fault}`);
     if (!admitted.token.scopes.includes(scope)) return answer(c, problem(403, `the token has no scope ${scope}`));
+    if (admitted.token.user !== facts.submitter.user)
+      return answer(c, problem(403, `pbs_web works as ${facts.submitter.user}, and the token is one of another user`));
     const wait_s = facts.allowance.take(admitted.token.user, now_ms);
     if (wait_s > 0) {
       c.header("Retry-After", String(wait_s));

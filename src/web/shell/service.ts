@@ -2,10 +2,12 @@
 
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { userInfo } from "node:os";
 import { getRequestListener } from "@hono/node-server";
 import type { Conf } from "#support/conf.ts";
 import { allowance } from "../access/allowance.ts";
 import { webApp } from "./app.ts";
+import { webMetrics } from "./metrics.ts";
 import { serverLink } from "./server-link.ts";
 import { watchedTokens } from "./token-file.ts";
 
@@ -32,8 +34,12 @@ export async function startService(options: {
 }): Promise<Service> {
   const { conf, address, port, note } = options;
   const link = serverLink(conf);
+  const metrics = webMetrics(link.ask, Date.now);
+  const { username, homedir, shell } = userInfo();
   const app = webApp({
-    ask: link.ask,
+    ask: metrics.measured(link.ask),
+    metrics,
+    submitter: { user: username, home: homedir, shell: shell ?? "/bin/sh" },
     tokens: watchedTokens(conf.home),
     allowance: allowance({ burst: REQUESTS_BURST, per_s: REQUESTS_PER_S, users_max: USERS_MAX }),
     now_ms: Date.now,

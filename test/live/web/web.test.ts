@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { type Complex, startComplex } from "../complex.ts";
+import { type Complex, startComplex, until } from "../complex.ts";
 
 let complex: Complex;
 let base: string;
@@ -89,6 +89,74 @@ test("requests without a right, and for what is not there, are refused as proble
     assert.deepEqual([refused.status, refused.body["status"]], [status, status], `${path} ${JSON.stringify(refused.body)}`);
     assert.equal(refused.headers.get("content-type"), "application/problem+json");
   }
+});
+
+const JSON_TYPE = { "Content-Type": "application/json" };
+const submit = (body: unknown, used = token) =>
+  call("/api/v1/jobs", { method: "POST", headers: JSON_TYPE, body: JSON.stringify(body), token: used });
+
+test("a job is submitted with its attributes and deleted; the same again is refused", async () => {
+  const made = await submit({
+    script: "#!/bin/sh\nexit 0\n",
+    directory: complex.work(),
+    attributes: { Job_Name: "of-web", Priority: 7, Rerunable: false, Resource_List: { ncpus: 1 }, Variable_List: "COLOUR=red" },
+  });
+  assert.equal(made.status, 201, JSON.stringify(made.body));
+  const id = String(made.body["id"]);
+  const { body } = await call(made.headers.get("location") ?? "");
+  const attributes = body["attributes"] as Record<string, unknown>;
+  assert.partialDeepStrictEqual(attributes, {
+    Job_Name: "of-web",
+    Priority: 7,
+    Rerunable: false,
+    Resource_List: { ncpus: "1" },
+    job_state: "Q",
+  });
+  assert.match(String(attributes["Output_Path"]), new RegExp(`:${complex.work()}/of-web\\.o`));
+  assert.match(JSON.stringify(attributes["Variable_List"]), /COLOUR=red/);
+  assert.equal((await call(`/api/v1/jobs/${id}`, { method: "DELETE" })).status, 204);
+  assert.equal((await call(`/api/v1/jobs/${id}`, { method: "DELETE" })).status, 404);
+});
+
+test("submissions that are malformed, too large or without a right are refused, and none becomes a job", async () => {
+  const read = partita("token", "create", "--scope", "read");
+  const before_them = idsOf(await call("/api/v1/jobs")).length;
+  const script = "#!/bin/sh\n";
+  const rows: readonly [body: unknown, status: number][] = [
+    [{}, 400],
+    [[], 400],
+    [{ script, colour: "red" }, 400],
+    [{ script, queue: "nowhere" }, 404],
+    [{ script, directory: "relative" }, 400],
+    [{ script, attributes: { nothing: 1 } }, 400],
+    [{ script, attributes: { interactive: "True" } }, 400],
+    [{ script, attributes: { Job_Owner: "root@localhost" } }, 403],
+    [{ script, attributes: { Priority: 5000 } }, 400],
+    [{ script, attributes: { Resource_List: { planets: 1 } } }, 400],
+    [{ script: "x".repeat(5 * 1024 * 1024) }, 413],
+  ];
+  for (const [body, status] of rows) {
+    const refused = await submit(body);
+    assert.equal(refused.status, status, `${JSON.stringify(body).slice(0, 100)} ${JSON.stringify(refused.body)}`);
+  }
+  assert.equal((await submit({ script }, read)).status, 403);
+  assert.equal((await call("/api/v1/jobs", { method: "POST", body: "{", headers: JSON_TYPE })).status, 400);
+  assert.equal((await call("/api/v1/jobs", { method: "POST", body: JSON.stringify({ script }) })).status, 415);
+  assert.equal(idsOf(await call("/api/v1/jobs")).length, before_them);
+});
+
+test("metrics need no token, count jobs and cycles, and name no user and no job", async () => {
+  const scrape = async (): Promise<string> => (await fetch(`${base}/metrics`)).text();
+  const id = complex.submit(["-N", "secret-name", "--", "/bin/true"]);
+  const waiting = String(idsOf(await call("/api/v1/jobs?job_state=Q&limit=1000")).length);
+  await until("the scrape that counts the new job", async () => (await scrape()).includes(`partita_jobs{state="queued"} ${waiting}\n`));
+  const text = await scrape();
+  assert.match(text, /^partita_server_up 1$/m);
+  assert.match(text, /^partita_queue_jobs\{queue="workq",partition="[^"]*",state="queued"\} \d+$/m);
+  assert.match(text, /^partita_scheduler_up\{scheduler="default"\} 1$/m);
+  assert.match(text, /^partita_scheduler_cycles_total\{scheduler="default"\} \d+$/m);
+  assert.match(text, /^partita_server_answer_seconds_count\{kind="queue-job"\} [1-9]/m);
+  assert.ok(!text.includes("secret-name") && !text.includes(id));
 });
 
 test("a second pbs_web does not start, and stop ends the first", async () => {
