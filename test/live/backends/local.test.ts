@@ -1,15 +1,18 @@
 // The local backend with real processes: it starts what fits, finds its runners after its own end, and starts no runner twice.
 
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import type { Backend, RunnerSighting } from "#backends/contract/backend.ts";
 import { openBackend } from "#backends/open-backend.ts";
+import { ownerOf } from "#backends/shell/users.ts";
 import type { AttributeValue } from "#model/attribute.ts";
 import { order, request } from "../../backends/order.ts";
 import { until } from "../complex.ts";
+import { lackOfUsers } from "../needed-users.ts";
 
 function bed(t: TestContext): { readonly dir: string; readonly open: (attributes?: Record<string, AttributeValue>) => Backend } {
   const dir = mkdtempSync(join(tmpdir(), "partita-local-"));
@@ -121,4 +124,56 @@ test("a runner that stays beyond its walltime is ended", async (t) => {
   const backend = open();
   await backend.submit(order({ request: request({ walltime_s: -29 }) }));
   await until("the state of the runners", async () => states(await backend.list()) === "ended");
+});
+
+const lack = lackOfUsers("pbsuser1", "pbsuser2");
+test("in system mode, a process with the environment of a runner is adopted only if it belongs to the runner's user", {
+  skip: lack,
+}, async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), "partita-local-"));
+  const [one, two] = ["pbsuser1", "pbsuser2"].map((name) => ownerOf(name));
+  assert.ok(one && two);
+  const settings = {
+    name: "b",
+    type: "local",
+    complex: "k1",
+    user: null,
+    attributes: { resources_available: { ncpus: 2 } },
+    state_dir: dir,
+  } as const;
+  const first = openBackend(settings);
+  const opened = [first];
+  const env = { PARTITA_RUNNER_TAG: "k1.b.1", PARTITA_RUNNER_INDEX: "0" };
+  const forged = spawn("/bin/sleep", ["600"], { detached: true, stdio: "ignore", env, uid: two.uid, gid: two.gid });
+  t.after(async () => {
+    forged.kill("SIGKILL");
+    for (const backend of opened) {
+      await backend.cancel(await backend.list());
+      await backend.close();
+    }
+    rmSync(dir, { recursive: true, force: true });
+  });
+  const argv = ["/bin/sleep", "600"];
+  const [runner] = await first.submit(order({ owner: one, argv }));
+  assert.equal(runner?.state, "running");
+  await first.close();
+  // What remains if the controller is killed between the start of the process and its record.
+  const path = join(dir, "orders", "k1.b.1.json");
+  const record = JSON.parse(readFileSync(path, "utf8"));
+  writeFileSync(path, JSON.stringify({ ...record, runners: [{ state: "queued", process: null }] }));
+  const second = openBackend(settings);
+  opened.push(second);
+  const [found] = await second.list();
+  assert.deepEqual([found?.state, found?.id], ["running", runner.id]);
+  assert.notEqual(found?.id, String(forged.pid));
+  // With the true runner gone, the forged process does not take its place either: the order is started.
+  await second.cancel(await second.list());
+  await until("the runner has ended", async () => states(await second.list()) === "ended");
+  await second.close();
+  writeFileSync(path, JSON.stringify({ ...record, runners: [{ state: "queued", process: null }] }));
+  const third = openBackend(settings);
+  opened.push(third);
+  const [anew] = await third.list();
+  assert.equal(anew?.state, "running");
+  assert.ok(![runner.id, String(forged.pid)].includes(anew?.id ?? ""), "a new process was started");
 });

@@ -98,9 +98,15 @@ test("system runners: each job runs as its owner on a runner of this owner; toke
   const held = submit(TWO, "true", "-h");
   assert.match(complex.run("qrun", ["-H", mine, held]).stderr, /belongs to another user/);
   assert.equal(complex.job(held).job_state, "H");
+  // The server ends and comes back: the runners prove themselves again, and their jobs go on.
+  process.kill(complex.pid("server") ?? 0, "SIGKILL");
+  await until("the server is gone", () => complex.pid("server") === null);
+  complex.start();
+  await until("both runners are back", () => [mine, other].every((name) => !/state-unknown|down/.test(complex.must("pbsnodes", [name]))));
   rmSync(flag);
   for (const [user, id] of jobs) {
-    assert.equal((await complex.untilJob(id, "F")).Exit_status, 0);
+    const job = await complex.untilJob(id, "F");
+    assert.deepEqual([job.Exit_status, job.run_count], [0, 1]);
     const file = join(complex.work(user), "out");
     const [name, uid, tmpdir] = readFileSync(file, "utf8").split("\n");
     assert.deepEqual([name, uid, statSync(file).uid], [user, String(uidOf(user)), uidOf(user)]);
