@@ -4,6 +4,7 @@
 // W1. The token is read from its file at once, is never in an argument, a log or the environment of a job, and goes to the server only.
 // W2. If this process ends in whatever way, its jobs are ended: the starter notices the end of the pipe to its mom (src/mom/starter/starter-main.ts M5).
 // W3. A runner whose complex is gone ends (home-watch.ts).
+// W4. A runner removes the directories of runners that were killed (old-homes.ts).
 // W4. In system mode a runner is a process of one user. It has no right to become another, so it works like a mom of a complex in user mode, and takes jobs of its own user only.
 
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeSync } from "node:fs";
@@ -18,6 +19,7 @@ import { messageOf } from "#support/caught.ts";
 import { type Conf, readConf } from "#support/conf.ts";
 import { closeForeignDescriptors } from "#support/descriptors.ts";
 import { homeWatch } from "./home-watch.ts";
+import { HOME_PREFIX, holdHome, removeOldHomes } from "./old-homes.ts";
 
 const LOOK_MS = 2000;
 
@@ -36,7 +38,10 @@ async function main(): Promise<number> {
   const complex = readConf();
   if (complex.mode === "system" && process.geteuid?.() === 0)
     return failed("in system mode, a runner runs as the owner of its jobs, never as root");
-  const home = mkdtempSync(join(tmpdir(), "partita-runner-"));
+  const home = mkdtempSync(join(tmpdir(), HOME_PREFIX));
+  const lock = holdHome(home);
+  if (!("held" in lock)) return failed(`process ${lock.owner_pid} has taken ${home}`);
+  removeOldHomes(tmpdir(), home, Date.now());
   const own = complex.mode === "system" ? ownTemporary(home) : {};
   const conf = { ...complex, ...own, mom_home: home, mom_node_name: name };
   const options = parseMomOptions(["-N", "-d", home]);
