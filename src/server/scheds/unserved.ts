@@ -19,6 +19,8 @@ import { isFault, silentText } from "./supervisor.ts";
 /** The fields of the kernel that the reason depends on. */
 export type ServedWorld = {
   readonly state: ServerState;
+  /** reasons: what backends say about runners that wait, by the name of the runner */
+  readonly runners: { readonly reasons: ReadonlyMap<string, string> };
   readonly scheds: { readonly by_name: ReadonlyMap<string, SchedRuntime> };
   readonly config: OwnHost;
   readonly timers: Pick<Timers, "at">;
@@ -27,6 +29,8 @@ export type ServedWorld = {
 
 /** The comment gives such a reason only after this time, counted from when the job became eligible or the scheduler began to start (U3). */
 const TELL_AFTER_S = 20;
+/** So many different texts of backends about runners that wait stand in a comment. */
+const TOLD_MAX = 3;
 
 /** The reason why no scheduler looks at the jobs of this queue; null: a scheduler does. */
 export function whyUnserved(world: ServedWorld, queue: Queue): Unserved | null {
@@ -45,7 +49,7 @@ export function whyUnserved(world: ServedWorld, queue: Queue): Unserved | null {
   if (away !== null) return { sched: sched.name, partition, ...away };
   if (state.resv_queues.has(queue.name)) return null;
   const backends = backendsFor(state, partition);
-  if (backends.length > 0) return whyNoRunner(state, backends, sched.name, partition);
+  if (backends.length > 0) return whyNoRunner(world, backends, sched.name, partition);
   if (hasVnodes(state, partition)) return null;
   return {
     code: "NO_VNODES",
@@ -60,7 +64,7 @@ export function whyUnserved(world: ServedWorld, queue: Queue): Unserved | null {
  * The reason why no runner takes the jobs of a partition: all its backends fail, or it has no vnodes at all, so that all jobs wait for the first runner. null: the
  * reasons that the scheduler itself gives are right.
  */
-function whyNoRunner(state: ServerState, backends: readonly Backend[], sched: string, partition: string): Unserved | null {
+function whyNoRunner({ state, runners }: ServedWorld, backends: readonly Backend[], sched: string, partition: string): Unserved | null {
   const failing = backends.filter(({ attrs }) => attrs["state"] === "failing");
   const names = backends.map(({ name }) => name).join(", ");
   if (failing.length === backends.length) {
@@ -79,9 +83,20 @@ function whyNoRunner(state: ServerState, backends: readonly Backend[], sched: st
     code: "NO_RUNNERS",
     sched,
     partition,
-    text: `No runner of backend ${names} is connected yet, ${asked} ${asked === 1 ? "is" : "are"} asked for`,
+    text: `No runner of backend ${names} is connected yet, ${asked} ${asked === 1 ? "is" : "are"} asked for${told(state, backends, runners.reasons)}`,
     remedy: "nothing, it comes by itself; partita runners shows what the backend says",
   };
+}
+
+/** What backends say about their runners that wait, each text once. */
+function told(state: ServerState, backends: readonly Backend[], reasons: ReadonlyMap<string, string>): string {
+  const names = new Set(backends.map(({ name }) => name));
+  const texts = new Set<string>();
+  for (const [runner, text] of reasons) {
+    const of = state.runners.get(runner)?.attrs.backend;
+    if (of !== undefined && names.has(of) && texts.size < TOLD_MAX) texts.add(`${of} says: ${text}`);
+  }
+  return [...texts].map((text) => `; ${text}`).join("");
 }
 
 function noVnodesRemedy({ name }: Sched, partition: string): string {

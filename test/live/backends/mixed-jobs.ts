@@ -206,7 +206,7 @@ class Run {
       complex.qmgr(`list backend ${this.#backend}`),
       `states: ${JSON.stringify(
         Object.groupBy(Object.values(all), ({ job_state }) => job_state),
-        (key, value) => (Array.isArray(value) ? value.length : value),
+        (_state, value) => (Array.isArray(value) ? value.length : value),
       )}`,
       ...open
         .slice(-OPEN_MAX)
