@@ -18,7 +18,7 @@ const few = <T extends z.ZodType>(value: T) =>
     .refine((record) => Object.keys(record).length <= ATTRIBUTES_MAX, `more than ${ATTRIBUTES_MAX} members`);
 
 /** The body of a submission. attributes: as the interface shows them; a resource list is an object. */
-const SUBMISSION = z.strictObject({
+export const SUBMISSION = z.strictObject({
   script: z.string().min(1).max(SCRIPT_MAX),
   queue: z.string().max(NAME_MAX).optional(),
   /** the directory in which output files arrive and the job starts, as with qsub in this directory */

@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import fc from "fast-check";
+import { z } from "zod";
 import { type Complex, startComplex, until } from "../complex.ts";
 
 let complex: Complex;
@@ -158,6 +160,74 @@ test("metrics need no token, count jobs and cycles, and name no user and no job"
   assert.match(text, /^partita_server_answer_seconds_count\{kind="queue-job"\} [1-9]/m);
   assert.ok(!text.includes("secret-name") && !text.includes(id));
 });
+
+test("drawn requests to every operation get answers of the described form, and no fault", async () => {
+  const { body } = await call("/api/v1/openapi.json", { token: null });
+  const api = body as unknown as Description;
+  const schemaOf = (schema: object) =>
+    z.fromJSONSchema({ ...schema, components: api.components } as Parameters<typeof z.fromJSONSchema>[0]);
+  // References lead to the components of the description, so each schema gets them as definitions.
+  const text = (schema: object): object => JSON.parse(JSON.stringify(schema).replaceAll("#/components/schemas/", "#/$defs/"));
+  const known = new Map<object, z.ZodType>();
+  const check = (schema: object, value: unknown, what: string): void => {
+    if (!known.has(schema)) known.set(schema, schemaOf({ ...text(schema), $defs: text(api.components.schemas) }));
+    const parsed = known.get(schema)?.safeParse(value);
+    assert.ok(parsed?.success, `${what}: ${JSON.stringify(value)} ${parsed?.error}`);
+  };
+  const operations = Object.entries(api.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  );
+  const ids = [
+    "1",
+    "vm",
+    "workq",
+    "default",
+    "R1",
+    "..",
+    "%00",
+    "é",
+    "9".repeat(300),
+    ...idsOf(await call("/api/v1/jobs")),
+    ...idsOf(await call("/api/v1/nodes")),
+  ];
+  const value = fc.oneof(
+    fc.constantFrom("1", "Q", "workq", "True", "with", "only", "job_state", "ge:1", "ne:x", "free"),
+    fc.string({ maxLength: 20 }),
+  );
+  const drawn = fc.record({
+    operation: fc.constantFrom(...operations),
+    id: fc.constantFrom(...ids),
+    at: fc.array(fc.tuple(fc.nat(), value), { maxLength: 2 }),
+    body: fc.oneof(
+      fc.json(),
+      fc
+        .record({ script: fc.string({ maxLength: 9 }), queue: value, attributes: fc.dictionary(value, value) })
+        .map((each) => JSON.stringify(each)),
+    ),
+  });
+  const request = fc.asyncProperty(drawn, async ({ operation: { path, method, operation }, id, at, body: sent }) => {
+    const parameters = (operation.parameters ?? []).filter((each) => each.in === "query");
+    const query = new URLSearchParams();
+    for (const [nth, each] of at) if (parameters.length > 0) query.append(parameters[nth % parameters.length]?.name ?? "", each);
+    const url = `${path.replace("{id}", encodeURIComponent(id))}?${query}`;
+    const posted = method === "post" ? { body: sent, headers: JSON_TYPE } : {};
+    let answered = await call(url, { method: method.toUpperCase(), ...posted });
+    while (answered.status === 429) answered = await call(url, { method: method.toUpperCase(), ...posted });
+    assert.ok(answered.status < 500, `${method} ${url}: ${JSON.stringify(answered.body)}`);
+    const { content } = operation.responses[answered.status] ?? operation.responses["default"] ?? {};
+    for (const { schema } of Object.values(content ?? {})) check(schema, answered.body, `${method} ${url}`);
+  });
+  await fc.assert(request, { numRuns: 150 });
+});
+
+type Description = {
+  readonly components: { readonly schemas: object };
+  readonly paths: Record<string, Record<string, Operation>>;
+};
+type Operation = {
+  readonly parameters?: readonly { readonly name: string; readonly in: string }[];
+  readonly responses: Record<string, { readonly content?: Record<string, { readonly schema: object }> }>;
+};
 
 test("a second pbs_web does not start, and stop ends the first", async () => {
   assert.match(partita("web", "start", "--port", "0"), /runs already/);
