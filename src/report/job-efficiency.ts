@@ -1,4 +1,4 @@
-// What one job has used of what it asked for: `partita seff`. Pure.
+// Compares what one job has used with what it requested (`partita seff`). Pure.
 
 import { parseDuration, renderDuration } from "#model/values/duration.ts";
 import { parseSize, sizeBytes } from "#model/values/size.ts";
@@ -75,7 +75,7 @@ function bytes(text: string | undefined): number | null {
 
 const share = (used: number | null, of: number | null): number | null => (used === null || of === null || of === 0 ? null : used / of);
 
-/** Writes the efficiency for people, one fact a line. */
+/** Returns the efficiency as text for people, with one fact in each line. */
 export function efficiencyText(job: JobEfficiency): string {
   const line = (name: string, text: string): string => `${`${name}:`.padEnd(18)}${text}\n`;
   const ended = job.exit_status === null ? "" : `, exit status ${job.exit_status}`;

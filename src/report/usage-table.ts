@@ -1,7 +1,7 @@
-// Sums accounting records (docs/reference/files.md 4) to a table of usage: by user, group, project, account, queue, partition, host, month or day, or by several
-// of them at once. Pure. Made for millions of records: one pass, and memory only for the rows.
+// Adds up accounting records (docs/reference/files.md 4) in a table of usage, by user, group, project, account, queue, partition, host, month or day, or by several
+// of them at once. Pure. Millions of records are read in one pass, and only the rows of the table are kept in memory.
 //
-// U1. Records E (a job has ended) count as jobs, records R (a job was requeued) only as reruns. What a requeued run has used is counted, too.
+// U1. Records E (a job has ended) count as jobs, records R (a job was requeued) only as reruns. The usage of a requeued run is counted, too.
 // U2. Records of whole arrays and of reservations do not count: every subjob has records of its own.
 // U3. A job on several hosts counts once in the row of each host. Its cpu time, and the seconds that it held cpus, are divided by the cpus on each host.
 // U4. Efficiencies compare sums, so that long jobs weigh more than short ones. Only jobs that state both values count.
@@ -17,7 +17,7 @@ export const GROUPINGS = ["user", "group", "project", "account", "queue", "parti
 export type Grouping = (typeof GROUPINGS)[number];
 
 /**
- * A row of the report. key: one value for each grouping. Times in seconds. An efficiency is a share, 1 for all that was asked for (a job can use more);
+ * A row of the report. key: one value for each grouping. Times in seconds. An efficiency is the used share of the request. It can exceed 1, because a job can use more than it requested;
  * null: no job states the values.
  */
 export type UsageRow = {
@@ -177,7 +177,7 @@ function number(text: string | undefined): number | null {
   return Number.isNaN(value) ? null : value;
 }
 
-/** Most texts of durations and sizes occur again and again. A full memory is emptied. */
+/** The number of texts of durations and sizes whose values are remembered, because most texts occur many times. When the memory is full, it is emptied. */
 const MEMORY_TEXTS = 20_000;
 
 function remembered(parse: (text: string) => number | null): (text: string | undefined) => number | null {

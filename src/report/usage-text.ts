@@ -25,7 +25,7 @@ const hours = (seconds: number): number => seconds / 3600;
 const wait = (seconds: number | null): string => (seconds === null ? "-" : renderDuration(Math.round(seconds)));
 const percent = (share: number | null): string => (share === null ? "-" : `${(100 * share).toFixed(0)} %`);
 
-/** The rows as objects: one property for each grouping, then the figures, with times in seconds and hours. */
+/** Returns the rows as objects: one property for each grouping, then the figures, with times in seconds and hours. */
 export function usageObjects(
   by: readonly Grouping[],
   rows: readonly UsageRow[],
@@ -37,7 +37,7 @@ export function usageObjects(
   }));
 }
 
-/** The same as CSV (RFC 4180) with a line of names. An unknown figure is an empty field. */
+/** Returns the same as CSV (RFC 4180), with the names in the first line. An unknown figure is an empty field. */
 export function usageCsv(by: readonly Grouping[], rows: readonly UsageRow[]): string {
   const names = [
     ...by,

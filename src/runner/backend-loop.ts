@@ -67,7 +67,7 @@ const TOKEN_BYTES = 32;
 const SPARE_MS = 2000;
 /** L1 */
 const LOOK_MS_FIRST = 2000;
-/** The shortest time between two looks at a backend that is not this machine itself: the picture changes with each job, and a list may be dear. */
+/** The shortest time between two looks at a backend that is not this machine itself: the picture changes with each job, and a list may take the backend much work. */
 const PAUSE_MS_MIN = 500;
 
 export class BackendLoop {
@@ -395,7 +395,7 @@ export class BackendLoop {
     }
   }
 
-  /** Only this bucket cannot be run. The others go on. */
+  /** Records that this bucket cannot be run. The other buckets are not affected. */
   #refuse(bucket: string, why: string): void {
     this.#refused.set(bucket, Date.now() + REFUSED_MS);
     this.#tools.note(`backend ${this.#work.name} cannot run ${bucket}: ${why}`);

@@ -1,4 +1,4 @@
-// Reads what a job of a campaign asks for, for clusters that know no select. Pure.
+// Reads the request of a job of a campaign, for clusters that do not know the select of PBS. Pure.
 
 import { parsePlace } from "#model/request/place.ts";
 import { readSelect } from "#model/request/select.ts";
@@ -16,7 +16,7 @@ export type EqualChunks = {
   readonly isExclusive: boolean;
 };
 
-/** Throws a BackendError of the kind `impossible` for what cannot be asked for as equal chunks. system: its name, for the message. */
+/** Returns the request as equal chunks. Throws a BackendError of the kind `impossible` if this cannot be done. system: the name of the batch system, for the message. */
 export function equalChunks(resources: JobResources, system: string): EqualChunks {
   const wrong = (text: string): never => {
     throw new BackendError({ kind: "impossible", text: `${system}: ${text}` });

@@ -26,7 +26,7 @@ export function chosenOptions<Name extends string>(
   return { ...chosen, timeout_ms: timeout_s * 1000 };
 }
 
-/** Returns the jobs of a batch that was just submitted. user: that of the grid (user mode). */
+/** Returns the jobs of a batch that was just submitted. user: the user of the grid (user mode); null: system mode. */
 export function submittedJobs(batch: JobBatch, user: string | null, idOf: (index: number) => string): readonly JobSighting[] {
   return batch.jobs.map((_, index) => ({
     tag: batch.tag,
@@ -45,8 +45,8 @@ export function submittedJobs(batch: JobBatch, user: string | null, idOf: (index
 }
 
 /**
- * Divides the jobs with the tag of a batch by submission: the first submission is kept. A further one exists if the cluster accepted a submission so late that it
- * was sent again; it was never released. A job of another user is none of the batch, whatever its name.
+ * Divides the jobs with the tag of a batch by submission. The first submission is kept. If the cluster accepted a submission so late that the grid had sent it again,
+ * there is a second one, which was never released. A job of another user does not belong to the batch, even if its name is the tag.
  */
 export function secondSubmissions(
   { tag, owner }: JobBatch,
@@ -61,7 +61,7 @@ export function secondSubmissions(
   };
 }
 
-/** Returns the identity that acts on jobs of a user; null: that of this process (user mode). Throws if this machine does not know the user. */
+/** Returns the identity under which programs act on the jobs of a user; null: the identity of this process (user mode). Throws if this machine does not know the user. */
 export function actingFor(user: string | null, grid_user: string | null, ownerOf: (name: string) => Owner | null): Owner | null {
   if (grid_user !== null) return null;
   const owner = user === null ? null : ownerOf(user);

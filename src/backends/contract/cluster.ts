@@ -1,12 +1,12 @@
-// What the grid (src/grid) needs of a cluster on which jobs of campaigns run. The types of clusters are implemented beside the backends of runners, with the
-// same programs and the same faults. Pure: types only.
+// The interface between the grid (src/grid) and a cluster on which jobs of campaigns run. Each type of cluster is implemented in the folder of the backend of runners that
+// has the same batch system, because both call the same programs and meet the same faults. Pure: types only.
 //
 // C1. Exactly once: a batch is submitted held. The grid records the ids of the jobs, and only then releases them. If a submission ended without a clear answer, the
 //     grid calls submit again with isFirst = false; the adapter then looks for the tag before it submits anything. Of two submissions with one tag, only the one
 //     whose ids were recorded is ever released, and the other is deleted while it is held.
 // C2. list() is complete or fails: an acknowledged job that a later list() does not show has ended. outcomes() then says how.
 // C3. No call waits longer than the cluster's time limit for each program or request that it needs.
-// C4. A credential never stands in a command line, an environment variable, a log or an error.
+// C4. A credential never appears in a command line, an environment variable, a log or an error.
 // C5. Every error is a BackendError (fault.ts).
 
 import type { Owner } from "./backend.ts";
@@ -28,7 +28,7 @@ export type ClusterSettings = {
   readonly state_dir: string;
 };
 
-/** What jobs of one batch ask for, in the words of the cluster. cpus: of one job. */
+/** The request of the jobs of one batch, in the form that the cluster understands. cpus: the number for one job. */
 export type JobResources =
   | { readonly kind: "select"; readonly select: string; readonly place: string | null; readonly cpus: number }
   | { readonly kind: "hierarchy"; readonly resources: string; readonly cpus: number };
@@ -52,20 +52,20 @@ export type JobBatch = {
   readonly properties: string | null;
 };
 
-/** What one job runs. script.ts makes a script of a whole batch. */
+/** The program of one job and its environment. job-script.ts makes one script for a whole batch. */
 export type JobText = {
   /** `~` at the beginning of a word and `{HOME}` anywhere in it are the home directory there */
   readonly exec: readonly string[];
-  /** words that follow those of exec, as they are */
+  /** words that follow the words of exec; they are passed to the program unchanged */
   readonly parameters: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   /** where the job runs, with `~` and `{HOME}` as in exec */
   readonly directory: string;
-  /** files for what the job prints, relative to the directory; null: what the cluster does with it */
+  /** files for the output of the job, relative to the directory; null: the files that the cluster uses by default */
   readonly output: { readonly out: string; readonly err: string } | null;
 };
 
-/** A job by the names that find it again. */
+/** The names by which a job can be found again. */
 export type JobRef = { readonly tag: string; readonly index: number; readonly id: string; readonly user: string | null };
 
 export type JobSighting = JobRef & {
@@ -77,8 +77,8 @@ export type JobSighting = JobRef & {
   /** ended: the exit code of the program, 0 to 255; null: not known, or the program did not exit by itself */
   readonly exit_code: number | null;
   /**
-   * ended: how. exit: the program exited by itself. walltime: killed at the limit. killed: somebody or the cluster ended the job (preemption, a failed node, a
-   * deletion). lost: the cluster no longer knows. null: the cluster does not say it in a list, or does not know it yet: outcomes() is asked
+   * how an ended job ended. exit: the program exited by itself. walltime: the job was killed at the limit. killed: a person or the cluster ended the job (preemption, a
+   * failed node, a deletion). lost: the cluster no longer knows how. null: the cluster does not know it yet, or does not show it in a list; outcomes() can tell
    */
   readonly ending: "exit" | "walltime" | "killed" | "lost" | null;
   /** how long the job has run; null: not known, or it has not started */
@@ -89,24 +89,24 @@ export type JobSighting = JobRef & {
   readonly fault: Fault | null;
 };
 
-/** Units of the cluster (cpus, or OAR's resources) that campaigns may use. free: those that no job uses now. */
+/** The number of units of the cluster (cpus, or resources of OAR) that campaigns may use. free: the number that no job uses now. */
 export type Capacity = { readonly total: number; readonly free: number };
 
 export type ClusterAdapter = {
   readonly type: ClusterType;
   /** Asks whether the cluster answers. jobs_max: jobs that it takes in one batch. Throws a BackendError that says what is wrong. */
   probe(): Promise<{ readonly text: string; readonly jobs_max: number }>;
-  /** Submits a batch, held (C1). Returns all its jobs; fewer only if the batch was submitted before and some have vanished since. */
+  /** Submits a batch of held jobs (C1). Returns all jobs of the batch. If the batch had been submitted before, jobs that have vanished since are missing. */
   submit(batch: JobBatch): Promise<readonly JobSighting[]>;
-  /** Lets jobs start. Jobs that were released before, or have ended, are no error. */
+  /** Lets jobs start. It is not an error if a job was released before or has ended. */
   release(jobs: readonly JobRef[]): Promise<void>;
-  /** Returns all jobs of this grid on this cluster that have not ended, and those that ended lately if the cluster still shows them. */
+  /** Returns all jobs of this grid on this cluster that have not ended, and also jobs that have ended if the cluster still shows them. */
   list(): Promise<readonly JobSighting[]>;
   /** Returns how jobs have ended that list() does not show any more. A job that the cluster does not know any more has the ending `lost`. */
   outcomes(jobs: readonly JobRef[]): Promise<readonly JobSighting[]>;
   /**
-   * Ends jobs. Jobs that no longer exist are no error. queued_only: a job that has started meanwhile continues, even if it starts during the call; otherwise a job
-   * would run twice. If the cluster cannot spare such jobs itself, the adapter holds the jobs first and looks at them again
+   * Ends jobs. It is not an error if a job no longer exists. queued_only: a job that has started continues, even if it starts during the call; its task would otherwise be
+   * run a second time. If the cluster has no command that spares such jobs, the adapter first holds the jobs and then reads their states again
    */
   cancel(jobs: readonly JobRef[], options?: { readonly queued_only?: boolean }): Promise<void>;
   capacity(): Promise<Capacity>;

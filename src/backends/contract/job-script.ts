@@ -1,7 +1,7 @@
 // The script that a cluster runs for each job of a batch. Pure.
 //
-// J1. Every text of a job is quoted; nothing of it is read by the shell.
-// J2. The program takes the place of the shell, so that its exit code and its signals are those of the job.
+// J1. Every text of a job is quoted, so that the shell interprets no part of it.
+// J2. The program replaces the shell (exec), so that the exit code and the signals of the program are those of the job.
 
 import type { JobText } from "./cluster.ts";
 import { nameOf, quoted } from "./script.ts";
@@ -14,7 +14,7 @@ export type JobScriptParts = {
   readonly node_file: readonly string[];
 };
 
-/** Lines that every job needs, once; then one branch for each job. Variables and directory that all jobs share are written once. */
+/** Returns the script. It begins with the lines that all jobs need, and then has one branch for each job. Variables and a directory that all jobs share are written once. */
 export function jobScript({ jobs, index, node_file }: JobScriptParts): string {
   const shared = sharedEnv(jobs);
   return [
@@ -52,7 +52,7 @@ function branch({ env, directory, exec, parameters, output }: JobText, shared: R
   ];
 }
 
-/** `$HOME` alone is also a name of the home directory. */
+/** Quotes the name of a directory. `$HOME` alone also means the home directory. */
 const directoryWord = (text: string): string => (text === "$HOME" ? '"$HOME"' : homeWord(text));
 
 /** Quotes a text. `~` at its beginning and `{HOME}` anywhere become the home directory of the host where the job runs. */

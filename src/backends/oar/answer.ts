@@ -1,4 +1,4 @@
-// Reads what OAR answers, by its commands (oarstat -J, oarnodes -J) and by its REST API. Pure.
+// Reads the answers of OAR's commands (oarstat -J, oarnodes -J) and of its REST API. Pure.
 
 import { z } from "zod";
 import { isRecord } from "#support/guards.ts";
@@ -90,7 +90,7 @@ export function readOarstat(stdout: string): readonly OarJob[] {
 
 const page = z.object({ total: number, items: z.array(z.unknown()) });
 
-/** Reads a page of jobs of the REST API. Throws if it does not have all of them, because a job that is left out would count as ended. */
+/** Reads a page of jobs of the REST API. Throws if jobs are missing from the page, because a job that is missing would count as ended. */
 export function readJobsPage(text: string): readonly OarJob[] {
   return wholePage(text).map((value) => {
     const job = understood(restJob, value, "the API");
@@ -124,7 +124,7 @@ export function readCapacity(resources: readonly unknown[], used: number): Capac
 export const readOarnodes = (stdout: string): readonly unknown[] => Object.values(objectOf(stdout, "oarnodes"));
 export const readResourcesPage = wholePage;
 
-/** Returns the ids in what oarsub printed, in the order of the lines of parameters; none if it printed that it refuses the jobs. */
+/** Returns the ids in the output of oarsub, in the order of the lines of parameters. If oarsub has refused the jobs, the result is empty. */
 export const submittedIds = (text: string): readonly string[] =>
   [...text.matchAll(/^OAR_JOB_ID=([1-9][0-9]*)\s*$/gm)].map(([, id = ""]) => id);
 
@@ -134,7 +134,7 @@ export const readPosted = (text: string): string => understood(posted, objectOf(
 
 const fault = z.object({ title: z.string().default(""), message: z.string().default("") }).loose();
 
-/** Returns what an answer of the API says about a failure, in one line; "": nothing that is understood. */
+/** Returns the description of a failure in an answer of the API, in one line; "": the answer has none that can be read. */
 export function failureText(text: string): string {
   const said = faultOf(text);
   if (said === null) return cleanText(text.replace(/<[^>]*>/g, " ").slice(0, 400));
@@ -142,7 +142,7 @@ export function failureText(text: string): string {
   return cleanText(`${said.title}: ${said.message.replace(/\nCmd:[\s\S]*$/, "").replace(/\(Command was: [\s\S]*$/, "")}`);
 }
 
-/** Returns the message of an answer about a failure, with its lines; "": nothing that is understood. */
+/** Returns the message of a failure in an answer of the API, with its line breaks; "": the answer has none that can be read. */
 export const failureMessage = (text: string): string => faultOf(text)?.message ?? "";
 
 function faultOf(text: string): z.infer<typeof fault> | null {

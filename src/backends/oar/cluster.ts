@@ -1,8 +1,8 @@
 // Jobs of campaigns on OAR, through its REST API (option url) or its commands.
 //
-// I1. A batch is an array of held jobs. If its submission may have happened already, live jobs with its tag are looked for first; none of them can have started,
-//     because jobs are released only after their ids are recorded. Of two arrays with one tag, the one that was accepted first is kept.
-// I2. A job knows its index by the last word of its command (request.ts O2), whatever its id.
+// I1. A batch is an array of held jobs. If the batch may have been submitted before, the adapter first searches for live jobs with its tag. No such job can have started,
+//     because jobs are released only after their ids are recorded. If two arrays have the same tag, the array that was accepted first is kept.
+// I2. The index of a job is the last word of its command (request.ts O2). It does not follow from the id.
 
 import type { Owner } from "../contract/backend.ts";
 import type { ClusterAdapter, ClusterSettings, JobBatch, JobRef, JobSighting } from "../contract/cluster.ts";
@@ -48,7 +48,7 @@ class OarCluster {
   readonly #settings: ClusterSettings;
   readonly #options: OarOptions;
   readonly #link: OarLink;
-  /** live jobs that were submitted or listed before: the API needs long to describe jobs */
+  /** the places of live jobs that were submitted or listed before. They are kept because the API takes long to describe jobs */
   #known: ReadonlyMap<string, Place> = new Map();
 
   constructor(settings: ClusterSettings, options: OarOptions, link: OarLink) {
@@ -83,7 +83,7 @@ class OarCluster {
     return submittedJobs(batch, this.#settings.user, (index) => ids[index] ?? "");
   }
 
-  /** Looks for the jobs of a batch whose submission may have happened (I1). Deletes further arrays with its tag. */
+  /** Returns the live jobs of a batch that may have been submitted before (I1). Deletes further arrays with the same tag. */
   async #jobsOf({ tag, owner }: JobBatch): Promise<readonly JobSighting[]> {
     const all = (await this.#live()).filter((job) => job.name === tag && (owner === null || job.owner === owner.name));
     const first = Math.min(...all.map(({ array_id, id }) => array_id ?? Number(id)));
@@ -99,7 +99,7 @@ class OarCluster {
     return all.filter(({ name, owner }) => isTagOf(name, of) && this.#isOwn(owner)).flatMap(sightingsOf);
   }
 
-  /** Returns the live jobs with their places, and remembers these. */
+  /** Returns the live jobs with their places, and remembers the places. */
   async #live(): Promise<readonly OarJob[]> {
     const known = this.#known;
     const all = (await this.#link.live(known)).map((job) => ({ ...job, ...(job.index === null ? known.get(job.id) : undefined) }));

@@ -1,6 +1,6 @@
 // OAR through its commands: oarsub, oarstat, oarnodes, oarresume, oarhold and oardel.
 //
-// K1. oarstat and oarnodes end with status 0 even if the database fails, and print nothing then; only their errors tell. An output with errors is no answer.
+// K1. If the database fails, oarstat and oarnodes print nothing on stdout and nevertheless end with status 0. So a command that has written to stderr counts as failed.
 
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -44,7 +44,7 @@ type Owner = RunOptions["owner"];
 
 function runner(oar: Programs, timeout_ms: number) {
   return {
-    /** Runs a program that must end well without errors (K1), and returns what it printed. */
+    /** Runs a program and returns its output. Throws if the program fails or writes to stderr (K1). */
     async strict(name: string, args: readonly string[]): Promise<string> {
       const ran = await oar.run(name, args);
       if (ran.status === 0 && ran.stderr.trim() === "") return ran.stdout;

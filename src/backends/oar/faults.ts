@@ -17,7 +17,7 @@ const RULES: readonly FaultRule[] = [
 /** Returns the kind of the fault that OAR reported. An unknown text is transient, so that the cluster is asked again soon. */
 export const oarKind = (text: string): Fault["kind"] => kindOf(text, RULES, "transient");
 
-/** Returns the kind of an answer of the API that is no success. */
+/** Returns the kind of the fault for an answer of the API that reports a failure. */
 export function httpKind(status: number, text: string): Fault["kind"] {
   if (status === 401 || status === 403) return "configuration";
   if (status === 404) return "configuration";

@@ -1,11 +1,11 @@
-// What a cluster of type oar needs of OAR, by whichever way it is asked: its commands (commands.ts) or its REST API (rest.ts). Types only.
+// The calls that a cluster of type oar makes to OAR. There are two implementations: OAR's commands (commands.ts) and its REST API (rest.ts). Types only.
 
 import type { Owner } from "../contract/backend.ts";
 import type { Capacity } from "../contract/cluster.ts";
 import type { OarJob } from "./answer.ts";
 import type { OarArray } from "./request.ts";
 
-/** Where a job stands: its index in the batch, and the id of its array. */
+/** The place of a job: its index in the batch, and the id of its array. */
 export type Place = { readonly index: number; readonly array_id: number };
 
 /** owner: the user who acts; null: the user of the grid. */
@@ -18,7 +18,7 @@ export type OarLink = {
   live(known: ReadonlyMap<string, Place>): Promise<readonly OarJob[]>;
   /** Returns jobs by their ids, also ended ones. Ids that OAR does not know are left out. */
   jobs(ids: readonly string[]): Promise<readonly OarJob[]>;
-  /** Act on jobs. Jobs that do not exist, have ended or are in the wanted state already are no error. */
+  /** Acts on jobs. It is not an error if a job does not exist, has ended or is already in the wanted state. */
   act(action: OarAction, ids: readonly string[], owner: Owner | null): Promise<void>;
   /** Acts on all jobs of an array. */
   actOnArray(action: OarAction, array_id: number, owner: Owner | null): Promise<void>;

@@ -49,7 +49,7 @@ export function readSecrets(text: string): ReadonlyMap<string, string> {
   return secrets;
 }
 
-/** Returns the headers that tell OAR who asks. user null: no user in particular, for lists. */
+/** Returns the headers that tell OAR the user of a request. user null: no particular user, for requests of lists. */
 export function identityHeaders(auth: Auth, user: string | null, secrets: ReadonlyMap<string, string>): Readonly<Record<string, string>> {
   if (auth === "none") return {};
   if (auth === "ident") return user === null ? {} : { "X-REMOTE-IDENT": user };

@@ -1,7 +1,7 @@
 // Makes the requests to OAR: what a batch of jobs becomes as an array of OAR. Pure.
 //
-// O1. The command of an array is the same fixed text for all jobs. What a job runs stands in its line of parameters, base64 in single quotes, because OAR's API hands
-//     the command through two shells, but not the parameters. The node's shell runs `COMMAND LINE`.
+// O1. The command of an array is the same fixed text for all jobs. The program of a job is in its line of parameters, as base64 in single quotes: OAR's API passes the
+//     command through two shells, but not the parameters. The shell of the node runs the command followed by the line.
 // O2. The last word of the line is the index of the job, which OAR's lists show with the command.
 // O3. Texts of users that are options of oarsub have no character that a shell reads inside double quotes.
 
@@ -9,9 +9,9 @@ import type { JobBatch, JobText } from "../contract/cluster.ts";
 import { BackendError } from "../contract/fault.ts";
 import { jobScript } from "../contract/job-script.ts";
 
-/** Jobs in one array: OAR stores the text of each. */
+/** The largest number of jobs in one array. It is limited because OAR stores the text of each job. */
 export const ARRAY_MAX = 200;
-/** The longest line of parameters: the kernel takes 128 KiB for one argument of the node's shell. */
+/** The longest line of parameters. The kernel limits one argument of the node's shell to 128 KiB. */
 const LINE_MAX = 100_000;
 
 /** What every job of an array runs, before its line of parameters. */
@@ -24,7 +24,7 @@ export type OarArray = {
   readonly param_file: string;
 };
 
-/** Returns the held array of a batch. queue: that of the cluster; null: OAR's own. */
+/** Returns the array of held jobs for a batch. queue: the queue that the cluster's options name; null: OAR's default queue. */
 export function arrayOf(batch: JobBatch, queue: string | null): OarArray {
   const { tag, jobs, resources, walltime_s, best_effort, job_type, project, properties } = batch;
   if (resources.kind !== "hierarchy") throw impossible("OAR takes resources as a hierarchy only");

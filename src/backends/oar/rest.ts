@@ -1,6 +1,6 @@
 // OAR through its REST API.
 //
-// A1. A secret is only in the header that carries it; it is read again for each request, so that a changed file counts at once.
+// A1. A secret appears only in the header of a request. It is read again for each request, so that a changed file has effect at once.
 
 import { readFileSync } from "node:fs";
 import { messageOf } from "#support/caught.ts";
@@ -66,7 +66,7 @@ export function oarRest(options: OarOptions & { readonly url: string }, of: Sett
   };
 }
 
-/** Asks something for each item, for AT_ONCE items at the same time. */
+/** Calls `ask` for each item; at most AT_ONCE calls run at the same time. Returns the results in the order of the items. */
 async function inTurns<T, R>(items: readonly T[], ask: (item: T) => Promise<R>): Promise<readonly R[]> {
   const answers: R[] = [];
   for (const some of batchesOf(items, AT_ONCE)) answers.push(...(await Promise.all(some.map(ask))));

@@ -1,4 +1,4 @@
-// Reads what a PBS complex says about jobs of campaigns: qstat -f -F json, pbsnodes -av -F json and qstat -Qf -F json. Pure.
+// Reads the answers of a PBS complex about jobs of campaigns: qstat -f -F json, pbsnodes -av -F json and qstat -Qf -F json. Pure.
 
 import { z } from "zod";
 import { JOB_EXEC } from "#model/exit-status.ts";
@@ -21,7 +21,7 @@ const job = z.object({
 /** of: the key of the grid and the name of the cluster in tags. */
 type Of = { readonly complex: string; readonly backend: string };
 
-/** Reads jobs of the grid in the output of qstat. Throws if it is not whole, because a job that is left out would count as ended. */
+/** Reads the jobs of the grid in the output of qstat. Throws if the output is not complete, because a job that is missing would count as ended. */
 export function readJobs(stdout: string, of: Of): readonly JobSighting[] {
   return Object.entries(section(stdout, "Jobs", "qstat")).flatMap(([id, value]) => readJob(id, value, of));
 }
@@ -35,7 +35,7 @@ function readJob(id: string, value: unknown, of: Of): readonly JobSighting[] {
   if (!parsed.success) throw new BackendError({ kind: "transient", text: cleanText(`${id} is listed in a form that is not understood`) });
   const { Job_Owner, job_state, comment, exec_host, Exit_status, substate, resources_used } = parsed.data;
   const state = STATES[job_state] ?? "unknown";
-  // The record of a subjob that has just ended is perhaps not written yet. How it ended is then asked for again.
+  // The record of a subjob that has just ended may not be written yet. The grid then asks again how the job ended.
   const is_early = Exit_status === undefined && substate !== undefined && HAS_RUN.has(substate);
   const how = state === "ended" && !is_early ? endingOf(Exit_status) : { ending: null, exit_code: null };
   return [
@@ -55,7 +55,7 @@ function readJob(id: string, value: unknown, of: Of): readonly JobSighting[] {
   ];
 }
 
-/** Substates of jobs that have run and ended: well, and not well. */
+/** Substates of jobs that have run and ended: 92 successful, 93 failed. */
 const HAS_RUN: ReadonlySet<number> = new Set([92, 93]);
 
 /** Letters of job_state: X is an ended subjob, M a job that was moved to another server. */

@@ -1,4 +1,4 @@
-// Makes the requests for jobs of campaigns to a PBS complex: the command lines of qsub and qstat, and the script of a batch. Pure.
+// Makes the requests to a PBS complex for jobs of campaigns: the command lines of qsub and qstat, and the script of a batch. Pure.
 
 import type { JobBatch } from "../contract/cluster.ts";
 import { BackendError } from "../contract/fault.ts";

@@ -18,9 +18,9 @@ import { pbsKind } from "./faults.ts";
 
 /** Largest number of jobs in one command line. */
 const IDS_MAX = 400;
-/** Largest number of jobs in one array: what servers allow if max_array_size is not set. */
+/** Largest number of jobs in one array. Servers allow this number if max_array_size is not set. */
 const ARRAY_MAX = 10_000;
-/** For how long the queue of a partition is believed. */
+/** Time after which the queue of a partition is asked for again. */
 const QUEUE_MS = 60_000;
 
 export function openPbsCluster(settings: ClusterSettings): ClusterAdapter {
@@ -82,7 +82,7 @@ class PbsCluster {
     return submittedJobs(batch, this.#settings.user, (index) => runnerId(id, index));
   }
 
-  /** Looks for the jobs of a batch whose submission may have happened, also among ended jobs. Deletes a second submission, which is still held. */
+  /** Returns the jobs, live or ended, of a batch that may have been submitted before. Deletes the jobs of a second submission, which are still held. */
   async #jobsOf(batch: JobBatch): Promise<readonly JobSighting[]> {
     const all = await this.#read(["-x", "-t", "-f", "-F", "json"]);
     const { kept, surplus } = secondSubmissions(batch, all);
@@ -90,7 +90,7 @@ class PbsCluster {
     return kept;
   }
 
-  /** Jobs are held during the look at their states, so that none of those that are deleted can have started. */
+  /** Ends jobs that wait. The jobs are held while their states are read, so that no job can start between the reading and its deletion. */
   async cancelQueued(jobs: readonly JobRef[]): Promise<void> {
     await this.#switch("qhold", jobs);
     const waiting = new Set((await this.list()).filter(({ state }) => state === "queued").map(({ id }) => id));
@@ -131,7 +131,7 @@ class PbsCluster {
     const found: JobSighting[] = [];
     for (const batch of batchesOf(jobs, IDS_MAX)) {
       const ran = await this.#programs.run("qstat", outcomeArgs(batch.map(({ id }) => id)));
-      // qstat ends with a status if one of the jobs is unknown, and shows the others nevertheless.
+      // If one of the jobs is unknown, qstat shows the others and ends with a status other than 0.
       const is_partial = !ran.timed_out && ran.status !== null && /Unknown Job Id/i.test(ran.stderr) && qdelFailures(ran.stderr) === "";
       if (ran.status !== 0 && !is_partial) throw failureOf("qstat", ran, { timeout_ms: this.#timeout_ms, kindOf: pbsKind });
       const seen = new Map(readJobs(ran.stdout, { complex: grid, backend: name }).map((each) => [each.id, each]));
@@ -155,7 +155,7 @@ class PbsCluster {
     return readCapacity(await this.#run("pbsnodes", ["-a", "-v", "-F", "json"]), this.#partition);
   }
 
-  /** Returns the queue for a batch: the one that the campaign names, that of the cluster, or the one of its partition. null: the complex's default queue. */
+  /** Returns the queue for a batch: the queue that the campaign names, else the queue of the cluster, else a queue of its partition. null: the complex's default queue. */
   async #queueFor(wanted: string | null): Promise<string | null> {
     if (wanted !== null || this.#queue !== null || this.#partition === null) return wanted ?? this.#queue;
     if (this.#found !== null && performance.now() < this.#found.until_ms) return this.#found.queue;

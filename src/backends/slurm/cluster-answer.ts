@@ -1,4 +1,4 @@
-// Reads what Slurm says about jobs of campaigns. Pure.
+// Reads the answers of Slurm about jobs of campaigns. Pure.
 
 import type { Capacity, JobSighting } from "../contract/cluster.ts";
 import { BackendError, cleanText } from "../contract/fault.ts";

@@ -49,8 +49,8 @@ const NODE_FILE = [
 export const batchScript = ({ jobs }: JobBatch): string => jobScript({ jobs, index: "SLURM_ARRAY_TASK_ID", node_file: NODE_FILE });
 
 /**
- * Returns the words after `squeue` for the ends of jobs of ours. The columns have fixed widths. Only jobs that are named may be shown, because a name of somebody's
- * job could look like a line.
+ * Returns the words after `squeue` that ask how jobs of the grid ended. The columns have fixed widths. The jobs are named by their ids, so that no other job is shown: a user
+ * could give a job a name that looks like a line.
  */
 export const endArgs = (ids: readonly string[]): readonly string[] => [
   "--noheader",

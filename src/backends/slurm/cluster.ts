@@ -1,5 +1,5 @@
 // Jobs of campaigns on Slurm, through its commands. The ends of jobs are read from squeue, which shows ended jobs for the time MinJobAge of slurm.conf (300 s if
-// unset). The end of a job that ended earlier, while nobody looked, is `lost`.
+// unset). If a job ended earlier than that and the grid has not seen its end, its ending is `lost`.
 
 import { randomBytes } from "node:crypto";
 import type { ClusterAdapter, ClusterSettings, JobBatch, JobRef, JobSighting } from "../contract/cluster.ts";
@@ -75,7 +75,7 @@ class SlurmCluster {
       const owner = actingFor(user, this.#settings.user, ownerOf);
       for (const [id] of own) {
         const ran = await this.#programs.run("scontrol", ["release", id], { owner });
-        // A job that has ended, or was forgotten since, need not be released.
+        // A job that has ended need not be released. Slurm may not know it any more.
         if (ran.status === 0 || (!ran.timed_out && /Invalid job id|already completed|Job is no longer pending/i.test(ran.stderr))) continue;
         throw failureOf("scontrol", ran, { timeout_ms: this.#timeout_ms, kindOf: slurmKind });
       }
