@@ -81,7 +81,7 @@ export function hostFault(identity: HostIdentity | null, name: string): string |
   return isHostNamed(identity.host, name) ? null : `the peer is the host ${identity.host}, not ${name}`;
 }
 
-/** Why a host refuses a peer that should be a server; null: it is one. revoked: serial numbers of certificates that hosts refuse. */
+/** Returns the reason for which a host refuses a peer that should be a server; null: the peer is a server. revoked: serial numbers of certificates that hosts refuse. */
 export function anyServerFault(identity: HostIdentity | null, revoked: ReadonlySet<string>): string | null {
   if (identity === null) return "the certificate is not one of a Partita host";
   if (identity.role !== "server") return `the peer is the host ${identity.host} and no server`;

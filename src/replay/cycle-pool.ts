@@ -3,8 +3,8 @@
 // (src/sched/cycle/cycle.ts). This pool is slower than pool.ts. It is meant for traces whose result must come from the
 // scheduler itself.
 //
-// X1. It has no cons: the kept plans of the scheduler follow other rules (calendar/kept-plans.ts). X2. The mirror is told of
-//     the ends of jobs before the pass, and of their starts after it.
+// X1. The algorithm `cons` is not available here, because the scheduler keeps plans by other rules (calendar/kept-plans.ts).
+// X2. The ends of jobs are put into the mirror before a pass, the starts of jobs after it.
 
 import { parseResourceGroup } from "#model/resource-group.ts";
 import type { Change, SchedJob, SchedNode } from "#protocol/sched-link.ts";

@@ -42,7 +42,7 @@ function faultOf({ address, port }: OtherMom): Promise<string | null> {
   });
 }
 
-/** Returns the hosts whose names mean only other addresses on this host. A name that has no address here is not a fault. */
+/** Returns the hosts whose names resolve on this host, but to other addresses only. A name that does not resolve here is not a fault. */
 export async function otherAddresses(places: readonly OtherMom[]): Promise<OtherAddress[]> {
   const looked = await Promise.all(
     places.map(async ({ host, address }) => {

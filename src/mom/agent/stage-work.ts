@@ -81,7 +81,7 @@ class MadeCopies {
     this.#paths = new Set(recorded(plan));
   }
 
-  /** Lists a copy that is about to be made (S3), unless something is in its place already (S2). Called with the owner's rights, and keeps them. */
+  /** Records the path of a copy before the copy is made (S3), unless a file exists at this path (S2). The caller has the owner's rights, and has them again afterwards. */
   before(target: string): void {
     if (this.#paths.has(target) || exists(target)) return;
     this.#paths.add(target);

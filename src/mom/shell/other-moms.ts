@@ -47,9 +47,9 @@ export type Asked = {
 };
 
 export type OtherMomsOptions = {
-  /** identity of this host; throws an error for the log */
+  /** returns the identity of this host; if that fails, throws an error whose text is written to the log */
   readonly credentials: () => Credentials;
-  /** serial numbers of certificates that this host refuses; throws an error for the log */
+  /** returns the serial numbers of the certificates that this host refuses; if that fails, throws an error whose text is written to the log */
   readonly revoked: () => ReadonlySet<string>;
   /** how this host reaches the server's host, and PBS_SERVER */
   readonly server_host: string;

@@ -1,5 +1,5 @@
 // What all connections of one user, or of the users of one other host, hold and do together (server-link.ts L2, L3). All listeners of
-// the server count in the same table, so that nobody gets more by another way to connect.
+// the server count in the same table, so that a user or host that connects to several listeners does not get a larger share.
 
 import { type RateBucket, rateBucket } from "../bounds/rate.ts";
 import type { Limits } from "./limits.ts";

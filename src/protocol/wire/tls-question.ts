@@ -20,7 +20,7 @@ export class QuestionError extends Error {
   override readonly name = "QuestionError";
 }
 
-/** Gets the certificate (PEM) of the authority to which the server at that place belongs. Throws QuestionError unless it has that fingerprint. */
+/** Asks the server at a place for the certificate (PEM) of its authority. Throws QuestionError unless this certificate has the given fingerprint. */
 export async function fetchAuthority(place: Place, fingerprint: string): Promise<string> {
   // Here the peer is not trusted and is sent nothing: whoever shows the certificate, its fingerprint decides.
   const socket = await dial(place, { isProved: false });

@@ -227,8 +227,8 @@ function plan(cycle: Cycle, state: State, candidate: Candidate, log: Cycle["log"
 const OVERDUE_S_MAX = 60;
 
 /**
- * Requests a cycle for the time at which a planned start is due. A plan that is not possible then is made anew, so that no published start lies
- * in the past. An overdue job may end at any moment. The longer it is overdue, the later the next check.
+ * Requests a cycle for the time at which the first planned start is due. If the job cannot start then, this cycle makes a new plan, so that no published start lies in
+ * the past. The cycle comes no earlier than a quarter of the longest overdue time of a running job from now, or OVERDUE_S_MAX if that is less.
  */
 function wakeForPlans(cycle: Cycle, { moments }: Planner): void {
   if (moments.length === 0) return;

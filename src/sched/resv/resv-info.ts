@@ -1,9 +1,9 @@
 // Reads a reservation that the server has sent: its request, and the amounts of vnodes that it holds over time (docs/reference/scheduler.md 9).
 //
-// V1. Occurrences with the same exec_vnode share one holding, also between states of the reservation. A reservation of the same thousand vnodes
-//     for each night of a year thus has one holding and 365 periods.
-// V2. What the server says is valid, whatever the present vnodes are: a promise stays when a vnode goes down. An exec_vnode that cannot be read
-//     holds nothing.
+// V1. Occurrences with the same exec_vnode share one holding, which is kept when the state of the reservation changes. A reservation of the same thousand
+//     vnodes for each night of a year thus has one holding and 365 periods.
+// V2. The amounts that the server has promised are valid whatever the state of the vnodes: a promise stays when a vnode goes down. If an exec_vnode cannot
+//     be read, it holds nothing.
 
 import type { SchedResv } from "#protocol/sched-link.ts";
 import { requestOf } from "../order/job-lines.ts";

@@ -31,7 +31,7 @@ export type Request = {
   readonly totals: readonly Amount[];
   /** the reason why the texts could not be parsed; undefined: they could */
   readonly fault: string | undefined;
-  /** true: a suspended job, which can resume only where it was: placement sets, which may have changed since, do not matter */
+  /** true: the job is suspended. It can resume only on the vnodes where it was, so placement sets do not apply; they may have changed since the job started */
   readonly resumes?: true;
   /** true: a suspended job that kept its cpus; it may use a vnode without free cpus, because these may be its own */
   readonly keeps_cpus?: true;

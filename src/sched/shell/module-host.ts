@@ -1,5 +1,5 @@
-// Creates the chain of modules of a scheduler, and calls its modules. They are created when the files of sched_priv are read. They are told
-// when the scheduler starts, of cycles, and when it ends. A faulty module leaves the chain. Faults are reported in the log and, as a problem,
+// Creates the chain of modules of a scheduler, and calls its modules. The modules are created when the files of sched_priv are read. They are called
+// at the start of the scheduler, in each cycle, and at the end of the scheduler. A faulty module leaves the chain. Faults are reported in the log and, as a problem,
 // in the scheduler's comment.
 //
 //   named --file in order, loaded, start--> in the chain --throws--> out (told)      files read again: what changed is shut down and made anew,

@@ -157,6 +157,6 @@ function linkOf(way: DialledWay, pair: Socket, say: (type: string, data: object)
 const endOf = (child: ChildProcess): Promise<number> =>
   new Promise((resolve) => {
     child.once("error", () => resolve(1));
-    // At this event everything that the process has sent was read.
+    // When this event comes, all output of the process has been read.
     child.once("close", (status) => resolve(status ?? 1));
   });

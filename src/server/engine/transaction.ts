@@ -225,7 +225,7 @@ export type HistoryStream = {
   readonly seqs?: readonly number[];
   /** subjobs included */
   readonly subjobs?: boolean;
-  /** called with each page (the last page may be empty). Parts that it sends leave in this order. A Reject ends the walk and is the answer */
+  /** called with each page (the last page may be empty). The parts of the answer that it sends are sent in the order of the pages. A Reject ends the walk and is the answer */
   page(tx: Transaction, jobs: readonly Job[], last: boolean): void;
   /** the stream that follows this one; called after the last page */
   next?(): Stream | null;

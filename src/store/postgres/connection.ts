@@ -15,7 +15,7 @@ import { type DatabaseHost, type DatabaseSettings, isLocal, nameOfDatabase } fro
 export type Connection = Reader & {
   /** the host that has answered */
   readonly host: DatabaseHost;
-  /** runs statements without parameters and rows, as one transaction unless they say otherwise */
+  /** runs statements that have no parameters and return no rows. They are one transaction, unless they begin and end transactions themselves */
   exec(sql: string): Promise<void>;
   /** whether the connection is gone. If a statement has failed and the connection is not lost, the statement was undone */
   isLost(): boolean;

@@ -20,7 +20,7 @@ export async function readAhead(connection: Connection): Promise<Ahead> {
   return { page };
 }
 
-/** Loads all live rows. keep: see Store.load. ahead: the first page, if its reading was begun already and no commit has followed; null: it was not. */
+/** Loads all live rows. keep: see Store.load. ahead: the first page of jobs, if readAhead was called and nothing was committed since; null: the page is read now. */
 export async function loadRows(connection: Connection, keep: Keep, ahead: Ahead | null): Promise<Loaded> {
   const objects = {} as { [T in ObjectTable]: readonly ObjectRow[] };
   const counters: { [name: string]: number } = {};
