@@ -269,7 +269,7 @@ export type Verdict =
 
 // --- data of the frames between scheduler and server
 /** pongs: the scheduler answers sched-ping. A scheduler of an earlier release does not know that frame. */
-/** user: the user as whom a scheduler on another host runs; absent: not said, as by schedulers of earlier releases */
+/** user: the user as whom a scheduler on another host runs; schedulers of earlier releases do not send this field */
 export type SchedHello = {
   readonly name: string;
   readonly pid: number;

@@ -51,7 +51,7 @@ export const socketPlace = (path: string): ServerPlace => ({
   connect: () => connectUnix(path),
 });
 
-/** Whether the server is on another host: this one has joined a complex, and has no socket of a server. */
+/** Whether the server is on another host, which is so if this host has joined a complex and has no socket of a server. */
 export const isServerElsewhere = ({ home, start }: Pick<PlaceConf, "home" | "start">): boolean =>
   start !== undefined && !start.server && !existsSync(serverSocketPath(home)) && existsSync(`${home}/identity`);
 

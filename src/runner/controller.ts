@@ -13,7 +13,7 @@ export type ControllerOptions = Pick<
 > & {
   /** called when the server does not need this process any more, and the backends have no runner left: the process must end */
   finished(): void;
-  /** for how long backends that fail, or show runners, may keep this process after the server has told it to end */
+  /** the longest time that this process waits, after the server has told it to end, for backends that fail or still show runners */
   readonly leave_ms_max?: number;
 };
 

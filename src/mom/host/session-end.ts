@@ -57,7 +57,7 @@ export function killLeftovers(
   return found;
 }
 
-/** Finds the ended job to which a process belongs by its environment. A dead process has none, and need not be killed. */
+/** Returns the ended job that is named in the environment of a process. A dead process has no environment, and need not be killed. */
 function ownerByEnvironment(info: ProcessInfo, ending: readonly EndingRun[]): EndingRun | undefined {
   if (info.state === "Z") return undefined;
   const job = processVariable(info.pid, "PBS_JOBID");

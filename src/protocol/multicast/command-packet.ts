@@ -5,7 +5,7 @@
 //          signature    command     part   parts   members     number and position of each      part of the text
 //
 // C1. Every member of the group has the key, so the key proves only that a member has sealed the datagram. The signature
-//     proves that the server has: it covers the header, the start of the server and the rest of the content.
+//     proves that the server has sealed it. It covers the header, the start of the server and the rest of the content.
 // C2. A command is divided into at most PARTS_MAX parts, each in one datagram. A datagram may contain members and no part: its
 //     part is then NO_PART.
 

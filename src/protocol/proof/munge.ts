@@ -47,7 +47,7 @@ const CREDENTIAL_TEXT: Readonly<Record<number, string>> = {
   16: "the credential is from the future: compare the clocks of both hosts",
   17: "the credential was used before",
 };
-/** Only the server, which runs as root where MUNGE is used, can check a credential that was made for it. */
+/** The user for whom credentials are made: only this user can check them. Where MUNGE is used, the server runs as root. */
 const SERVER_UID = 0;
 
 type Koffi = typeof koffiModule;
