@@ -17,7 +17,8 @@ export const GROUPINGS = ["user", "group", "project", "account", "queue", "parti
 export type Grouping = (typeof GROUPINGS)[number];
 
 /**
- * A row of the report. key: one value for each grouping. Times in seconds. An efficiency is the used share of the request. It can exceed 1, because a job can use more than it requested;
+ * A row of the report. key: one value for each grouping. Times in seconds. An efficiency is the used share of the request. It can exceed 1, because
+ * a job can use more than it requested;
  * null: no job states the values.
  */
 export type UsageRow = {
