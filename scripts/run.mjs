@@ -27,6 +27,8 @@ const SCRIPTS = {
   reference: () => runNode([join(ROOT, "scripts", "reference", "main.mjs")]),
   /** Recreates package-lock.json after a change of package.json. */
   lock: () => runInOurPlace(process.execPath, [join(ROOT, "scripts", "lock-file.mjs")]),
+  /** The Debian package of this checkout: npm run deb [-- DIRECTORY [VERSION]]. */
+  deb: (args) => runNode([join(ROOT, "scripts", "deb", "main.mjs"), ...args]),
   /** Formats and sorts imports in place. */
   format: (args) => runNode([join(ROOT, "node_modules", "@biomejs", "biome", "bin", "biome"), "check", "--write", ...args]),
 };

@@ -2,7 +2,7 @@
 # Gives a Debian machine what `npm run test:all` can use beyond the project itself: the client programs snakemake, batchtools, ipyparallel, tmux and Open MPI, PostgreSQL, MUNGE, the shells zsh and fish, the ordinary
 # users pbsuser1..3 of the transcripts. Needs root; without it, or offline, says what is missing and goes on (the tests then skip, aloud).
 
-packages="snakemake r-cran-batchtools python3-ipyparallel tmux openmpi-bin postgresql munge zsh fish"
+packages="snakemake r-cran-batchtools python3-ipyparallel tmux openmpi-bin postgresql munge zsh fish debootstrap"
 
 say() { echo "test-host: $*" >&2; }
 

@@ -174,11 +174,16 @@ const DOCTOR = call(
 const UPGRADE = call(
   "upgrade",
   "run from a checkout with a newer version: save the store, install the programs (system mode), restart all daemons but a mom that has jobs",
-  (y) => y,
+  (y) =>
+    y.option("restart", {
+      type: "boolean",
+      default: false,
+      describe: "a package has installed the programs already: only save the store and restart the daemons",
+    }),
   async (argv) => {
     const conf = ownConf(argv.home);
     const { upgrade } = await import("./installation/upgrade.ts");
-    await upgrade(conf, out);
+    await upgrade(conf, out, argv.restart);
   },
 );
 

@@ -22,13 +22,10 @@ import { startHostScheds } from "../complex/host-scheds.ts";
 import { backup } from "../store/backup.ts";
 import { updateInstallation } from "./init.ts";
 
-/** Upgrades the complex. say: called with a line for each step. */
-export async function upgrade(conf: Conf, say: (text: string) => void): Promise<void> {
+/** Upgrades the complex. say: called with a line for each step. replaced: a package has put the new programs into PBS_EXEC already. */
+export async function upgrade(conf: Conf, say: (text: string) => void, replaced = false): Promise<void> {
   const tree = programTree();
-  if (conf.mode === "system" && join(conf.exec, "lib/partita") === tree)
-    throw new AdminError("this is the installed program itself: run bin/partita upgrade of the checkout that has the new version");
-  if (conf.mode === "user" && conf.exec !== tree)
-    throw new AdminError(`this complex uses the programs of ${conf.exec}: bring that checkout up to date and run its bin/partita upgrade`);
+  if (!replaced) mustBeNew(conf, tree);
   // If the new daemons would refuse to start, that must be known before the old ones are ended.
   const unsafe = homeFault(conf);
   if (unsafe !== null) throw new AdminError(`${unsafe}: the new daemons would not start, nothing was changed`);
@@ -37,7 +34,7 @@ export async function upgrade(conf: Conf, say: (text: string) => void): Promise<
     await backup(conf, copy);
     say(`The store is saved: ${copy}`);
   }
-  if (conf.mode === "system") {
+  if (conf.mode === "system" && !replaced) {
     updateInstallation(conf);
     say(`Programs of partita ${PARTITA_VERSION} are in ${conf.exec}.`);
   }
@@ -46,6 +43,14 @@ export async function upgrade(conf: Conf, say: (text: string) => void): Promise<
   else if (enabledDaemons(conf).every((name) => daemonPid(conf, name) === null)) say("No daemon runs. Start them: partita start");
   const left = enabledDaemons(conf).filter((name) => !restarted.includes(name) && daemonPid(conf, name) !== null);
   if (left.length > 0) say("pbs_mom has jobs and goes on with the program of before: call partita upgrade again when they have ended.");
+}
+
+/** Throws AdminError if this program is not one that the complex can be upgraded to. */
+function mustBeNew(conf: Conf, tree: string): void {
+  if (conf.mode === "system" && join(conf.exec, "lib/partita") === tree)
+    throw new AdminError("this is the installed program itself: run bin/partita upgrade of the checkout that has the new version");
+  if (conf.mode === "user" && conf.exec !== tree)
+    throw new AdminError(`this complex uses the programs of ${conf.exec}: bring that checkout up to date and run its bin/partita upgrade`);
 }
 
 /**
