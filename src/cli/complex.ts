@@ -3,7 +3,7 @@
 // so faults in the arguments are reported first.
 
 import { hostname } from "node:os";
-import { type ServerConnection, ServerUnreachable } from "#protocol/client.ts";
+import { collectInto, type ServerConnection, ServerUnreachable } from "#protocol/client.ts";
 import type { StatusItem, StatusRequest } from "#protocol/messages.ts";
 import { isServerElsewhere } from "#protocol/server-place.ts";
 import { connectWatched, patienceOf, silentServer } from "#protocol/watched-link.ts";
@@ -143,10 +143,6 @@ export async function statusItems(
   request: StatusRequest,
 ): Promise<{ readonly reply: Reply; readonly items: readonly StatusItem[] }> {
   const items: StatusItem[] = [];
-  const reply = await link.request(request, {
-    onPart: (part) => {
-      for (const item of part) items.push(item as StatusItem);
-    },
-  });
+  const reply = await link.request(request, { onPart: collectInto(items) });
   return { reply, items };
 }

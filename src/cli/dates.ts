@@ -48,7 +48,7 @@ export function parseTimeArgument(text: string, now_ms: number): number | null {
   const match = TIME.exec(text);
   if (match === null) return null;
   const [century, year2, month, day, hour, minute, second] = match.slice(1).map((part) => (part === undefined ? null : Number(part)));
-  const clock = { hour: hour as number, minute: minute as number, second: second ?? 0 };
+  const clock = { hour: hour ?? 0, minute: minute ?? 0, second: second ?? 0 };
   if (clock.hour > 23 || clock.minute > 59 || clock.second > 59) return null;
   const now = new Date(now_ms);
   const make = (y: number, mon: number, d: number): number | null => {

@@ -33,7 +33,7 @@ export type PathWorld = {
 export function outputPath(text: string, world: PathWorld): string | null {
   const match = /^(?:([^/:]+):)?(.+)$/s.exec(text);
   if (match === null) return null;
-  const [, host, given] = match as unknown as [string, string | undefined, string];
+  const [, host, given = ""] = match;
   const path = given.startsWith("/") ? given : `${world.directory === "/" ? "" : world.directory}/${given.replace(/^(?:\.\/+)+/, "")}`;
   const slash = host === undefined && !path.endsWith("/") && world.isDirectory(path) ? "/" : "";
   const named = host ?? world.output_host;

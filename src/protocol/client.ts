@@ -28,6 +28,13 @@ export type RequestOptions = {
   readonly onPart?: (items: readonly unknown[]) => void;
 };
 
+/** Returns a listener for `onPart` that adds the items to a list. T: the type of the items in replies to the request. */
+export const collectInto =
+  <T>(items: T[]): NonNullable<RequestOptions["onPart"]> =>
+  (part) => {
+    for (const item of part) items.push(item as T);
+  };
+
 export type ServerConnection = {
   /** Resolves with the server's reply, including refusals. Rejects only with ServerUnreachable. */
   request(request: Request, options?: RequestOptions): Promise<Reply>;

@@ -138,12 +138,12 @@ const PBSE_PROTOCOL = 15031;
 export function parseRequest(data: unknown): ParsedRequest {
   if (typeof data !== "object" || data === null || Array.isArray(data)) return refused(null, PBSE_PROTOCOL, "Batch protocol error");
   const { id, ...rest } = data as { readonly id?: unknown; readonly kind?: unknown };
-  if (!Number.isSafeInteger(id) || (id as number) < 0) return refused(null, PBSE_PROTOCOL, "Batch protocol error");
+  if (typeof id !== "number" || !Number.isSafeInteger(id) || id < 0) return refused(null, PBSE_PROTOCOL, "Batch protocol error");
   const { kind } = rest;
-  if (typeof kind !== "string" || !Object.hasOwn(SCHEMAS, kind)) return refused(id as number, PBSE_UNKREQ, "Unknown request");
+  if (typeof kind !== "string" || !Object.hasOwn(SCHEMAS, kind)) return refused(id, PBSE_UNKREQ, "Unknown request");
   const outcome = SCHEMAS[kind as RequestKind].safeParse(rest);
-  if (!outcome.success) return refused(id as number, PBSE_PROTOCOL, `Batch protocol error: ${firstIssue(outcome.error)}`);
-  return { ok: true, id: id as number, request: outcome.data as Request };
+  if (!outcome.success) return refused(id, PBSE_PROTOCOL, `Batch protocol error: ${firstIssue(outcome.error)}`);
+  return { ok: true, id, request: outcome.data as Request };
 }
 
 const refused = (id: number | null, code: number, reason: string): ParsedRequest => ({ ok: false, id, code, text: reason });

@@ -9,7 +9,7 @@ import type { Command, CommandIo } from "#cli/command.ts";
 import { foreignServer, type Link, realComplex } from "#cli/complex.ts";
 import { ctime } from "#cli/dates.ts";
 import { optionFault, scanOptions } from "#cli/getopt.ts";
-import { ServerUnreachable } from "#protocol/client.ts";
+import { collectInto, ServerUnreachable } from "#protocol/client.ts";
 import type { ImportHookRequest, ManagerRequest, StatusItem, StatusRequest } from "#protocol/messages.ts";
 import { type Conf, ConfError, readConf } from "#support/conf.ts";
 import { drawAlways } from "#support/live-screen.ts";
@@ -245,7 +245,7 @@ function asQmgrServer(connection: Link): QmgrServer {
     },
     async status(request: StatusRequest) {
       const items: StatusItem[] = [];
-      const reply = await connection.request(request, { onPart: (part) => items.push(...(part as readonly StatusItem[])) });
+      const reply = await connection.request(request, { onPart: collectInto(items) });
       return reply.ok ? { ok: true, items } : { ok: false, code: reply.code, text: reply.text };
     },
   };

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import type { JobSighting } from "#backends/contract/cluster.ts";
 import { POLICY_DEFAULT } from "#grid/cycle/grid-cycle.ts";
-import { type Asker, handle } from "#grid/requests/handle.ts";
+import type { Asker } from "#grid/requests/answers.ts";
+import { handle } from "#grid/requests/handle.ts";
 import { emptyState, type GridJob, type GridState, jobsOf } from "#grid/state/grid-state.ts";
 import { readState, textsNeeded } from "#grid/state/rows.ts";
 import { GridCore, refOf } from "#grid/work/core.ts";

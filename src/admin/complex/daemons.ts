@@ -5,7 +5,7 @@ import { spawn } from "node:child_process";
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { connectServer, ServerUnreachable } from "#protocol/client.ts";
+import { collectInto, connectServer, ServerUnreachable } from "#protocol/client.ts";
 import type { StatusItem } from "#protocol/messages.ts";
 import { KEEPER_LOCK, LOG_FAULT, NOT_REACHED, PLACE_OF_ROOT, PRIV_FAULT } from "#protocol/sched-link.ts";
 import { connectWatched } from "#protocol/watched-link.ts";
@@ -147,7 +147,7 @@ export async function askServer(conf: Conf): Promise<Seen | null> {
     const link = await connectServer(conf, { flow: { ended: AbortSignal.timeout(ANSWER_S_MAX * 1000), room: () => null } });
     const ask = async (object: "server" | "sched" | "node"): Promise<readonly StatusItem[]> => {
       const items: StatusItem[] = [];
-      await link.request({ kind: "status", object, ids: [] }, { onPart: (part) => items.push(...(part as readonly StatusItem[])) });
+      await link.request({ kind: "status", object, ids: [] }, { onPart: collectInto(items) });
       return items;
     };
     const [server, scheds, nodes] = await Promise.all([ask("server"), ask("sched"), ask("node")]);

@@ -1,6 +1,6 @@
 // `partita runners`: backends and their runners. `partita confirm-dead`: lost runners count as dead.
 
-import { connectServer } from "#protocol/client.ts";
+import { collectInto, connectServer } from "#protocol/client.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { ConfirmedDead, RunnersItem, RunnersRest, RunnersView } from "#protocol/runners-view.ts";
 import type { Conf } from "#support/conf.ts";
@@ -22,7 +22,7 @@ async function ask<T>(conf: Conf, request: Request, onPart: (items: readonly unk
 /** Shows backends and runners as text or JSON. Throws AdminError, ServerUnreachable. */
 export async function showRunners(conf: Conf, json: boolean): Promise<string> {
   const items: RunnersItem[] = [];
-  const { backends } = await ask<RunnersRest>(conf, { kind: "view-runners" }, (part) => items.push(...(part as readonly RunnersItem[])));
+  const { backends } = await ask<RunnersRest>(conf, { kind: "view-runners" }, collectInto(items));
   const view: RunnersView = {
     backends,
     waiting: items.flatMap((item) => ("waiting" in item ? [item.waiting] : [])),

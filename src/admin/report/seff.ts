@@ -2,6 +2,7 @@
 
 import { pbseText } from "#model/pbse.ts";
 import { hostsOf } from "#model/request/host-entry.ts";
+import { collectInto } from "#protocol/client.ts";
 import type { StatusItem, WireAttrs } from "#protocol/messages.ts";
 import { connectWatched, patienceOf, silentServer } from "#protocol/watched-link.ts";
 import { efficiencyText, type JobFacts, jobEfficiency } from "#report/job-efficiency.ts";
@@ -15,7 +16,7 @@ export async function seff(conf: Conf, job: string, json: boolean): Promise<stri
   const items: StatusItem[] = [];
   try {
     const request = { kind: "status", object: "job", ids: [job], history: "with" } as const;
-    const reply = await link.request(request, { onPart: (part) => items.push(...(part as readonly StatusItem[])) });
+    const reply = await link.request(request, { onPart: collectInto(items) });
     if (!reply.ok) throw new AdminError(`${reply.text ?? pbseText(reply.code) ?? `error ${reply.code}`} ${job}`);
   } finally {
     link.close();

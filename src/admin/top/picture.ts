@@ -2,6 +2,7 @@
 // from the server, as any user may do.
 
 import { pbseText } from "#model/pbse.ts";
+import { collectInto } from "#protocol/client.ts";
 import type { StatusItem } from "#protocol/messages.ts";
 import type { SchedView, UnservedView } from "#protocol/sched-view.ts";
 import { connectWatched, type LinkWatch } from "#protocol/watched-link.ts";
@@ -34,7 +35,7 @@ export async function takePicture(conf: Conf): Promise<TopPicture> {
   const link = await connectWatched(conf, PICTURE_WATCH);
   try {
     const items: StatusItem[] = [];
-    await link.request({ kind: "status", object: "sched", ids: [] }, { onPart: (part) => items.push(...(part as readonly StatusItem[])) });
+    await link.request({ kind: "status", object: "sched", ids: [] }, { onPart: collectInto(items) });
     const scheds = items.flatMap((item) => ("attrs" in item ? [item] : []));
     const pictures = scheds.map(async ({ id, attrs }): Promise<SchedPicture> => {
       const text = (name: string): string => {

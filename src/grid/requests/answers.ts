@@ -1,6 +1,13 @@
 // Refusals of the grid, with PBS error numbers. Pure.
 
-import type { Asker } from "./handle.ts";
+export type Asker = { readonly name: string; readonly is_manager: boolean };
+
+/** code: a PBS error number. */
+export type GridAnswer =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly code: number; readonly text: string }
+  /** the answer is a list of the jobs of a campaign. The shell makes the list, because the jobs that have ended are read from the history */
+  | { readonly ok: true; readonly jobs_of: number; readonly limit: number; readonly offset: number };
 
 export const PBSE_PERM = 15007;
 const PBSE_IVALREQ = 15004;

@@ -6,8 +6,8 @@ import { countedParameters, type Parameters, parametersOf } from "../jdl/paramet
 import type { CampaignRecord } from "../state/grid-state.ts";
 import { isOpen } from "../state/grid-state.ts";
 import type { GridCore } from "../work/core.ts";
+import type { Asker, GridAnswer } from "./answers.ts";
 import { badValue, mayChange, type Refused, wrongState } from "./answers.ts";
-import type { Asker, GridAnswer } from "./handle.ts";
 import { findCampaign } from "./status.ts";
 
 /** The name of the campaign file in messages. The command replaces it by the name that the user gave. */

@@ -5,8 +5,8 @@ import type { GridClusterAdd, GridClusterChange, GridClusterView } from "#protoc
 import { readResources } from "../jdl/resources.ts";
 import { isOpen, jobsOf } from "../state/grid-state.ts";
 import type { GridCore } from "../work/core.ts";
+import type { Asker, GridAnswer } from "./answers.ts";
 import { badValue, notAllowed, wrongState } from "./answers.ts";
-import type { Asker, GridAnswer } from "./handle.ts";
 
 /** Names of clusters are parts of tags (backends/contract/tag.ts). */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,30}$/;

@@ -3,8 +3,8 @@
 import type { GridEvents, GridEventView, GridFix } from "#protocol/grid-messages.ts";
 import type { EventRecord } from "../shapes/event-record.ts";
 import type { GridCore } from "../work/core.ts";
+import type { Asker, GridAnswer } from "./answers.ts";
 import { badValue, mayChange, notAllowed } from "./answers.ts";
-import type { Asker, GridAnswer } from "./handle.ts";
 import { findCampaign } from "./status.ts";
 
 export function listEvents(core: GridCore, { campaign, closed = false, limit, offset = 0 }: GridEvents): GridAnswer {

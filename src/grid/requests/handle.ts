@@ -4,20 +4,12 @@
 
 import type { GridRequest } from "#protocol/grid-messages.ts";
 import type { GridCore } from "../work/core.ts";
+import type { Asker, GridAnswer } from "./answers.ts";
 import { changeCampaigns, growCampaign, submitCampaign } from "./campaigns.ts";
 import { addCluster, changeCluster, listClusters } from "./clusters.ts";
 import { fixEvents, listEvents } from "./events.ts";
 import { listSubscriptions, subscribe, unsubscribe } from "./notifications.ts";
 import { findCampaign, listCampaigns } from "./status.ts";
-
-export type Asker = { readonly name: string; readonly is_manager: boolean };
-
-/** code: a PBS error number. */
-export type GridAnswer =
-  | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly code: number; readonly text: string }
-  /** the answer is a list of the jobs of a campaign. The shell makes the list, because the jobs that have ended are read from the history */
-  | { readonly ok: true; readonly jobs_of: number; readonly limit: number; readonly offset: number };
 
 export function handle(core: GridCore, asker: Asker, request: GridRequest, now_s: number): GridAnswer {
   switch (request.kind) {

@@ -4,8 +4,8 @@ import type { GridSubscribe, GridSubscriptionView, GridUnsubscribe } from "#prot
 import { addressShown, mailFault, webhookFault } from "../events/judas.ts";
 import { keyOf } from "../state/grid-state.ts";
 import type { GridCore } from "../work/core.ts";
+import type { Asker, GridAnswer } from "./answers.ts";
 import { badValue, wrongState } from "./answers.ts";
-import type { Asker, GridAnswer } from "./handle.ts";
 
 /** Subscriptions of one user, and of all users. */
 const USER_MAX = 20;

@@ -8,8 +8,8 @@ import type { CampaignRecord, GridJob, GridState } from "../state/grid-state.ts"
 import { jobsOf } from "../state/grid-state.ts";
 import { readEndedJob } from "../state/rows.ts";
 import type { GridCore } from "../work/core.ts";
+import type { GridAnswer } from "./answers.ts";
 import { type Refused, unknownCampaign } from "./answers.ts";
-import type { GridAnswer } from "./handle.ts";
 
 export function findCampaign(core: GridCore, id: number): CampaignRecord | Refused {
   return core.state.campaigns.get(id) ?? unknownCampaign(id);

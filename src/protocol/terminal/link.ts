@@ -176,8 +176,9 @@ function record(bytes: Buffer): Fields {
   throw new TerminalFrameError("a frame that is not JSON");
 }
 
-const isCell = (value: unknown): value is number => Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 0xffff;
-const isByte = (value: unknown): value is number => Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 0xff;
+const isNumber = (value: unknown): value is number => typeof value === "number" && Number.isInteger(value);
+const isCell = (value: unknown): value is number => isNumber(value) && value >= 0 && value <= 0xffff;
+const isByte = (value: unknown): value is number => isNumber(value) && value >= 0 && value <= 0xff;
 
 function sizeOf({ rows, columns }: Fields): WindowSize {
   if (!isCell(rows) || !isCell(columns)) throw new TerminalFrameError("a window without a size");

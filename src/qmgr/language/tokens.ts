@@ -250,7 +250,7 @@ export const MODES: Record<string, TokenType[]> = {
 export const TOKENS: TokenType[] = [...new Set([Text, OpenQuote, CloseQuote, QuotedText, ...Object.values(MODES).flat()])];
 
 /** Whether a token is of a type or category. */
-export const isOf = (token: IToken, type: TokenType): boolean => tokenMatcher(token, type);
+export const isOf = (token: IToken | undefined, type: TokenType): boolean => token !== undefined && tokenMatcher(token, type);
 
 let lexer: Lexer | undefined;
 

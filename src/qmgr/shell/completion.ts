@@ -116,17 +116,17 @@ function offersOf(type: TokenType, place: Place): readonly Offer[] {
   if (object === undefined) return [];
   switch (type) {
     case Name: {
-      if (isOf(place.tokens.at(-1) as IToken, At)) return [];
+      if (isOf(place.tokens.at(-1), At)) return [];
       const names = verb === "create" ? [] : (known[object] ?? []);
       // If the object needs no name, an attribute may follow its type directly.
-      const first = isOf(place.tokens.at(-1) as IToken, ObjectType) && (object === "server" || (object === "sched" && verb !== "create"));
+      const first = isOf(place.tokens.at(-1), ObjectType) && (object === "server" || (object === "sched" && verb !== "create"));
       const attributes = first ? attributeNames(object, verb) : [];
       return [{ candidates: [...names, ...attributes], help: object === "server" ? "attribute of the server" : `name of a ${object}` }];
     }
     case Attribute:
-      return isOf(place.tokens.at(-1) as IToken, ObjectType) ? [] : [attributeOffer(object, verb, typed, known)];
+      return isOf(place.tokens.at(-1), ObjectType) ? [] : [attributeOffer(object, verb, typed, known)];
     case Operator:
-      return isOf(place.tokens.at(-1) as IToken, Attribute) ? [{ candidates: OPERATORS, help: helpOf(object, place.tokens.at(-1)) }] : [];
+      return isOf(place.tokens.at(-1), Attribute) ? [{ candidates: OPERATORS, help: helpOf(object, place.tokens.at(-1)) }] : [];
     case Text: {
       const attribute = place.tokens.at(-2);
       const name = nameOf(attribute?.image ?? "");

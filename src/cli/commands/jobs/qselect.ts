@@ -160,7 +160,7 @@ function resourceCriteria(text: string): readonly Criterion[] | null {
   const criteria = parts.map((part) => /^\s*([A-Za-z_][\w-]*)\s*\.(eq|ne|ge|gt|le|lt)\.\s*(.+)$/s.exec(part));
   if (criteria.length === 0 || criteria.includes(null)) return null;
   return criteria.map((match) => {
-    const [, resource, op, value] = match as unknown as [string, string, Operator, string];
-    return { name: "Resource_List", resource, op, value: value.trim() };
+    const [, resource = "", op, value = ""] = match ?? [];
+    return { name: "Resource_List", resource, op: op as Operator, value: value.trim() };
   });
 }

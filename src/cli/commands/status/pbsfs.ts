@@ -104,13 +104,14 @@ async function answer(io: CommandIo, what: string, operands: readonly string[], 
     io.err(USAGES[what] ?? (USAGES[""] as string));
     return FAILED;
   }
-  const nodes = (what === "s" ? [first] : operands).map((name) => fairshare.nodes.get(name) ?? name);
-  const missing = nodes.find((node) => typeof node === "string");
+  const names = what === "s" ? [first] : operands;
+  const missing = names.find((name) => !fairshare.nodes.has(name));
   if (missing !== undefined) {
-    io.err(`Fairshare Entity ${missing as string} does not exist.\n`);
+    io.err(`Fairshare Entity ${missing} does not exist.\n`);
     return FAILED;
   }
-  const [a, b] = nodes as ShareNode[];
+  // Each use below has as many operands as it needs (OPERANDS).
+  const [a, b] = names.map((name) => fairshare.nodes.get(name)) as [ShareNode, ShareNode];
   switch (what) {
     case "p":
       io.out(listText(fairshare, config.units));
@@ -119,14 +120,14 @@ async function answer(io: CommandIo, what: string, operands: readonly string[], 
       io.out(treeText(fairshare));
       return 0;
     case "g":
-      io.out(entityText(fairshare, a as ShareNode, config.units));
+      io.out(entityText(fairshare, a, config.units));
       return 0;
     case "c":
-      io.out(comparison(a as ShareNode, b as ShareNode));
+      io.out(comparison(a, b));
       return 0;
     case "s":
       // Usage is set only for an entity without children, because only such an entity uses shares itself.
-      if ((a as ShareNode).children.length === 0) setUsage(fairshare, first, Number(second));
+      if (a.children.length === 0) setUsage(fairshare, first, Number(second));
       return save(io, directory, storedOf(fairshare));
     case "d":
       decay(fairshare, config.decay_factor);

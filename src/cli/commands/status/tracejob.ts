@@ -84,17 +84,17 @@ function readOptions(events: ReturnType<typeof scanOptions>["events"], io: Comma
   for (const event of events) {
     if (event.kind !== "option") return null;
     const { letter, value } = event;
-    const number = /^(?:\d+|0x[0-9a-f]+)$/i.test(value) ? Number(value) : null;
-    if ("wnc".includes(letter) && number === null) return null;
+    const number = /^(?:\d+|0x[0-9a-f]+)$/i.test(value) ? Number(value) : Number.NaN;
+    if ("wnc".includes(letter) && Number.isNaN(number)) return null;
     if ("aslm".includes(letter)) sources = sources.filter((source) => source.toLowerCase() !== letter);
     else if (letter === "v") options = { ...options, verbose: true };
     else if (letter === "z") options = { ...options, excess_max: Number.POSITIVE_INFINITY };
-    else if (letter === "w") options = { ...options, columns: number as number };
-    else if (letter === "n") options = { ...options, days: Math.max(1, number as number) };
-    else if (letter === "c") options = { ...options, excess_max: number as number };
+    else if (letter === "w") options = { ...options, columns: number };
+    else if (letter === "n") options = { ...options, days: Math.max(1, number) };
+    else if (letter === "c") options = { ...options, excess_max: number };
     else if (letter === "p") options = { ...options, home: value };
     else if (letter === "f") {
-      const bits = number ?? EVENT_NAMES[value.toLowerCase()];
+      const bits = Number.isNaN(number) ? EVENT_NAMES[value.toLowerCase()] : number;
       if (bits === undefined) return null;
       options = { ...options, hidden_events: options.hidden_events | bits };
     }
