@@ -100,7 +100,8 @@ test("partita completes its calls and their options in bash", () => {
     return spawnSync("bash", ["-c", ask], { encoding: "utf8", env }).stdout.trim().split("\n");
   };
   assert.deepEqual(completed("partita ex"), ["explain"]);
-  assert.deepEqual(completed("partita to"), ["top"]);
+  assert.deepEqual(completed("partita tok"), ["token"]);
+  assert.deepEqual(completed("partita to"), ["top", "token"]);
   assert.deepEqual(completed("partita tune trace --pi"), ["--picture"]);
   assert.deepEqual(completed("partita explain --js"), ["--json"]);
 });
