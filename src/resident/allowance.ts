@@ -34,7 +34,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
     return command === undefined && request.stdin_is_tty ? "it is typed at: line editing and the admin shell need the terminal" : null;
   },
   gridsub: never("it may read large files"),
-  gridstat: always,
+  gridstat: ({ argv }) => (argv.includes("--live") ? "it shows campaigns until they have ended" : null),
   griddel: always,
   gridhold: always,
   gridrls: always,

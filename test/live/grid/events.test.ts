@@ -1,12 +1,14 @@
 // Events and what follows from them, over one of our own complexes: a test a row.
 
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { type Complex, startComplex, until } from "../complex.ts";
+import { ROOT } from "../shared.ts";
 import { type Grid, startGrid } from "./bed.ts";
 
 let complex: Complex;
@@ -126,6 +128,33 @@ test("jobs that the cluster can never run pause their campaign there", async () 
   await until("no job of the campaign left", () => grid.campaign(id).waiting_jobs === 0);
   assert.match(grid.must("gridstat", ["-f", String(id)]), /here +paused/);
   grid.must("griddel", [String(id)]);
+});
+
+test("gridstat: errors to fix, users, and a live view that only a terminal gets", async () => {
+  const id = grid.submit(campaign("shown", "exit $1", { params: ["0", "3"] }));
+  await until("an error to fix", () => grid.campaign(id).event_jobs === 1 && grid.campaign(id).finished_jobs === 1);
+  assert.match(grid.must("gridstat", ["-e", String(id)]), /EXIT_ERROR .*exit code 3\n\ngridevents -f -r -e EVENT/);
+  const users = JSON.parse(grid.must("gridstat", ["--by-user", "-F", "json"])) as {
+    readonly items: readonly { readonly open_campaigns: number }[];
+  };
+  assert.deepEqual(
+    users.items.map(({ open_campaigns }) => open_campaigns),
+    [1],
+  );
+  const piped = grid.run("gridstat", ["--live", String(id)]);
+  assert.equal(piped.status, 2);
+  assert.match(piped.stderr, /--live needs a terminal/);
+  grid.must("gridevents", ["-f", "-c", String(id)]);
+  await grid.untilState(id, "terminated");
+  // script runs the command on a terminal of its own.
+  const command = `env PARTITA_HOME=${grid.home} ${join(ROOT, "bin/gridstat")} --live ${id}`;
+  const { stdout, status } = spawnSync("script", ["-qec", command, "/dev/null"], { encoding: "utf8" });
+  assert.deepEqual(
+    [status, /shown .* terminated/.test(stdout), stdout.includes(`[${"#".repeat(40)}] 100.0 %  2/2`)],
+    [0, true, true],
+    stdout,
+  );
+  assert.match(grid.must("gridstat", ["-e", String(id)]), /^No errors to fix/);
 });
 
 test("gridnotify: a wrong command line is told with the usage", () => {

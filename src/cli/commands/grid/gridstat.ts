@@ -1,17 +1,27 @@
 // gridstat: shows campaigns (docs/campaigns.md).
 
-import type { GridCampaignView, GridJobView } from "#protocol/grid-messages.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { GridCampaignView, GridEventView, GridJobView } from "#protocol/grid-messages.ts";
 import type { Command, CommandIo } from "../../command.ts";
+import { errorsText, fullText, isOver, liveText, summaryText, userSums, usersText } from "../../grid/campaign-texts.ts";
 import { type Given, type Grid, gridCommand, jsonText, Misuse, numberOf, textOption, wantsJson } from "../../grid/grid-command.ts";
-import { barText, itemsOf, spanText, tableText, timeText } from "../../grid/tables.ts";
+import { itemsOf } from "../../grid/tables.ts";
 
-const USAGE = `Usage: gridstat [-u [USER]] [-F json] [CAMPAIGN...]
+const USAGE = `Usage: gridstat [-u USER] [-F json] [CAMPAIGN...]
+       gridstat --by-user [-u USER] [-F json]
+       gridstat -e [-u USER] [-F json] [CAMPAIGN...]
+       gridstat --live [-u USER] [CAMPAIGN...]
        gridstat -f [-F json] CAMPAIGN...
        gridstat -J CAMPAIGN
        gridstat --help | --version
 Shows campaigns: their state, their jobs, and when they will end.
   -f        everything about campaigns: their clusters and each of their jobs
   -u USER   only the campaigns of a user
+  -e, --errors
+            the errors that wait for a person, and how they are fixed
+  --by-user
+            the campaigns of each user added up
+  --live    on a terminal: progress bars, until all campaigns shown have ended or the command is interrupted
   -J        the campaign file as it was submitted
 `;
 
@@ -21,7 +31,10 @@ const text = (short: string) => ({ type: "string", short }) as const;
 export const run: Command = gridCommand(
   "gridstat",
   USAGE,
-  { f: flag("f"), J: flag("J"), c: text("c"), u: text("u"), F: text("F") },
+  {
+    ...{ f: flag("f"), J: flag("J"), c: text("c"), u: text("u"), F: text("F"), errors: flag("e") },
+    ...{ "by-user": { type: "boolean" }, live: { type: "boolean" } },
+  },
   gridstat,
 );
 
@@ -35,13 +48,21 @@ async function gridstat(io: CommandIo, given: Given, grid: Grid): Promise<number
     io.out(`${String(await grid.ask({ kind: "grid-jdl", campaign })).trimEnd()}\n`);
     return 0;
   }
+  const views = ["f", "errors", "by-user", "live"].filter((name) => given.values[name] === true);
+  if (views.length > 1) throw new Misuse("only one of -f, -e, --by-user and --live may be given");
   const user = textOption(given, "u");
-  const answer = await grid.ask({
-    kind: "grid-campaigns",
-    ...(campaigns.length === 0 ? {} : { campaigns }),
-    ...(user === undefined ? {} : { user }),
-  });
-  const items = itemsOf<GridCampaignView>(answer);
+  const asked = async (): Promise<readonly GridCampaignView[]> => {
+    const chosen = { ...(campaigns.length === 0 ? {} : { campaigns }), ...(user === undefined ? {} : { user }) };
+    return itemsOf<GridCampaignView>(await grid.ask({ kind: "grid-campaigns", ...chosen }));
+  };
+  if (given.values["live"] === true) return live(io, asked, json);
+  const items = await asked();
+  if (given.values["errors"] === true) return errors(io, grid, items, campaigns.length > 0 || user !== undefined, json);
+  if (given.values["by-user"] === true) {
+    const sums = userSums(items);
+    io.out(json ? jsonText({ items: sums, total: sums.length }) : usersText(sums));
+    return 0;
+  }
   const is_full = given.values["f"] === true;
   const full = is_full ? await Promise.all(items.map(async (item) => ({ ...item, jobs: await allJobs(grid, item.id) }))) : [];
   if (json) {
@@ -49,6 +70,29 @@ async function gridstat(io: CommandIo, given: Given, grid: Grid): Promise<number
     io.out(jsonText(campaigns.length === 1 ? shown[0] : { items: shown, total: shown.length }));
   } else io.out(is_full ? full.map(fullText).join("\n") : summaryText(items));
   return 0;
+}
+
+/** Shows open events: of these campaigns; if no campaign was chosen, also those of clusters. */
+async function errors(io: CommandIo, grid: Grid, items: readonly GridCampaignView[], isChosen: boolean, json: boolean): Promise<number> {
+  const ids = new Set(items.map(({ id }) => id));
+  const all = itemsOf<GridEventView>(await grid.ask({ kind: "grid-events", closed: false }));
+  const open = all.filter(({ campaign }) => (campaign === null ? !isChosen : ids.has(campaign)));
+  io.out(json ? jsonText({ items: open, total: open.length }) : errorsText(open));
+  return 0;
+}
+
+const LIVE_PAUSE_MS = 2000;
+
+async function live(io: CommandIo, asked: () => Promise<readonly GridCampaignView[]>, json: boolean): Promise<number> {
+  if (json) throw new Misuse("--live and -F exclude each other");
+  if (!io.stdoutIsTty) throw new Misuse("--live needs a terminal; without one, use gridstat -F json");
+  io.out("\u001b[2J");
+  for (;;) {
+    const items = await asked();
+    io.out(liveText(items, Date.now() / 1000));
+    if (isOver(items)) return 0;
+    await sleep(LIVE_PAUSE_MS);
+  }
 }
 
 /** Rows that are asked for at a time. */
@@ -61,44 +105,4 @@ async function allJobs(grid: Grid, campaign: number): Promise<readonly GridJobVi
     jobs.push(...page);
     if (page.length < PAGE) return jobs;
   }
-}
-
-function summaryText(items: readonly GridCampaignView[]): string {
-  const rows = items.map((item) => [
-    ...[String(item.id), item.name, item.user, item.type, item.state, timeText(item.submission_time)],
-    ...[`${item.finished_jobs}/${item.total_jobs}`, String(item.running_jobs), String(item.waiting_jobs), String(item.open_events)],
-    `${barText(item.total_jobs === 0 ? 1 : item.finished_jobs / item.total_jobs, 20)} ${endText(item)}`.trimEnd(),
-  ]);
-  return tableText(["id", "name", "user", "type", "state", "submitted", "done", "running", "waiting", "events", "progress"], rows);
-}
-
-const endText = ({ state, estimated_end }: GridCampaignView): string =>
-  estimated_end === null ? "" : `${state === "in_treatment" ? "end expected " : ""}${timeText(estimated_end)}`;
-
-function fullText(item: GridCampaignView & { readonly jobs: readonly GridJobView[] }): string {
-  const clusters = item.clusters.map((pair) => [
-    ...[pair.cluster, pair.state, String(pair.running), String(pair.waiting), String(pair.terminated)],
-    ...[pair.average_s === null ? "-" : pair.average_s.toFixed(1), pair.throughput.toFixed(1), pair.job_ratio.toFixed(3), pair.why ?? ""],
-  ]);
-  const jobs = item.jobs.map((job) => [
-    ...[
-      String(job.id),
-      job.state,
-      job.cluster,
-      job.remote_id ?? "-",
-      timeText(job.start_time),
-      spanText(job.run_s),
-      String(job.exit_code ?? "-"),
-    ],
-    job.parameters,
-  ]);
-  return [
-    `Campaign ${item.id}: ${item.name}`,
-    `  user ${item.user}, type ${item.type}, state ${item.state}`,
-    `  submitted ${timeText(item.submission_time)}, ended ${timeText(item.end_time)}, end expected ${timeText(item.estimated_end)}`,
-    `  jobs ${item.total_jobs}: ${item.finished_jobs} done, ${item.running_jobs} running, ${item.waiting_jobs} waiting, ${item.unsubmitted_jobs} not submitted, ${item.event_jobs} in events`,
-    "",
-    tableText(["cluster", "state", "running", "waiting", "done", "average s", "jobs/h", "ratio", "why"], clusters),
-    tableText(["job", "state", "cluster", "remote id", "started", "ran", "exit", "parameters"], jobs),
-  ].join("\n");
 }
