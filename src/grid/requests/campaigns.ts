@@ -27,6 +27,8 @@ export function submitCampaign(
   const read = parseJdl(jdl_text, clusters, type === undefined ? {} : { kind: type });
   if ("faults" in read) return badValue(read.faults.map((fault) => jdlFaultText(fault, FILE)).join("\n"));
   const { jdl } = read;
+  const missing = missingOf(jdl);
+  if (missing !== null) return badValue(missing);
   const parameters = parametersFor(jdl, text);
   if ("ok" in parameters) return parameters;
   const user = core.user ?? asker.name;
@@ -39,6 +41,17 @@ export function submitCampaign(
   const plan = (id: number) => planOf(id, user, jdl);
   const campaign = { user, jdl, jdl_text, kind_given: type ?? null, facts, parameters, plan, at_s };
   return { ok: true, value: { id: core.apply({ kind: "campaign-submitted", campaign }) } };
+}
+
+/** Names the first key of the campaign that is not obeyed yet; null: there is none. */
+function missingOf({ inputs, clusters }: Jdl): string | null {
+  if (inputs.length > 0) return `${FILE}: inputs: campaigns do not copy input files yet`;
+  for (const [name, { prologue, epilogue, checkpointing }] of clusters) {
+    const key = prologue.length > 0 ? "prologue" : epilogue.length > 0 ? "epilogue" : checkpointing !== null ? "checkpointing" : null;
+    const why = key === "checkpointing" ? "jobs are not told by a signal to write checkpoints yet" : `campaigns do not run ${key}s yet`;
+    if (key !== null) return `${FILE}: clusters.${name}.${key}: ${why}`;
+  }
+  return null;
 }
 
 /** Returns the number of jobs that a campaign will have if it is submitted; null: the campaign has faults. */
