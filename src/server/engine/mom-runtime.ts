@@ -134,8 +134,6 @@ export type Moms = {
   readonly silent_since: Map<string, number>;
   /** moms that are not connected, by host name in lower case; a mom of an earlier release is not here */
   readonly lost: Map<string, LostMom>;
-  /** the grace for rerunnable jobs that the present settings give, in seconds, 0: for ever (moms/grace.ts); null: the server has not begun */
-  requeue_s: number | null;
   /** number of the last mom-ping */
   pings: number;
   /** jobs to start, by connection: the lists of the mom-start frames of this batch */
@@ -155,7 +153,6 @@ export const noMoms = (now_ms: number): Moms => ({
   reports_ms: now_ms,
   silent_since: new Map(),
   lost: new Map(),
-  requeue_s: null,
   pings: 0,
   starts: new Map(),
   questions: new Map(),

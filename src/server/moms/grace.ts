@@ -110,23 +110,24 @@ function toldOf({ state }: Kernel, host: string): ReadonlyMap<string, number> {
   return told;
 }
 
-/** Called at the start of the server: notes the grace that the moms are told from now on. */
-export function beginGraces(kernel: Kernel): void {
-  kernel.moms.requeue_s = presentRequeue_s(kernel);
+/** The longest grace for rerunnable jobs that the mom of a host may use; null: the mom uses none. */
+function mayUse_s(kernel: Kernel, host: string): number | null {
+  const mom = kernel.moms.by_host.get(host.toLowerCase());
+  if (mom === undefined) return lostMom(kernel, host)?.requeue_s ?? null;
+  const [first, ...more] = (mom.graces ?? []).map(({ requeue_s }) => requeue_s);
+  return first === undefined ? null : longest(first, ...more);
 }
 
-/** Called when the settings have changed: stores the grace that moms may still use, if the present one is shorter (G5). */
+/** Called when the settings have changed: stores for each host the grace that its mom may still use, if the present one is shorter (G5). */
 export function gracesChanged(kernel: Kernel, tx: Transaction): void {
-  const before_s = kernel.moms.requeue_s;
   const now_s = presentRequeue_s(kernel);
-  kernel.moms.requeue_s = now_s;
-  if (before_s === null || !isLonger(before_s, now_s)) return;
   for (const [host, names] of kernel.state.hosts) {
     const [first] = names;
-    if (first === undefined || kernel.state.runners.has(host)) continue;
+    const may_s = mayUse_s(kernel, host);
+    if (first === undefined || may_s === null || !isLonger(may_s, now_s) || kernel.state.runners.has(host)) continue;
     const told = toldOf(kernel, host);
     const [name = first] = told.keys();
-    const told_s = longest(before_s, ...told.values());
+    const told_s = longest(may_s, ...told.values());
     if (told.get(name) !== told_s) tx.apply({ kind: "changed", object: "node", name, set: { requeue_told: told_s }, unset: [] });
   }
 }

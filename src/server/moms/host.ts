@@ -29,7 +29,7 @@ import { hostOfJob } from "../state/job-hosts.ts";
 import { isIn, isSuspended, isWithMom } from "../state/job-phase.ts";
 import { resvOfQueue } from "../state/resv-holding.ts";
 import type { Job } from "../state/state.ts";
-import { beginGraces, graceFor, graceNamed, gracesAtHello, graceUnknown, loseGrace, requeueAt_ms, shortenTold } from "./grace.ts";
+import { graceFor, graceNamed, gracesAtHello, graceUnknown, loseGrace, requeueAt_ms, shortenTold } from "./grace.ts";
 import { beginHeartbeat, heartbeat, momAnswered, momPonged, momSilent, unreported } from "./heartbeat.ts";
 import { allUnknown, hostDown, report, siteResources, tellBusy, vnodesAway, vnodesOf } from "./host-vnodes.ts";
 import { momHeard, noteReport } from "./missed-reports.ts";
@@ -218,7 +218,6 @@ function forgetQuestions(kernel: Kernel, { host }: MomRuntime): void {
 /** Called at the start of the server, when no mom has said hello: vnodes are unknown, and jobs wait for their moms as after a loss. */
 export function allSilent(kernel: Kernel): void {
   allUnknown(kernel, ownTransaction(kernel));
-  beginGraces(kernel);
   for (const host of kernel.state.hosts.keys()) {
     const sisterJobs = jobsWithSister(kernel, host.toLowerCase());
     graceUnknown(kernel, host, sisterJobs);
