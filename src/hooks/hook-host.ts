@@ -16,7 +16,7 @@ import { assert } from "#support/assert.ts";
 export type HostOptions = {
   /** the user that a JavaScript hook host becomes if root starts it; null: the hook host keeps our user */
   readonly nobody: { readonly uid: number; readonly gid: number } | null;
-  /** data about attributes and pbs.conf, sent to each hook host once */
+  /** types of attributes, entries of pbs.conf and hook events, sent to each hook host once */
   readonly setup: object;
 };
 

@@ -37,7 +37,7 @@ export const RUNNERS_TO_SERVER = {
   "runners-impossible": z.object({ bucket: z.string().max(LIMITS.attr_value_chars_max), why: told }),
 } satisfies { readonly [K in keyof RunnersToServer]: z.ZodType<RunnersToServer[K]> };
 
-/** Objects that the server made from its own typed state: only their names are checked. */
+/** Objects that the server made from its own typed state: only the presence of one key is checked. */
 const of = <T>(key: string) => z.custom<T>((value) => isRecord(value) && value[key] !== undefined, `must be an object with ${key}`);
 
 export const SERVER_TO_RUNNERS = {

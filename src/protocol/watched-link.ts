@@ -73,7 +73,7 @@ export async function connectWatched(
 /** Returns the message of a command whose server does not answer. */
 export const silentServer = (command: string, server: string): string => `${command}: server ${server} does not answer, still waiting\n`;
 
-/** Returns the connection with the watch around it. */
+/** Returns the connection with the watch around it, or the connection itself if both times are 0. */
 export function watchedLink(connection: ServerConnection, watch: LinkWatch): ServerConnection {
   const { notice_s, limit_s } = watch.patience;
   return notice_s === 0 && limit_s === 0 ? connection : new WatchedConnection(connection, watch);

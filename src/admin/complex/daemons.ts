@@ -16,7 +16,7 @@ import { AdminError, programTree } from "./complex-home.ts";
 import { descendants, gone, isStopped, kill } from "./processes.ts";
 
 export type DaemonName = "comm" | "mom" | "server";
-/** The daemons in the order in which they are started. */
+/** The daemons of a complex on one host. */
 export const DAEMONS: readonly DaemonName[] = ["comm", "mom", "server"];
 const LOCK: Record<DaemonName, string> = { comm: "server_priv/comm.lock", mom: "mom_priv/mom.lock", server: "server_priv/server.lock" };
 /** The lock of the server on the host that PBS_SECONDARY names. */

@@ -37,7 +37,7 @@ export type PairRecord = {
   ratio: number;
   tap: Tap;
   batch: Batch | null;
-  /** the serial of the last order; 0: none. Jobs of the last batch are those of this order */
+  /** the serial of the last order, whose jobs are the last batch; 0: none */
   last_order: number;
   /** of the last order: jobs that have started (not stored) */
   started: Set<number>;

@@ -244,7 +244,7 @@ class Lane {
     if (this.#finishes.size > 0) this.#link?.send("agent-finish", { jobs: [...this.#finishes.values()] });
   }
 
-  /** Prepares to add a request of this kind. Requests about one job must stay in order: if another kind was requested since this kind, a new round begins. */
+  /** Prepares to add a request of this kind. Requests about one job must stay in order: if this kind was requested before, and another kind after it, a new round begins. */
   #beginRound(kind: keyof Waiting): void {
     if (this.#waiting[kind].length === 0) this.#order.push(kind);
     else if (this.#order.at(-1) !== kind) {

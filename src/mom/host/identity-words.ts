@@ -34,7 +34,7 @@ const SOMEBODY: FileIdentity = { uid: 65_534, gid: 65_533, groups: [65_531, 65_5
 const TRY_MS_MAX = 10_000;
 
 /**
- * Whether chroot takes on the whole identity and changes nothing else. It checks all four numbers of user and group, the groups, the directory, and that no
+ * Whether chroot gives a process the whole identity and changes nothing else. It checks all four numbers of user and group, the groups, the directory, and that no
  * capability is left.
  */
 function chrootWorks(): boolean {

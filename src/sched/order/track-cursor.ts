@@ -26,7 +26,7 @@ export type TrackCursor = {
   value: number;
   /** the positions in strands that were evaluated so far, best first; it is the turn of the first one */
   readonly heads: Head[];
-  /** indexes in the heap of bounds that have not been examined yet, best first; when one is examined, it is replaced by its children in the heap */
+  /** the bounds to examine next, as indexes in the heap, best first. When an index has been examined, the indexes of its children replace it here */
   readonly frontier: number[];
 };
 

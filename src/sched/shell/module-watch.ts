@@ -21,7 +21,7 @@ import { writeWholeFile } from "#support/whole-file.ts";
 export const AT = { CALL: 0, CALLS: 1, OPEN: 2, BEAT: 3, CYCLE: 4 } as const;
 const PLACES = 5;
 
-/** A module that has not returned from a call. from: a text of its file, version and options. */
+/** A module that has not returned from a call. from: a text made from its file, version and options, by which the module is recognized again. */
 export type Stuck = { readonly name: string; readonly from: string; readonly doing: string; readonly alarm_s: number };
 /** Messages to the watching thread. */
 export type WatchMessage =

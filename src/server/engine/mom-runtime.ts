@@ -34,7 +34,7 @@ export type MomRuntime = {
   latency_ms: number | null;
   /** by how much the mom's clock is ahead of the server's; null: unknown */
   ahead_ms: number | null;
-  /** time of the mom's last report by datagram, and of its last report that it sent over the connection because datagrams were not answered */
+  /** times of the mom's last report by datagram, and of its last report over the connection, which is used when datagrams are not answered */
   reported_ms: { datagram: number | null; connection: number | null };
   /** the reason why the mom cannot start jobs; null: it can */
   ill: string | null;

@@ -4,7 +4,7 @@
 import { hooksOf } from "#model/tables/hook.ts";
 import type { Kernel } from "../engine/kernel.ts";
 
-/** The time to wait if the sisters have no hooks to run before the start. */
+/** The time for a step of the start (join or prologue) if no hook has its event and the mother superior sets no time. */
 const HOOKLESS_S = 30;
 /** $max_poll_downtime of a mother superior whose configuration does not set it, or that is not connected. */
 export const DOWNTIME_S_DEFAULT = 300;

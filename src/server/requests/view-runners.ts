@@ -11,7 +11,7 @@ import { doingOf, partitionOfBackend, runnerCounts } from "../state/partitions.t
 import type { Backend, Runner } from "../state/state.ts";
 import { fullJobId } from "../status/job.ts";
 
-/** Numbers of waiting buckets and of runners in one slice of the answer. */
+/** The largest number of items in one slice of the answer: waiting buckets and runners together. */
 const SLICE_ITEMS = 500;
 
 export function viewRunners(tx: Transaction): Answer {

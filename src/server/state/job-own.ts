@@ -21,7 +21,7 @@ export type JobOwn = {
   readonly terminal?: TerminalTicket;
   /** an operator named the job's vnodes, which may therefore be oversubscribed */
   readonly placed_by_hand?: true;
-  /** the vnodes as the operator typed them, if exec_vnode contains more (qrun -H) */
+  /** the text with which the run was started, if exec_vnode is written differently (qrun -H without brackets) */
   readonly sent_to?: string;
   /** paused: the seconds for which the run was suspended before; paused_since: the time when the present suspension began (jobs/suspension.ts I5) */
   readonly paused?: number;

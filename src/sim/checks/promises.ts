@@ -161,7 +161,7 @@ function see({ state, kernel: { moms } }: Core, at_s: number, { policy }: Judged
   );
   const turns = new Map(queues.map(({ name }, at) => [name, policy.by_queue ? at : 0]));
   const world = seeWorld(state);
-  // A mom that was lost and is back has another link. Meanwhile the server refused starts on its host.
+  // While a mom was lost, the server refused starts on its host. Afterwards the mom has another link, so that this counts as a change.
   for (const { host, link } of moms.by_host.values()) world.set(`mom ${host}`, String(link));
   return { at_s, jobs, turns, world };
 }

@@ -128,7 +128,7 @@ export async function readMomPlaces(connection: Connection): Promise<readonly Mo
 export const writeMomPlaces = (connection: Connection, places: string, term: number): Promise<unknown> =>
   connection.all("UPDATE mom_places SET places = ? WHERE EXISTS (SELECT 1 FROM leader WHERE term = ?)", places, term);
 
-/** Whether a server that may take the lead, which nobody has, leaves it to another one that waits (V3, reach.ts H5). sights: the others that wait */
+/** Nobody leads, and this server may take the lead: whether it leaves the lead to another server (V3, reach.ts H5). sights: the other servers that wait or have waited */
 export function leavesFree(
   me: Waiting,
   sights: readonly WaitingSight[],

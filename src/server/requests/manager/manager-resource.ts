@@ -126,7 +126,7 @@ const isRestricting = (tx: Transaction, name: string): boolean => {
   return Array.isArray(names) && names.includes(name);
 };
 
-/** Does the work if nothing requests the resources. Searches live jobs, reservations and then, page by page, the history. */
+/** Does the work if no job or reservation requests or has used the resources; otherwise refuses. Searches live jobs, reservations and then, page by page, the history. */
 function unlessUsedByJobs(tx: Transaction, names: readonly string[], work: (tx: Transaction) => void): Answer {
   const check = (at: Transaction): void => {
     for (const name of names) {
