@@ -7,7 +7,7 @@ import { asCommand, type Complex, mustBeOurs } from "../../complex.ts";
 import { optionFault, scanOptions } from "../../getopt.ts";
 import { tellUnreachable } from "../../queue-switch.ts";
 
-const USAGE = `Usage: qterm [-t immediate|delay|[quick]] [-m] [-s] [-f|-F|-i] [server ...]
+const USAGE = `Usage: qterm [-t immediate|delay|[quick]] [-m] [-s] [-f|-i] [server ...]
        qterm --version
 `;
 const FAILED = 2;
