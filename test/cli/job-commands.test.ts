@@ -185,7 +185,7 @@ const USAGE: readonly (readonly [line: string, text: RegExp, status: number])[] 
   ["qrun",                 /^Usage: qrun \[-a\] \[-H vnode_specification \] job_identifier_list\n/, 1],
   ["qrun -x 1",            /^qrun: invalid option -- 'x'\nUsage: qrun/, 1],
   ["qstop",                /^Usage: qstop \[queue\]\[@server\] \.\.\.\n {7}qstop --version\n$/, 1],
-  ["qterm -t slow",        /^Usage: qterm \[-t immediate\|delay\|\[quick\]\] \[-m\] \[-s\] \[-f\|-F\|-i\] \[server \.\.\.\]\n {7}qterm --version\n$/, 1],
+  ["qterm -t slow",        /^Usage: qterm \[-t immediate\|delay\|\[quick\]\] \[-m\] \[-s\] \[-f\|-i\] \[server \.\.\.\]\n {7}qterm --version\n$/, 1],
   ["qterm -x",             /^qterm: invalid option -- 'x'\nUsage: qterm/, 1],
   ["qselect -s A",         /^qselect: illegal -s value\nusage: qselect/, 2],
   ["qselect -l ncpus=2",   /^qselect: illegal -l value\nresource_list: ncpus=2\nusage: qselect \[-a \[op\]date_time\]/, 2],
