@@ -3,6 +3,8 @@
 // O1. A runner holds the lock runner.lock in its directory while it lives, and its starter holds mom_priv/starter.lock until the jobs of the runner have ended. A directory is
 //     removed only if both locks are free, by the owner of the directory.
 // O2. A directory without runner.lock belongs to a runner that is just starting, or that ended in that moment. It is left until it is an hour old.
+// O3. A lock is tested by taking it for a moment. A runner that is just starting would lose its own lock to this test, or its directory to the time between the
+//     making of the file and the lock. A directory that is younger than a minute is therefore left alone.
 
 import { lstatSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +14,8 @@ import { type LockOutcome, lockState, takeLock } from "#support/libc/lock-file.t
 export const HOME_PREFIX = "partita-runner-";
 const LOCK = "runner.lock";
 const UNLOCKED_MS_MAX = 3_600_000;
-/** A runner looks at so many directories at most, so that its start does not take long. */
+const YOUNG_MS_MAX = 60_000;
+/** A runner looks at so many directories of its user at most, so that its start does not take long. */
 const LOOK_MAX = 100;
 
 /** Marks a directory as that of this process. */
@@ -22,11 +25,14 @@ export const holdHome = (home: string): LockOutcome => takeLock(join(home, LOCK)
 export function removeOldHomes(parent: string, own: string, now_ms: number): readonly string[] {
   const removed: string[] = [];
   const names = readdirSync(parent).filter((name) => name.startsWith(HOME_PREFIX) && join(parent, name) !== own);
-  for (const name of names.slice(0, LOOK_MAX)) {
+  let looked = 0;
+  for (const name of names) {
     const home = join(parent, name);
     try {
       const { uid, mtimeMs } = lstatSync(home);
-      if (uid !== process.geteuid?.() || !isOver(home, now_ms - mtimeMs)) continue;
+      if (uid !== process.geteuid?.()) continue;
+      if (++looked > LOOK_MAX) break;
+      if (!isOver(home, now_ms - mtimeMs)) continue;
       rmSync(home, { recursive: true, force: true });
       removed.push(name);
     } catch {
@@ -37,7 +43,7 @@ export function removeOldHomes(parent: string, own: string, now_ms: number): rea
 }
 
 function isOver(home: string, age_ms: number): boolean {
+  if (age_ms < YOUNG_MS_MAX || lockState(join(home, LOCK)) !== "free") return false;
   if (lockState(join(home, "mom_priv", "starter.lock")) !== "free") return false;
-  if (lockState(join(home, LOCK)) !== "free") return false;
   return readdirSync(home).includes(LOCK) || age_ms > UNLOCKED_MS_MAX;
 }

@@ -11,16 +11,23 @@ const LOCK_NB = 4;
 export type HeldLock = { readonly path: string /** releases the lock and empties the file, which stays */; release(): void };
 export type LockOutcome = { readonly held: HeldLock } | { readonly owner_pid: number | null };
 
-let flock: ((fd: number, operation: number) => number) | null = null;
+type Flock = (fd: number, operation: number) => number;
+let flock: Flock | null = null;
+
+function flockOf(): Flock {
+  flock ??= libc().libc.func("int flock(int fd, int operation)") as Flock;
+  return flock;
+}
 
 /**
  * Takes the lock and writes this process' pid into the file. If another process has the lock, returns its pid. Throws on a file system error (missing
  * directory, no permission).
  */
 export function takeLock(path: string, mode = 0o600): LockOutcome {
+  // Loaded first, so that the file is without its lock only for a moment.
+  const lock = flockOf();
   const fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, mode);
-  flock ??= libc().libc.func("int flock(int fd, int operation)") as (fd: number, operation: number) => number;
-  if (flock(fd, LOCK_EX | LOCK_NB) !== 0) {
+  if (lock(fd, LOCK_EX | LOCK_NB) !== 0) {
     closeSync(fd);
     return { owner_pid: readPid(path) };
   }
@@ -59,8 +66,7 @@ export function lockState(path: string): "held" | "free" | "closed" {
     const code = error instanceof Error && "code" in error ? error.code : "";
     return code === "EACCES" || code === "EPERM" ? "closed" : "free";
   }
-  flock ??= libc().libc.func("int flock(int fd, int operation)") as (fd: number, operation: number) => number;
-  const free = flock(fd, LOCK_EX | LOCK_NB) === 0;
+  const free = flockOf()(fd, LOCK_EX | LOCK_NB) === 0;
   closeSync(fd);
   return free ? "free" : "held";
 }
