@@ -19,6 +19,7 @@ const TITLES: { readonly [status: number]: string } = {
   429: "Too Many Requests",
   500: "Internal Server Error",
   503: "Service Unavailable",
+  504: "Gateway Timeout",
 };
 
 export const problem = (status: number, detail: string): Problem => ({ status, title: TITLES[status] ?? "Error", detail });

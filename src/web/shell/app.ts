@@ -48,7 +48,8 @@ export function webApp(facts: AppFacts): Hono {
     return undefined;
   });
   app.get("/metrics", async (c) => c.text(await facts.metrics.text(), 200, { "Content-Type": facts.metrics.content_type }));
-  app.get("/api/v1/openapi.json", (c) => answer(c, openApi(PARTITA_VERSION)));
+  const description = openApi(PARTITA_VERSION);
+  app.get("/api/v1/openapi.json", (c) => answer(c, description));
   addReads(app, facts);
   addSubmissions(app, facts);
   app.notFound((c) => answer(c, problem(404, `there is nothing at ${c.req.path.slice(0, TEXT_MAX)}`)));
@@ -94,7 +95,8 @@ function addSubmissions(app: Hono, facts: AppFacts): void {
       const body = jsonOf(text);
       const request = body === undefined ? problem(400, "the body is not JSON") : submitRequest(body, facts.submitter);
       if ("status" in request) return answer(c, request);
-      const reply = await facts.ask(request);
+      const reply = await askOnce(facts.ask, request);
+      if (reply === null) return answer(c, UNKNOWN_OUTCOME);
       if (!reply.ok) return answer(c, refusalProblem(reply));
       const { id } = reply.value as { readonly id: string };
       return c.json({ id }, 201, { Location: `/api/v1/${JOBS.path}/${encodeURIComponent(id)}` });
@@ -106,11 +108,30 @@ function addSubmissions(app: Hono, facts: AppFacts): void {
       const force = c.req.query("force") ?? "false";
       if (force !== "true" && force !== "false") return answer(c, problem(400, "force must be true or false"));
       if (parseJobId(idOf(c)) === null) return answer(c, problem(404, "that is not the id of a job"));
-      const reply = await facts.ask({ kind: "delete-job", job: idOf(c), ...(force === "true" ? { force: true } : {}) });
+      const reply = await askOnce(facts.ask, { kind: "delete-job", job: idOf(c), ...(force === "true" ? { force: true } : {}) });
+      if (reply === null) return answer(c, UNKNOWN_OUTCOME);
       return reply.ok ? c.body(null, 204) : answer(c, refusalProblem(reply));
     }),
   );
 }
+
+const UNKNOWN_OUTCOME = problem(
+  504,
+  "the server did not answer: it is unknown whether the request was carried out; look before you repeat it",
+);
+
+/** Sends a request that must not be repeated blindly. null: it was sent, and its outcome is unknown. */
+async function askOnce(ask: Ask, request: Parameters<Ask>[0]): Promise<Awaited<ReturnType<Ask>> | null> {
+  try {
+    return await ask(request);
+  } catch (error) {
+    if (isNotRunning(error)) throw error;
+    return null;
+  }
+}
+
+/** Whether nobody listens on the server's socket, so that nothing was sent. */
+const isNotRunning = (error: unknown): boolean => codeOf(error) === "ECONNREFUSED" || codeOf(error) === "ENOENT";
 
 /** Reads the body as far as the limit allows; null: it is longer. */
 async function boundedText(c: Context): Promise<string | null> {
@@ -183,7 +204,7 @@ function answer(c: Context, value: unknown): Response {
 function faultProblem(error: unknown, note: (text: string) => void): Problem {
   if (nameOf(error) === "ServerUnreachable") return problem(503, "the server of the complex does not answer");
   if (nameOf(error) === "TimeoutError") return problem(503, "the server of the complex did not answer in time");
-  if (codeOf(error) === "ECONNREFUSED" || codeOf(error) === "ENOENT") return problem(503, "the server of the complex is not running");
+  if (isNotRunning(error)) return problem(503, "the server of the complex is not running");
   note(stackOf(error));
   return problem(500, "a fault of pbs_web; its log says more");
 }
