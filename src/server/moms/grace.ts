@@ -11,7 +11,8 @@
 // G4. A server that has just started does not know what a mom was told. It counts from its start, which is later than any
 //     message that an earlier server has answered, and assumes the present settings, or the time of G5 if that is longer.
 // G5. When the settings make the grace shorter, the longer grace is stored as requeue_told of a vnode of each host, until
-//     the mom has named a shorter one. The mom may be cut off at that time, and another server may take over meanwhile.
+//     the mom has named a shorter one. The mom may be cut off at that time, and another server may take over meanwhile. This
+//     holds for jobs whose first host is cut off. The grace of sisters is not stored.
 
 import { limitOf } from "#model/limits/server-limits.ts";
 import type { MomGrace, MomHello } from "#protocol/mom-link.ts";
@@ -20,6 +21,7 @@ import type { LostMom, MomRuntime } from "../engine/mom-runtime.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { hostOfJob } from "../state/job-hosts.ts";
 import type { Job } from "../state/state.ts";
+import { vnodesOf } from "./host-vnodes.ts";
 import { DOWNTIME_S_DEFAULT, downtime_ms } from "./patience.ts";
 
 const NODE_FAIL_REQUEUE_S_DEFAULT = 310;
@@ -101,10 +103,10 @@ export function graceUnknown(kernel: Kernel, host: string, sisterJobs: readonly 
 }
 
 /** The stored graces of a host by vnode (G5). */
-function toldOf({ state }: Kernel, host: string): ReadonlyMap<string, number> {
+function toldOf(kernel: Kernel, host: string): ReadonlyMap<string, number> {
   const told = new Map<string, number>();
-  for (const name of state.hosts.get(host) ?? []) {
-    const told_s = state.vnodes.get(name)?.attrs["requeue_told"];
+  for (const { name, attrs } of vnodesOf(kernel, host)) {
+    const told_s = attrs["requeue_told"];
     if (typeof told_s === "number") told.set(name, told_s);
   }
   return told;
