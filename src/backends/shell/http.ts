@@ -1,6 +1,6 @@
 // Asks a service over HTTP: with a time limit, a bounded answer, and no redirects. Also over a unix socket, given as `unix:/path`.
 //
-// W1. A request ends after timeout_ms, whatever the service does. W2. An answer has at most ANSWER_MAX bytes. W3. No secret is in an error.
+// W1. A request ends after timeout_ms, whatever the service does. W2. An answer has at most ANSWER_MAX bytes, or answer_max. W3. No secret is in an error.
 
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { codeOf, messageOf } from "#support/caught.ts";
@@ -20,6 +20,8 @@ export type HttpQuestion = {
   /** sent as JSON */
   readonly body?: unknown;
   readonly timeout_ms: number;
+  /** the largest answer in bytes, if not ANSWER_MAX */
+  readonly answer_max?: number;
   /** whether the path of the URL is a secret, which errors must not tell */
   readonly isPathSecret?: boolean;
   /** certificates of authorities in PEM, in place of the system's */
@@ -27,14 +29,14 @@ export type HttpQuestion = {
 };
 
 export async function ask(question: HttpQuestion): Promise<HttpAnswer> {
-  const { method, url, socket, timeout_ms, ca } = question;
+  const { method, url, socket, timeout_ms, answer_max = ANSWER_MAX, ca } = question;
   const body = question.body === undefined ? undefined : JSON.stringify(question.body);
   const headers = {
     accept: "application/json",
     ...(body === undefined ? {} : { "content-type": "application/json", "content-length": String(Buffer.byteLength(body)) }),
     ...question.headers,
   };
-  const secure = socket === undefined && url.startsWith("https:");
+  const secure = socket === undefined && new URL(url).protocol === "https:";
   // node:https loads TLS, which a controller without a backend over https does not need.
   const begin = secure ? (await import("node:https")).request : httpRequest;
   const options: RequestOptions = {
@@ -53,7 +55,7 @@ export async function ask(question: HttpQuestion): Promise<HttpAnswer> {
       sent.destroy();
     }, timeout_ms);
     sent.once("response", (response) => {
-      collect(response).then(
+      collect(response, answer_max).then(
         (text) => resolve({ status: response.statusCode ?? 0, header: (name) => headerOf(response, name), text }),
         (error: unknown) => {
           // The request may have no error of its own when only its answer was broken off.
@@ -68,13 +70,13 @@ export async function ask(question: HttpQuestion): Promise<HttpAnswer> {
   });
 }
 
-async function collect(response: IncomingMessage): Promise<string> {
+async function collect(response: IncomingMessage, bytes_max: number): Promise<string> {
   const parts: Buffer[] = [];
   let length = 0;
   for await (const part of response) {
     const bytes: Buffer = Buffer.from(part);
     length += bytes.length;
-    if (length > ANSWER_MAX) throw new Error(`an answer of more than ${ANSWER_MAX} bytes`);
+    if (length > bytes_max) throw new Error(`an answer of more than ${bytes_max} bytes`);
     parts.push(bytes);
   }
   return Buffer.concat(parts).toString("utf8");

@@ -54,7 +54,7 @@ export function mailText(
   const count = events.length + more;
   const what = first === undefined || count > 1 ? `${count} events` : `${first.code}${placeOf(first, campaigns)}`;
   const lines = events.flatMap((event) => [
-    `${timeText(event.at_s)}  ${severityOf(event)}  ${event.code}${placeOf(event, campaigns)}`,
+    oneLine(`${timeText(event.at_s)}  ${severityOf(event)}  ${event.code}${placeOf(event, campaigns)}`),
     `    ${oneLine(event.message)}`,
   ]);
   const rest = more === 0 ? [] : ["", `${more} more events; gridevents shows them.`];
@@ -77,7 +77,7 @@ function placeOf({ campaign, cluster, job }: EventRecord, campaigns: Watched["ca
   return `${of}${job === null ? "" : ` job ${job}`}${cluster === null ? "" : ` on ${cluster}`}`;
 }
 
-/** A line of a mail: a message may have the words of a cluster, with any characters. */
+/** A line of a mail: a message or a name may have the words of a cluster or a user, with any characters. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is removed
 const oneLine = (text: string): string => text.replace(/[\u0000-\u001f\u007f]+/g, " ");
 

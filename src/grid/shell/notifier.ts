@@ -14,6 +14,8 @@ import type { Subscription } from "../shapes/event-record.ts";
 import type { GridSettings } from "../shapes/settings.ts";
 import type { GridCore } from "../work/core.ts";
 
+/** The largest answer of a webhook in bytes. Only its status counts. */
+const WEBHOOK_ANSWER_MAX = 1024 * 1024;
 const AT_ONCE = 8;
 const RETRY_S_MAX = 3600;
 /** Answers of a webhook that may be different later: request timeout, too many requests, and all errors of the server. */
@@ -134,6 +136,7 @@ export class Notifier {
         headers: {},
         body: webhookBody(letter, this.#watched(), user),
         timeout_ms: webhook_timeout_s * 1000,
+        answer_max: WEBHOOK_ANSWER_MAX,
         isPathSecret: true,
       });
       return status >= 200 && status < 300 ? null : { why: `the webhook has answered with status ${status}`, isFinal: !isPassing(status) };

@@ -227,7 +227,8 @@ export function apply(to: Changing, event: GridEvent): number {
     case "notified": {
       const subscription = state.subscriptions.get(event.key);
       if (subscription === undefined) return 0;
-      state.subscriptions.set(event.key, { ...subscription, next_event: event.upto });
+      // The user may have ended this subscription and made it anew while a letter was on its way.
+      state.subscriptions.set(event.key, { ...subscription, next_event: Math.max(subscription.next_event, event.upto) });
       dirty.subscriptions.add(event.key);
       return 0;
     }
