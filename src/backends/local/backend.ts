@@ -177,7 +177,8 @@ class Local {
 
   #end(runner: Runner): void {
     const { process } = runner;
-    if (process === null || runner.killed) return;
+    // In system mode root signals, so the process must still be the runner.
+    if (process === null || runner.killed || !isAlive(process)) return;
     runner.killed = true;
     signalGroup(process.pid, "SIGTERM");
     setTimeout(() => isAlive(process) && signalGroup(process.pid, "SIGKILL"), GRACE_MS).unref();

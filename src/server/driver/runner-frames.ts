@@ -97,7 +97,9 @@ const usages = (jobs: UsageOfJobs, resources: Resources): UsageOfJobs =>
 
 function usageOf(used: Usage, resources: Resources): Usage {
   return Object.fromEntries(
-    Object.entries(used).filter(([name, value]) => resources.has(name) && (typeof value === "number" || AMOUNT.test(value))),
+    Object.entries(used).filter(
+      ([name, value]) => resources.has(name) && (typeof value === "number" ? Number.isFinite(value) && value >= 0 : AMOUNT.test(value)),
+    ),
   );
 }
 

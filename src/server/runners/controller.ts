@@ -111,22 +111,24 @@ function asked(kernel: Kernel, link: number, { token, backend: name, bucket: key
 
 function seen(kernel: Kernel, remotes: { readonly [name: string]: string }): void {
   const tx = ownTransaction(kernel);
+  const keys = new Set<string>();
   for (const [name, remote] of Object.entries(remotes)) {
     const runner = kernel.state.runners.get(name);
     if (runner === undefined || runner.attrs.remote === remote) continue;
-    if (runner.attrs.remote === undefined) taken(kernel, runner.attrs.bucket.key);
+    if (runner.attrs.remote === undefined) keys.add(runner.attrs.bucket.key);
     tx.apply({ kind: "changed", object: "runner", name, set: { remote }, unset: [] });
     if (kernel.state.vnodes.has(name)) tx.apply({ kind: "changed", object: "node", name, set: { backend_id: remote }, unset: [] });
   }
+  taken(kernel, keys);
 }
 
-/** Releases the jobs that are held because no backend took a runner of this bucket (C4). */
-function taken(kernel: Kernel, key: string): void {
-  if (!kernel.runners.demands.some(({ bucket, trial }) => trial === true && bucket.key === key)) return;
+/** Releases the jobs that are held because no backend took a runner of these buckets (C4). */
+function taken(kernel: Kernel, keys: ReadonlySet<string>): void {
+  if (!kernel.runners.demands.some(({ bucket, trial }) => trial === true && keys.has(bucket.key))) return;
   for (const job of [...kernel.state.jobs.values()]) {
     if (!isRefused(job)) continue;
     const bucket = bucketOfJob(kernel.state, job);
-    if ("impossible" in bucket || bucket.key !== key) continue;
+    if ("impossible" in bucket || !keys.has(bucket.key)) continue;
     const tx = ownTransaction(kernel);
     logJob(tx, LOG_EVENT.JOB, job.id, "Hold released: a backend takes its runner");
     releaseBuried(tx, job, "n");
