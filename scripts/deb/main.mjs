@@ -94,6 +94,8 @@ function stageControl(root, version, architecture) {
     "Installed-Size": size_kb,
     Depends: "libc6, libstdc++6",
     Recommends: "python3, logrotate",
+    // They have the same programs, configuration and PBS_HOME.
+    Conflicts: "openpbs, openpbs-server, openpbs-execution, openpbs-client, pbspro",
     Section: "admin",
     Priority: "optional",
     Description: `${manifest().description}\n Server, schedulers and moms of a PBS-style batch system, with the PBS commands.`,

@@ -1,13 +1,13 @@
 #!/bin/sh
 # Installs, upgrades under running jobs, removes and purges the Debian package in a fresh Debian root, in namespaces of its own:
 #   scripts/deb/try.sh DIR PACKAGE NEWER      DIR: where the root is made, or was made by an earlier call; NEWER: the same package with a higher version
-# Exit status 0 when all steps passed. Needs root, debootstrap and a Debian mirror.
+# Exit status 0 when all steps passed, 3 when debootstrap made no root. Needs root, debootstrap and a Debian mirror.
 set -eu
 dir=${1:?} package=${2:?} newer=${3:?}
 root=$dir/root
 if [ ! -e "$dir/made" ]; then
   mkdir -p "$dir"
-  debootstrap --variant=minbase bookworm "$root" >"$dir/debootstrap.log" 2>&1 </dev/null || { tail -5 "$dir/debootstrap.log" >&2; exit 1; }
+  debootstrap --variant=minbase bookworm "$root" >"$dir/debootstrap.log" 2>&1 </dev/null || { tail -5 "$dir/debootstrap.log" >&2; exit 3; }
   touch "$dir/made"
 fi
 cp "$package" "$root/old.deb"
@@ -20,7 +20,7 @@ grep -q packagehost /etc/hosts || echo "127.0.0.1 localhost packagehost" >>/etc/
 id worker >/dev/null 2>&1 || useradd -m -s /bin/sh worker
 export DEBIAN_FRONTEND=noninteractive
 # The root of an earlier call may have the package.
-dpkg --purge partita >/dev/null 2>&1 || true
+! dpkg -s partita >/dev/null 2>&1 || dpkg --purge partita
 dpkg -i /old.deb
 for path in /opt/pbs/bin/qsub /etc/profile.d/pbs.sh /lib/systemd/system/pbs.service /etc/logrotate.d/partita /opt/pbs/share/man/man1/qsub.1B /opt/pbs/share/completion/partita.bash /etc/pbs.conf /var/spool/pbs/server_priv; do
   [ -e $path ] || fail "$path is missing"
@@ -48,6 +48,7 @@ dpkg -i /new.deb
 touch /tmp/go-on
 tries=0
 until [ "$(qselect | wc -l)" -eq 0 ]; do tries=$((tries + 1)); [ $tries -lt 1500 ] || fail "$(qselect | wc -l) jobs have not ended"; sleep 0.2; done
+# grep -c ends with 1 when it counts 0; the next line judges the count.
 ended=$(qstat -x -f -F dsv | grep "|Exit_status=0|" | grep -c "|run_count=1|" || true)
 [ "$ended" -eq 50 ] || fail "$ended of 50 jobs have run once and ended with 0"
 dpkg --remove partita
