@@ -257,7 +257,7 @@ test("$max_poll_downtime: a host that is away longer costs the job its run, what
     const { job_state, run_count, substate } = complex.job(id);
     // The return of a host starts no cycle by itself (docs/reference/scheduler.md 1). A cycle that comes too early finds no place.
     if (job_state === "Q") complex.qmgr("set server scheduling = true");
-    return Number(run_count) >= 2 && substate === 42;
+    return run_count === 2 && substate === 42;
   });
   complex.must("qdel", [id]);
   await complex.untilJob(id, "F");

@@ -279,7 +279,7 @@ function difference(a: string, b: string): string {
   const at = left.findIndex((line, index) => line !== right[index]);
   return `${left.slice(at - 3, at + 4).join("\n")}\n--- and\n${right.slice(at - 3, at + 4).join("\n")}`;
 }
-const NOISE: ReadonlySet<string> = new Set(["mtime", "last_state_change_time", "requeue_told"]);
+const NOISE: ReadonlySet<string> = new Set(["mtime", "last_state_change_time"]);
 
 const nameOf = ({ kind, name }: Target): string => (name === "" ? kind : `${kind} ${name}`);
 
