@@ -70,7 +70,7 @@ const ROOTS_ALONE: { readonly [object: string]: readonly string[] } = {
 
 /** Our own attributes of vnodes, schedulers and jobs. */
 const OF_OURS: { readonly [object: string]: readonly string[] } = {
-  node: ["backend", "backend_id", "runner_bucket", "runner_end"],
+  node: ["backend", "backend_id", "requeue_told", "runner_bucket", "runner_end"],
   job: ["backend", "backend_id", "runner", "fail_reason", "lost_since", "backend_opts", "override", "estgroup", "retries"],
   sched: ["policy", "backfill.order", "backfill.formula"],
 };

@@ -1,22 +1,11 @@
 // Command `partita grid` with its verbs: starts and stops the daemon of campaigns.
 
-import { spawn } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { CommandModule } from "yargs";
 import type { Conf } from "#support/conf.ts";
-import {
-  AdminError,
-  complexConf,
-  complexDirectory,
-  confFile,
-  confOf,
-  makeConfFile,
-  mustBeRoot,
-  programTree,
-} from "../complex/complex-home.ts";
-import { complexEnv, lockHolder } from "../complex/daemons.ts";
-import { gone, isStopped, kill } from "../complex/processes.ts";
+import { complexConf, complexDirectory, confFile, confOf, makeConfFile, mustBeRoot, programTree } from "../complex/complex-home.ts";
+import { sidePid, startSide, stopSide } from "../complex/side-daemon.ts";
 
 type Common = { readonly home?: string | undefined };
 
@@ -49,7 +38,7 @@ export const gridCommand: CommandModule<Common, Common> = {
         "whether the daemon runs; exit status 1 if it does not",
         (options) => options,
         (argv) => {
-          const pid = gridPid(complexConf(argv.home));
+          const pid = sidePid(complexConf(argv.home), GRID);
           say(pid === null ? "pbs_grid does not run." : `pbs_grid runs (pid ${pid}).`);
           process.exitCode = pid === null ? 1 : 0;
         },
@@ -58,14 +47,13 @@ export const gridCommand: CommandModule<Common, Common> = {
   handler: () => undefined,
 };
 
-const gridPid = ({ home }: Conf): number | null => lockHolder(join(home, "grid_priv", "grid.lock"));
+const GRID = { name: "pbs_grid", word: "grid" };
 
 async function startGrid(home: string | undefined, system: boolean): Promise<string> {
   const conf = gridConf(home, system);
   mustBeRoot(conf);
-  if (gridPid(conf) !== null) return "pbs_grid runs already.";
-  const fault = await started(conf);
-  if (fault !== null) throw new AdminError(`pbs_grid did not start: ${fault}`);
+  if (sidePid(conf, GRID) !== null) return "pbs_grid runs already.";
+  await startSide(conf, GRID);
   return "Started pbs_grid.";
 }
 
@@ -81,37 +69,7 @@ function gridConf(home: string | undefined, system: boolean): Conf {
   return confOf(file);
 }
 
-/** Starts the daemon in the background. Returns null when it answers, otherwise what it said. */
-function started(conf: Conf): Promise<string | null> {
-  const child = spawn(process.execPath, [join(programTree(), "dist", "pbs_grid.mjs")], {
-    argv0: "pbs_grid",
-    detached: true,
-    cwd: "/",
-    stdio: ["ignore", "ignore", "ignore", "pipe"],
-    env: { ...complexEnv(conf), PARTITA_READY_FD: "3" },
-  });
-  return new Promise((resolve) => {
-    let said = "";
-    const settle = (outcome: string | null): void => {
-      child.unref();
-      child.stdio[3]?.destroy();
-      resolve(outcome);
-    };
-    child.stdio[3]?.on("data", (text: Buffer) => {
-      said += text.toString();
-      if (said.includes("ready\n")) settle(null);
-    });
-    child.once("error", (error) => settle(error.message));
-    child.once("exit", () => setImmediate(() => settle(said.trim() === "" ? `see ${conf.home}/grid_logs` : said.trim())));
-  });
-}
-
 async function stopGrid(conf: Conf): Promise<string> {
   mustBeRoot(conf);
-  const pid = gridPid(conf);
-  if (pid === null) return "pbs_grid was not running.";
-  if (isStopped(pid)) kill(pid, "SIGCONT");
-  kill(pid, "SIGTERM");
-  await gone([["pbs_grid", pid]], { burial: true });
-  return "Stopped pbs_grid.";
+  return (await stopSide(conf, GRID)) ? "Stopped pbs_grid." : "pbs_grid was not running.";
 }

@@ -1,16 +1,13 @@
 // Commands `partita web`, which starts and stops pbs_web, and `partita token`, which makes and revokes its tokens.
 
-import { spawn } from "node:child_process";
 import { userInfo } from "node:os";
-import { join } from "node:path";
 import type { CommandModule } from "yargs";
 import type { Conf } from "#support/conf.ts";
 import { localStamper } from "#support/local-time.ts";
 import { parseScopes } from "#web/access/token.ts";
-import { changeTokens, newToken, readTokens, TOKENS_MAX, webDirectory } from "#web/shell/token-file.ts";
-import { AdminError, complexConf, isMember, mustBeRoot, programTree } from "../complex/complex-home.ts";
-import { complexEnv, lockHolder } from "../complex/daemons.ts";
-import { gone, isStopped, kill } from "../complex/processes.ts";
+import { changeTokens, newToken, readTokens, TOKENS_MAX } from "#web/shell/token-file.ts";
+import { AdminError, complexConf, isMember, mustBeRoot } from "../complex/complex-home.ts";
+import { sidePid, startSide, stopSide } from "../complex/side-daemon.ts";
 import { table } from "../hosts/table.ts";
 
 type Common = { readonly home?: string | undefined };
@@ -45,7 +42,7 @@ export const webCommand: CommandModule<Common, Common> = {
         "whether pbs_web runs; exit status 1 if it does not",
         (options) => options,
         (argv) => {
-          const pid = webPid(webConf(argv.home));
+          const pid = sidePid(webConf(argv.home), WEB);
           say(pid === null ? "pbs_web does not run." : `pbs_web runs (pid ${pid}).`);
           process.exitCode = pid === null ? 1 : 0;
         },
@@ -99,50 +96,18 @@ function webConf(home: string | undefined): Conf {
   return conf;
 }
 
-const webPid = ({ home }: Conf): number | null => lockHolder(join(webDirectory(home), "web.lock"));
+const WEB = { name: "pbs_web", word: "web" };
 
 async function startWeb(conf: Conf, port: number): Promise<string> {
   if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new AdminError("--port must be a number from 0 to 65535");
-  const pid = webPid(conf);
+  const pid = sidePid(conf, WEB);
   if (pid !== null) return `pbs_web runs already (pid ${pid}).`;
-  const told = await started(conf, port);
-  if ("fault" in told) throw new AdminError(`pbs_web did not start: ${told.fault}`);
-  return `Started pbs_web: http://127.0.0.1:${told.port}`;
-}
-
-/** Starts the daemon in the background. Returns its port when it answers, otherwise what it said. */
-function started(conf: Conf, port: number): Promise<{ readonly port: string } | { readonly fault: string }> {
-  const child = spawn(process.execPath, [join(programTree(), "dist", "pbs_web.mjs")], {
-    argv0: "pbs_web",
-    detached: true,
-    cwd: "/",
-    stdio: ["ignore", "ignore", "ignore", "pipe"],
-    env: { ...complexEnv(conf), PARTITA_READY_FD: "3", PARTITA_WEB_PORT: String(port) },
-  });
-  return new Promise((resolve) => {
-    let said = "";
-    const settle = (outcome: { readonly port: string } | { readonly fault: string }): void => {
-      child.unref();
-      child.stdio[3]?.destroy();
-      resolve(outcome);
-    };
-    child.stdio[3]?.on("data", (text: Buffer) => {
-      said += text.toString();
-      const [, bound] = /^port (\d+)\nready\n/.exec(said) ?? [];
-      if (bound !== undefined) settle({ port: bound });
-    });
-    child.once("error", (error) => settle({ fault: error.message }));
-    child.once("exit", () => setImmediate(() => settle({ fault: said.trim() === "" ? `see ${conf.home}/web_logs` : said.trim() })));
-  });
+  const said = await startSide(conf, WEB, { PARTITA_WEB_PORT: String(port) });
+  return `Started pbs_web: http://127.0.0.1:${said.trim().replace("port ", "")}`;
 }
 
 async function stopWeb(conf: Conf): Promise<string> {
-  const pid = webPid(conf);
-  if (pid === null) return "pbs_web was not running.";
-  if (isStopped(pid)) kill(pid, "SIGCONT");
-  kill(pid, "SIGTERM");
-  await gone([["pbs_web", pid]], { burial: true });
-  return "Stopped pbs_web.";
+  return (await stopSide(conf, WEB)) ? "Stopped pbs_web." : "pbs_web was not running.";
 }
 
 async function createToken(conf: Conf, scope: string, days: number): Promise<string> {

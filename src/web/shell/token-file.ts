@@ -10,7 +10,7 @@ import { writeWholeFile } from "#support/whole-file.ts";
 import { readRecords, recordsText, type Scope, type TokenRecord, tokenText } from "../access/token.ts";
 
 /** The directory of pbs_web below PBS_HOME. */
-export const webDirectory = (home: string): string => join(home, "web_priv");
+const webDirectory = (home: string): string => join(home, "web_priv");
 
 export const hashOf = (secret: string): string => createHash("sha256").update(secret).digest("hex");
 
